@@ -1,0 +1,9 @@
+# The three commands; scripts/bootstrap.py does the work and also runs without make.
+PYTHON ?= python3
+
+.PHONY: demo test verify lint clean
+demo test verify lint:
+	@$(PYTHON) scripts/bootstrap.py $@
+
+clean:
+	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,59 @@
+"""Entry point of the `localsim` command: errors become one clear message and a documented exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from localsim import paths
+from localsim.errors import LocalsimError
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit code."""
+    from localsim.cli import cli
+
+    as_json = "--json" in arguments
+    try:
+        result = cli.main(arguments, prog_name="localsim", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except LocalsimError as error:
+        if paths.debug():
+            raise
+        _complain(error, as_json)
+        return error.exit_code
+    except click.ClickException as error:
+        if as_json:
+            _complain(LocalsimError(error.format_message(), hint="see --help"), as_json, exit_code=error.exit_code)
+        else:
+            error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe went away; nothing is left to say
+        return 0
+
+
+def _complain(error: LocalsimError, as_json: bool, exit_code: int | None = None) -> None:
+    if as_json:
+        data = error.as_json()
+        if exit_code is not None:
+            data["exit"] = exit_code
+        click.echo(json.dumps(data), err=True)
+        return
+    click.secho(f"error: {error}", fg="red", err=True)
+    if error.hint:
+        click.echo(f"hint: {error.hint}", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What a backend is: it takes requests for text and hands back generations. It knows nothing of modes or storage.
+
+A llama.cpp model, a scripted policy, an endpoint and a person are all backends. `submit` returns at once; `poll`
+works for a moment and returns what is finished, so that many conversations share one loop without threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from localsim.episode import Observation, Sampling
+from localsim.errors import GenerationFailed
+
+Role = Literal["system", "user", "assistant"]
+StopCause = Literal["finished", "end_of_text", "length", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a chat; `content` is data and never control."""
+
+    role: Role
+    content: str
+
+
+class Form(Protocol):
+    """The form of a reply; every method is given prefill + text so far."""
+
+    def grammar(self) -> str:
+        """GBNF (https://github.com/ggml-org/llama.cpp/tree/master/grammars) of what comes after the prefill."""
+
+    def finished(self, text: str) -> bool:
+        """Whether the reply is complete; asked when a closing brace has just appeared."""
+
+    def forced(self, text: str) -> str:
+        """What must come next whatever the model wants, so that it need not be drawn token by token; '' if free."""
+
+    def in_text(self, text: str) -> bool:
+        """Whether what comes next is part of an utterance; only there do repetition penalties act."""
+
+    def utterances(self, text: str) -> tuple[str, ...]:
+        """The texts of the lines closed so far that are not part of what was heard before the request."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A text to be written."""
+
+    session: str
+    """Requests of one session share a growing prompt; a backend may keep its cache until `release`."""
+    speaker: str
+    """The agent, or `writer`."""
+    turn: int
+    attempt: int
+    messages: tuple[Message, ...]
+    prefill: str
+    """Start of the reply that is already fixed; the generation holds what comes after it."""
+    seed: int
+    """1 .. 2**31-1."""
+    max_tokens: int
+    sampling: Sampling
+    form: Form
+    """What a reply must look like."""
+    heard: tuple[str, ...]
+    """The utterances so far, oldest first: what repetition penalties look back on in every mode."""
+    observation: Observation
+    """What the prompt was made from; scripted policies and people use it instead of the prompt."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A text that was written, and what it took."""
+
+    text: str
+    """What came after the request's prefill."""
+    cause: StopCause
+    model: str
+    """Identity of what wrote it, such as a file name with its sha256."""
+    prompt_tokens: int = 0
+    evaluated_tokens: int = 0
+    """Prompt tokens that had to be evaluated; the others were in the cache."""
+    generated_tokens: int = 0
+    duration_ms: float = 0.0
+    details: dict[str, Any] = field(default_factory=dict)
+    """Effective settings and counts, such as draws that the grammar refused."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished ticket: its generation, or why there is none."""
+
+    ticket: int
+    result: Generation | GenerationFailed
+
+
+class Backend(Protocol):
+    """Something that writes text."""
+
+    name: str
+    """As given on the command line."""
+    identity: dict[str, Any]
+    """What is stored about it: kind, file, sha256, settings."""
+
+    def submit(self, request: Request) -> int:
+        """Take a request and return its ticket, unique within this backend."""
+
+    def poll(self) -> list[Done]:
+        """Work for a moment (at most one decode step) and return what is finished."""
+
+    def cancel(self, ticket: int) -> None:
+        """Forget a ticket; it will not be returned."""
+
+    def release(self, session: str) -> None:
+        """Free whatever is kept for a session."""
+
+    def close(self) -> None:
+        """Free everything; the backend is not used again."""

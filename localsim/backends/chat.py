@@ -1,0 +1,129 @@
+"""Chat templates: messages -> tokens, so that content is never control.
+
+The template in a GGUF file is rendered with a placeholder for each content; the pieces between placeholders are
+tokenized with control tokens, the contents without. An utterance that holds `<|im_start|>` stays those characters.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from localsim.backends.base import Message
+from localsim.backends.llama_lib import LlamaModel, library
+from localsim.errors import BackendUnavailable
+
+_MARK = re.compile("\ue000(\\d+)\ue001")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a rendered prompt: the template's own text, or the content of a message."""
+
+    text: str
+    is_content: bool
+
+
+class ChatTemplate:
+    """A model's chat template. Raises BackendUnavailable where it does not carry every content once and in order."""
+
+    def __init__(self, source: str, *, bos: str, eos: str, name: str) -> None:
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
+        environment.globals["raise_exception"] = _raise
+        environment.globals["strftime_now"] = lambda form: datetime.date(2025, 1, 1).strftime(form)
+        self._name = name
+        self._tokens = {"bos_token": bos, "eos_token": eos}
+        try:
+            self._template = environment.from_string(source)
+        except TemplateError as error:
+            raise BackendUnavailable(f"{name}: its chat template is not valid Jinja: {error}") from error
+        self._folds_system = False
+        self._check()
+
+    def _check(self) -> None:
+        """Try a conversation with every role; fold the system message where the template has no place for it."""
+        trial = [Message("system", "s"), Message("user", "u"), Message("assistant", "a"), Message("user", "v")]
+        if self._carries(trial):
+            return
+        self._folds_system = True
+        if not self._carries(trial):
+            raise BackendUnavailable(
+                f"{self._name}: its chat template does not carry every message once and in order",
+                hint="choose an instruct model whose template holds plain user and assistant turns",
+            )
+
+    def _carries(self, messages: list[Message]) -> bool:
+        try:
+            found = [piece.text for piece in self.pieces(messages) if piece.is_content]
+        except TemplateError:
+            return False
+        folded = "".join(found).replace("\n\n", "") if self._folds_system else "".join(found)
+        return folded == "".join(message.content for message in messages)
+
+    def pieces(self, messages: Sequence[Message]) -> list[Piece]:
+        """The prompt up to where the assistant's reply begins."""
+        contents = [message.content for message in messages]
+        roles = [message.role for message in messages]
+        bodies = [f"\ue000{index}\ue001" for index in range(len(messages))]
+        if self._folds_system and roles and roles[0] == "system":
+            contents[1] = f"{contents[0]}\n\n{contents[1]}"
+            roles, contents, bodies = roles[1:], contents[1:], bodies[: len(bodies) - 1]
+        chat = [{"role": role, "content": body} for role, body in zip(roles, bodies, strict=True)]
+        rendered = self._template.render(
+            messages=chat, add_generation_prompt=True, enable_thinking=False, tools=None, documents=None, **self._tokens
+        )
+        parts = _MARK.split(rendered)
+        pieces = []
+        for index, part in enumerate(parts):
+            text = contents[int(part)] if index % 2 else part
+            if text:
+                pieces.append(Piece(text, is_content=bool(index % 2)))
+        return pieces
+
+
+def _raise(message: str) -> None:
+    raise TemplateError(message)
+
+
+class ChatTokenizer:
+    """Messages -> token ids for one model; remembers pieces, because a conversation repeats all but its end."""
+
+    def __init__(self, model: LlamaModel) -> None:
+        source = model.chat_template()
+        name = model.path.name
+        if not source:
+            raise BackendUnavailable(
+                f"{name} holds no chat template, so it is not an instruct model", hint="choose an instruct GGUF"
+            )
+        lib = library()
+        bos, eos = lib.llama_vocab_bos(model.vocab), lib.llama_vocab_eos(model.vocab)
+        self._template = ChatTemplate(source, bos=model.token_text(bos), eos=model.token_text(eos), name=name)
+        self._begin = model.begin_tokens()
+        self._tokenize = lru_cache(maxsize=20_000)(lambda text, special: tuple(model.tokenize(text, special=special)))
+
+    def content(self, text: str) -> tuple[int, ...]:
+        """Tokens of a content; control tokens in it stay plain text."""
+        return self._tokenize(text, False)
+
+    def prompt(
+        self, messages: Sequence[Message], prefill: str, written: dict[str, tuple[int, ...]] | None = None
+    ) -> list[int]:
+        """Tokens of a whole prompt and the reply's fixed start.
+
+        `written` gives the tokens in which a model wrote some contents itself, so that its cache still fits them.
+        """
+        tokens: list[int] = []
+        for piece in self._template.pieces(messages):
+            known = written.get(piece.text) if written and piece.is_content else None
+            tokens += known if known is not None else self._tokenize(piece.text, not piece.is_content)
+        if self._begin and tuple(tokens[:1]) != self._begin:
+            tokens[:0] = self._begin
+        return tokens + list(self.content(prefill))

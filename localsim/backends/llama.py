@@ -1,0 +1,376 @@
+"""The engine: many conversations on one GGUF model through llama.cpp's low-level API.
+
+One cache sequence per session (an agent of an episode). A request evaluates only the tokens that its session has not
+seen; all running requests share each decode, and long prompts are fed in chunks so that they never starve the others.
+Under `exact` a decode holds one sequence and the cache is a function of the prompt alone: whole chunks of CHUNK
+tokens at fixed positions are kept, the rest of the prompt is evaluated again.
+
+The engine knows token ids, sequences and forms; it knows nothing of agents, modes or storage.
+"""
+
+from __future__ import annotations
+
+import codecs
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from localsim.backends.base import Done, Generation, Request, StopCause
+from localsim.backends.chat import ChatTokenizer
+from localsim.backends.llama_lib import LlamaModel, build_description, library
+from localsim.backends.llama_sampler import Candidates, Sampler
+from localsim.episode import Repro
+from localsim.errors import BackendUnavailable, GenerationFailed
+
+CHUNK = 64
+"""Prompt tokens that `exact` evaluates together, at positions that are multiples of it."""
+BATCH = 512
+"""Most tokens in one decode."""
+PREFILL_SHARE = 128
+"""Prompt tokens in a decode while others are generating, so that they are not held up."""
+
+
+@dataclass
+class _Slot:
+    """A cache sequence: the tokens in it, and how many of them stand in whole chunks (exact)."""
+
+    sequence: int
+    tokens: list[int] = field(default_factory=list)
+    canonical: int = 0
+    written: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass
+class _Job:
+    """A request at work."""
+
+    ticket: int
+    request: Request
+    slot: _Slot
+    pending: list[int]
+    """Tokens not yet in the cache; the last one's logits give the next token."""
+    sampler: Sampler
+    prompt_tokens: int
+    evaluated_tokens: int
+    started: float
+    text: str = ""
+    tokens: list[int] = field(default_factory=list)
+    forced: int = 0
+    prefilled: bool = False
+    decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8"))
+
+    @property
+    def full_text(self) -> str:
+        return self.request.prefill + self.text
+
+
+class LlamaBackend:
+    """A GGUF model with `sequences` cache sequences of `context` tokens each.
+
+    Raises BackendUnavailable where llama.cpp cannot make the context. `clock` gives seconds.
+    """
+
+    def __init__(
+        self,
+        model: LlamaModel,
+        *,
+        name: str,
+        sha256: str,
+        sequences: int,
+        context: int,
+        threads: int,
+        repro: Repro = "stable",
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.name = name
+        self._lib = library()
+        self._model = model
+        self._chat = ChatTokenizer(model)
+        self._context_size = context
+        self._exact = repro == "exact"
+        self._clock = clock
+        self._context = self._make_context(sequences, context, threads)
+        self._memory = self._lib.llama_get_memory(self._context)
+        self._batch = self._lib.llama_batch_init(BATCH, 0, 1)
+        self._candidates = Candidates(model.n_vocab)
+        self._free = list(range(sequences))
+        self._slots: dict[str, _Slot] = {}
+        self._jobs: dict[int, _Job] = {}
+        self._queue: deque[tuple[int, Request]] = deque()
+        self._failed: list[Done] = []
+        self._tickets = 0
+        self.identity: dict[str, Any] = {
+            "kind": "llama",
+            "name": name,
+            "file": model.path.name,
+            "sha256": sha256,
+            "sequences": sequences,
+            "context": context,
+            "threads": threads,
+            "repro": repro,
+            "build": build_description(),
+        }
+
+    def _make_context(self, sequences: int, context: int, threads: int) -> Any:
+        params = self._lib.llama_context_default_params()
+        params.n_ctx = context * sequences
+        params.n_seq_max = sequences
+        params.n_batch = params.n_ubatch = BATCH
+        params.n_threads = params.n_threads_batch = threads
+        params.flash_attn_type = 1
+        params.kv_unified = False
+        pointer = self._lib.llama_init_from_model(self._model.pointer, params)
+        if not pointer:
+            raise BackendUnavailable(
+                f"llama.cpp cannot make a context of {sequences} x {context} tokens for {self.name}",
+                hint="try fewer parallel episodes (-j) or a smaller --ctx",
+            )
+        return pointer
+
+    # ---- Backend -----------------------------------------------------------------------------------------------
+
+    def submit(self, request: Request) -> int:
+        """Queue a request; it starts when a sequence is free."""
+        self._tickets += 1
+        self._queue.append((self._tickets, request))
+        return self._tickets
+
+    def poll(self) -> list[Done]:
+        """One decode over all running requests (under `exact` one for each)."""
+        self._start_queued()
+        finished, self._failed = self._failed, []
+        jobs = sorted(self._jobs.values(), key=lambda job: job.slot.sequence)
+        if self._exact:
+            for job in jobs:
+                finished += self._decode([(job, self._exact_chunk(job))])
+        elif jobs:
+            finished += self._decode(self._share(jobs))
+        return finished
+
+    def cancel(self, ticket: int) -> None:
+        """Forget a ticket; its session's cache stays usable."""
+        self._queue = deque((other, request) for other, request in self._queue if other != ticket)
+        job = self._jobs.pop(ticket, None)
+        if job is not None:
+            job.sampler.free()
+
+    def release(self, session: str) -> None:
+        """Free the session's sequence."""
+        slot = self._slots.pop(session, None)
+        if slot is not None:
+            self._lib.llama_memory_seq_rm(self._memory, slot.sequence, -1, -1)
+            self._free.append(slot.sequence)
+            self._free.sort()
+
+    def close(self) -> None:
+        """Free context and weights."""
+        for ticket in list(self._jobs):
+            self.cancel(ticket)
+        if self._context:
+            self._lib.llama_batch_free(self._batch)
+            self._lib.llama_free(self._context)
+            self._model.free()
+            self._context = None
+
+    # ---- starting ----------------------------------------------------------------------------------------------
+
+    def _start_queued(self) -> None:
+        waiting: deque[tuple[int, Request]] = deque()
+        for ticket, request in self._queue:
+            slot = self._slot_for(request.session)
+            if slot is None:
+                waiting.append((ticket, request))
+                continue
+            try:
+                self._jobs[ticket] = self._start(ticket, request, slot)
+            except GenerationFailed as error:
+                self._failed.append(Done(ticket, error))
+        self._queue = waiting
+
+    def _slot_for(self, session: str) -> _Slot | None:
+        slot = self._slots.get(session)
+        if slot is None and self._free:
+            slot = self._slots[session] = _Slot(self._free.pop(0))
+        return slot
+
+    def _start(self, ticket: int, request: Request, slot: _Slot) -> _Job:
+        # Under `exact` the prompt must not depend on how the model happened to cut its own words into tokens.
+        written = None if self._exact else slot.written
+        prompt = self._chat.prompt(request.messages, request.prefill, written)
+        if len(prompt) >= self._context_size:
+            raise self._outgrown(request, len(prompt))
+        kept = self._keep(slot, prompt)
+        sampler = Sampler(
+            self._model, request.sampling, request.seed, request.form.grammar() if request.sampling.grammar else None
+        )
+        job = _Job(
+            ticket=ticket,
+            request=request,
+            slot=slot,
+            pending=prompt[kept:],
+            sampler=sampler,
+            prompt_tokens=len(prompt),
+            evaluated_tokens=len(prompt) - kept,
+            started=self._clock(),
+        )
+        self._hear(job)
+        return job
+
+    def _keep(self, slot: _Slot, prompt: list[int]) -> int:
+        """Cut the slot's cache back to what it shares with `prompt`, at most all but the last token."""
+        shared = 0
+        for ours, theirs in zip(slot.tokens, prompt[:-1], strict=False):
+            if ours != theirs:
+                break
+            shared += 1
+        if self._exact:
+            shared = min(shared, slot.canonical) // CHUNK * CHUNK
+            slot.canonical = shared
+        self._lib.llama_memory_seq_rm(self._memory, slot.sequence, shared, -1)
+        del slot.tokens[shared:]
+        return shared
+
+    def _hear(self, job: _Job) -> None:
+        """Prime the penalties at the start of a line: in every mode with the utterances of the turns before it."""
+        window = job.request.sampling.repeat_window
+        # In a script the lines written so far count as heard, just as they would turn by turn.
+        said = (*job.request.heard, *job.request.form.utterances(job.full_text))
+        tokens: list[int] = []
+        for text in said[-window:]:
+            tokens += self._chat.content(text + "\n")
+        job.sampler.hear(tokens[-window:])
+
+    # ---- decoding ----------------------------------------------------------------------------------------------
+
+    def _exact_chunk(self, job: _Job) -> int:
+        """How many pending tokens `exact` evaluates now: up to the next multiple of CHUNK while it is the prompt."""
+        if job.prefilled:
+            return len(job.pending)
+        return min(len(job.pending), CHUNK - len(job.slot.tokens) % CHUNK)
+
+    def _share(self, jobs: list[_Job]) -> list[tuple[_Job, int]]:
+        """How many pending tokens of each job go into the next decode: replies first, then prompts in fair parts."""
+        shares = {job.ticket: len(job.pending) for job in jobs if job.prefilled}
+        prompts = [job for job in jobs if not job.prefilled]
+        budget = BATCH - sum(shares.values())
+        if shares:
+            budget = min(budget, PREFILL_SHARE)
+        for position, job in enumerate(sorted(prompts, key=lambda job: len(job.pending))):
+            part = min(len(job.pending), budget // (len(prompts) - position))
+            shares[job.ticket] = part
+            budget -= part
+        return [(job, shares[job.ticket]) for job in jobs if shares[job.ticket]]
+
+    def _decode(self, shares: list[tuple[_Job, int]]) -> list[Done]:
+        """Evaluate the given numbers of pending tokens, then draw a token where a job's last one was among them."""
+        batch = self._batch
+        grown = [job for job, count in shares if len(job.slot.tokens) + count > self._context_size]
+        if grown:
+            return [self._fail(job, self._outgrown(job.request, job.prompt_tokens)) for job in grown]
+        row = 0
+        drawing: list[tuple[_Job, int]] = []
+        for job, count in shares:
+            slot = job.slot
+            for offset in range(count):
+                batch.token[row] = job.pending[offset]
+                batch.pos[row] = len(slot.tokens) + offset
+                batch.n_seq_id[row] = 1
+                batch.seq_id[row][0] = slot.sequence
+                batch.logits[row] = offset + 1 == len(job.pending)
+                row += 1
+            if count == len(job.pending):
+                drawing.append((job, row - 1))
+            self._advance(job, count)
+        batch.n_tokens = row
+        status = self._lib.llama_decode(self._context, batch)
+        if status != 0:
+            hint = "run with LOCALSIM_DEBUG=1 to see llama.cpp's log"
+            return [
+                self._fail(job, GenerationFailed(f"llama_decode returned {status}", hint=hint)) for job, _ in shares
+            ]
+        return [done for job, index in drawing if (done := self._draw(job, index)) is not None]
+
+    def _advance(self, job: _Job, count: int) -> None:
+        slot = job.slot
+        slot.tokens += job.pending[:count]
+        del job.pending[:count]
+        if not job.prefilled:
+            slot.canonical = len(slot.tokens) // CHUNK * CHUNK
+            job.prefilled = not job.pending
+
+    def _draw(self, job: _Job, row: int) -> Done | None:
+        pointer = self._lib.llama_get_logits_ith(self._context, row)
+        logits = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
+        token = job.sampler.draw(self._candidates, logits, in_text=job.request.form.in_text(job.full_text))
+        if self._model.ends_text(token):
+            return self._finish(job, "end_of_text")
+        self._append(job, token)
+        form = job.request.form
+        if "}" in job.text[-8:] and form.finished(job.full_text):
+            return self._finish(job, "finished")
+        if len(job.tokens) >= job.request.max_tokens:
+            return self._finish(job, "length")
+        if job.request.sampling.grammar:
+            self._append_forced(job, form.forced(job.full_text))
+            if form.finished(job.full_text):
+                return self._finish(job, "finished")
+        return None
+
+    def _append(self, job: _Job, token: int) -> None:
+        job.tokens.append(token)
+        job.pending.append(token)
+        job.text += job.decoder.decode(self._model.piece(token))
+
+    def _append_forced(self, job: _Job, text: str) -> None:
+        """Take over text that the form leaves no choice about; it is evaluated with the next decode."""
+        if not text:
+            return
+        tokens = self._chat.content(text)
+        for token in tokens:
+            self._append(job, token)
+        job.sampler.take(tokens, in_text=False)
+        job.forced += len(tokens)
+        if "\n" in text:
+            self._hear(job)
+
+    # ---- finishing ---------------------------------------------------------------------------------------------
+
+    def _finish(self, job: _Job, cause: StopCause) -> Done:
+        del self._jobs[job.ticket]
+        request = job.request
+        if not self._exact:
+            reply = (*self._chat.content(request.prefill), *job.tokens)
+            job.slot.written[job.full_text] = reply
+        details = {"forced": job.forced, "refused": job.sampler.refused, "sampling": asdict(request.sampling)}
+        job.sampler.free()
+        generation = Generation(
+            text=job.text,
+            cause=cause,
+            model=f"{self.identity['file']} {self.identity['sha256'][:12]}",
+            prompt_tokens=job.prompt_tokens,
+            evaluated_tokens=job.evaluated_tokens,
+            generated_tokens=len(job.tokens),
+            duration_ms=(self._clock() - job.started) * 1000,
+            details=details,
+        )
+        return Done(job.ticket, generation)
+
+    def _outgrown(self, request: Request, prompt_tokens: int) -> GenerationFailed:
+        return GenerationFailed(
+            f"turn {request.turn} of {request.speaker} outgrew the context of {self._context_size} tokens "
+            f"(its prompt has {prompt_tokens})",
+            hint="raise --ctx, or lower limits.turns or limits.chars in the scenario",
+        )
+
+    def _fail(self, job: _Job, error: GenerationFailed) -> Done:
+        del self._jobs[job.ticket]
+        job.sampler.free()
+        # What the failed decode left in the cache is unknown, so the session starts from nothing.
+        self._lib.llama_memory_seq_rm(self._memory, job.slot.sequence, -1, -1)
+        job.slot.tokens.clear()
+        job.slot.canonical = 0
+        return Done(job.ticket, error)

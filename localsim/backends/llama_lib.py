@@ -1,0 +1,146 @@
+"""The one place that imports llama_cpp, and a small typed layer over its C functions.
+
+A `LlamaModel` is a file's weights and vocabulary; contexts, batches and schedules are the engine's (llama.py).
+llama.cpp's log goes to Python's logging, because `verbose=False` of the high-level class redirects file descriptors
+of the whole process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from localsim.errors import BackendUnavailable, ModelMissing
+
+_log = logging.getLogger("localsim.llama_cpp")
+_INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
+
+
+@lru_cache(maxsize=1)
+def library() -> ModuleType:
+    """llama.cpp's low-level bindings, initialised. Raises BackendUnavailable where they cannot be loaded."""
+    try:
+        import llama_cpp.llama_cpp as bindings
+    except (ImportError, OSError, RuntimeError) as error:
+        raise BackendUnavailable(f"llama-cpp-python cannot be loaded: {error}", hint=_INSTALL) from error
+    bindings.llama_log_set(_log_callback(bindings), None)
+    bindings.llama_backend_init()
+    return cast(ModuleType, bindings)
+
+
+@lru_cache(maxsize=1)
+def _log_callback(bindings: ModuleType) -> Any:
+    levels = {2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
+
+    def forward(level: int, text: bytes, _user_data: Any) -> None:
+        message = text.decode("utf-8", "replace").rstrip()
+        if message:
+            _log.log(min(levels.get(level, logging.DEBUG), logging.INFO), "%s", message)
+
+    return bindings.llama_log_callback(forward)
+
+
+def build_description() -> str:
+    """Version of the bindings and what the build uses of the processor, for provenance."""
+    import llama_cpp
+
+    system = library().llama_print_system_info().decode()
+    return f"llama-cpp-python {llama_cpp.__version__}; {' '.join(system.split())}"
+
+
+class LlamaModel:
+    """A GGUF file in memory: weights (unless `vocab_only`), vocabulary and metadata."""
+
+    def __init__(self, path: Path, *, vocab_only: bool = False, gpu_layers: int = 0) -> None:
+        lib = library()
+        params = lib.llama_model_default_params()
+        params.vocab_only = vocab_only
+        params.n_gpu_layers = gpu_layers
+        self.path = path
+        self.pointer = lib.llama_model_load_from_file(str(path).encode(), params)
+        if not self.pointer:
+            raise ModelMissing(
+                "llama.cpp cannot load this file; it is damaged, cut off or not a GGUF model",
+                where=str(path),
+                hint="check it with: localsim models verify",
+            )
+        self.vocab = lib.llama_model_get_vocab(self.pointer)
+        self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
+        self.n_ctx_train: int = lib.llama_model_n_ctx_train(self.pointer)
+        self._pieces: dict[int, bytes] = {}
+
+    @property
+    def kv_bytes_per_token(self) -> int:
+        """Bytes that one token takes in the cache: keys and values in 16 bits, over all layers."""
+        lib = library()
+        heads = lib.llama_model_n_head(self.pointer)
+        width = lib.llama_model_n_embd(self.pointer) // max(heads, 1)
+        arch = self.metadata("general.architecture") or ""
+        key = int(self.metadata(f"{arch}.attention.key_length") or width)
+        value = int(self.metadata(f"{arch}.attention.value_length") or width)
+        kv_heads: int = lib.llama_model_n_head_kv(self.pointer)
+        layers: int = lib.llama_model_n_layer(self.pointer)
+        return 2 * layers * kv_heads * (key + value)
+
+    def metadata(self, key: str) -> str | None:
+        """A value of the file's header as text, or None."""
+        lib = library()
+        size = 1 << 10
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            length = lib.llama_model_meta_val_str(self.pointer, key.encode(), buffer, size)
+            if length < 0:
+                return None
+            if length < size:
+                return buffer.value.decode("utf-8", "replace")
+            size = length + 1
+
+    def chat_template(self) -> str | None:
+        """The Jinja source of the model's chat template, or None."""
+        raw = library().llama_model_chat_template(self.pointer, None)
+        return raw.decode() if raw else None
+
+    def token_text(self, token: int) -> str:
+        """How a token such as BOS is written in templates ('' for none)."""
+        return library().llama_vocab_get_text(self.vocab, token).decode() if token >= 0 else ""
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Token ids; `special` decides whether control tokens written in `text` become control tokens."""
+        lib = library()
+        data = text.encode("utf-8", "replace")
+        size = len(data) + 8
+        buffer = (lib.llama_token * size)()
+        count = lib.llama_tokenize(self.vocab, data, len(data), buffer, size, False, special)
+        if count < 0:
+            raise BackendUnavailable(f"the tokenizer of {self.path.name} needs {-count} tokens for {len(data)} bytes")
+        return list(buffer[:count])
+
+    def piece(self, token: int) -> bytes:
+        """The bytes a token stands for; nothing for control tokens."""
+        known = self._pieces.get(token)
+        if known is None:
+            lib = library()
+            buffer = ctypes.create_string_buffer(256)
+            length = lib.llama_token_to_piece(self.vocab, token, buffer, 256, 0, False)
+            known = buffer.raw[: max(length, 0)]
+            self._pieces[token] = known
+        return known
+
+    def ends_text(self, token: int) -> bool:
+        """Whether a token ends a generation (EOS, EOT and the like)."""
+        return bool(library().llama_vocab_is_eog(self.vocab, token))
+
+    def begin_tokens(self) -> tuple[int, ...]:
+        """The BOS token where the vocabulary wants one at the start, else ()."""
+        lib = library()
+        return (lib.llama_vocab_bos(self.vocab),) if lib.llama_vocab_get_add_bos(self.vocab) else ()
+
+    def free(self) -> None:
+        """Release the memory."""
+        if self.pointer:
+            library().llama_model_free(self.pointer)
+            self.pointer = None

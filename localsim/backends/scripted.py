@@ -1,0 +1,141 @@
+"""The scripted backend: queued replies, or a policy that really plays. For tests, teaching and baselines.
+
+Never presented as a result of a language model: its identity says `scripted`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from localsim.backends.base import Done, Generation, Request
+from localsim.backends.policies import POLICIES, Policy
+from localsim.episode import Observation
+from localsim.errors import GenerationFailed, InvalidInput
+from localsim.scenario import WRITER
+from localsim.transcript import Action, Transcript, Turn, line_of
+
+PREFIX = "scripted"
+
+
+class ScriptedBackend:
+    """Replies without a model.
+
+    Either `replies`, each used once in order: an Action, or a raw text that stands for what a model wrote after the
+    fixed start of its line; or a `policy`, asked with what the agent may see and a generator seeded per turn.
+    """
+
+    def __init__(
+        self, name: str = PREFIX, *, replies: Iterable[Action | str] | None = None, policy: Policy | None = None
+    ) -> None:
+        if (replies is None) == (policy is None):
+            raise ValueError("give either replies or a policy")
+        self.name = name
+        self.identity: dict[str, Any] = {"kind": "scripted", "name": name}
+        self._replies = deque(replies) if replies is not None else None
+        self._policy = policy
+        self._tickets = 0
+        self._done: list[Done] = []
+
+    def submit(self, request: Request) -> int:
+        """Write the reply at once; `poll` returns it."""
+        self._tickets += 1
+        try:
+            result: Generation | GenerationFailed = Generation(self._text(request), "finished", self.name)
+        except GenerationFailed as error:
+            result = error
+        self._done.append(Done(self._tickets, result))
+        return self._tickets
+
+    def poll(self) -> list[Done]:
+        """All replies written since the last call."""
+        done, self._done = self._done, []
+        return done
+
+    def cancel(self, ticket: int) -> None:
+        """Forget a reply."""
+        self._done = [done for done in self._done if done.ticket != ticket]
+
+    def release(self, session: str) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def _text(self, request: Request) -> str:
+        if self._policy is not None:
+            return _after_prefill(request, self._play(self._policy, request))
+        assert self._replies is not None
+        if not self._replies:
+            raise GenerationFailed(f"{self.name} has no replies left for turn {request.turn}")
+        reply = self._replies.popleft()
+        return (
+            reply if isinstance(reply, str) else _after_prefill(request, [Turn(request.turn, request.speaker, reply)])
+        )
+
+    def _play(self, policy: Policy, request: Request) -> list[Turn]:
+        """One turn of an agent, or all turns of a script with the policy in every part."""
+        seen = request.observation
+        rng = random.Random(request.seed)
+        if request.speaker != WRITER:
+            return [Turn(request.turn, request.speaker, policy(seen, rng))]
+        turns: list[Turn] = list(seen.transcript.turns)
+        names = [agent.name for agent in seen.agents]
+        while len(turns) < seen.turn_limit:
+            speaker = names[len(turns) % len(names)]
+            view = _part(seen, speaker, Transcript(tuple(turns)))
+            turns.append(Turn(len(turns), speaker, policy(view, rng)))
+            if request.form.finished("\n".join(line_of(turn.speaker, turn.action) for turn in turns)):
+                break
+        return turns
+
+
+def _part(seen: Observation, speaker: str, transcript: Transcript) -> Observation:
+    """The writer's view with one character in front."""
+    return replace(seen, viewer=speaker, transcript=transcript)
+
+
+def _after_prefill(request: Request, turns: list[Turn]) -> str:
+    lines = "\n".join(line_of(turn.speaker, turn.action) for turn in turns)
+    return lines.removeprefix(request.prefill)
+
+
+def open_scripted(name: str) -> ScriptedBackend:
+    """The backend that `scripted`, `scripted:POLICY` or `scripted:@FILE` names. Raises InvalidInput.
+
+    A file holds one reply a line: plain text is spoken; a line of JSON such as {"action": "leave"} is that action.
+    """
+    _, _, detail = name.partition(":")
+    if detail.startswith("@"):
+        return ScriptedBackend(name, replies=_read_replies(Path(detail[1:])))
+    policy = POLICIES.get(detail or "auto")
+    if policy is None:
+        raise InvalidInput(
+            f"no scripted policy {detail!r}", hint=f"there are {', '.join(sorted(POLICIES))}, or scripted:@FILE"
+        )
+    return ScriptedBackend(name, policy=policy)
+
+
+def _read_replies(file: Path) -> list[Action | str]:
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot be read: {error}", where=str(file)) from error
+    replies: list[Action | str] = []
+    for line in lines:
+        if not line:
+            continue
+        try:
+            data = json.loads(line)
+        except ValueError:
+            data = None
+        if isinstance(data, dict) and isinstance(data.get("action"), str):
+            replies.append(Action(data["action"], str(data.get("text", ""))))
+        else:
+            replies.append(Action("speak", line))
+    return replies

@@ -1,0 +1,66 @@
+"""The command line: click only, no logic. Each command's module is imported when the command is used.
+
+Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or bad checksum, 5 database,
+6 finished with failures above --fail-on-error, 7 backend unavailable, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from localsim import __version__
+
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run", "Simulate scenarios."),
+    "resume": ("run", "Go on with an interrupted run."),
+    "show": ("show", "Print a transcript with private facts in the margin."),
+    "report": ("report", "Compare the modes of a run: table, JSON or HTML."),
+    "audit": ("show", "Check that no prompt held what its viewer may not know."),
+    "sql": ("data", "Ask the database, read-only."),
+    "export": ("data", "Write a run as jsonl, parquet or csv."),
+    "runs": ("data", "List, show and remove runs."),
+    "db": ("data", "Where the database is, and whether it is sound."),
+    "scenarios": ("scenarios", "List, show, validate and generate scenarios."),
+    "models": ("models", "List, fetch and verify models."),
+}
+
+EPILOG = """\b
+Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or
+bad checksum, 5 database, 6 too many failed episodes, 7 backend unavailable,
+130 interrupted (localsim resume goes on)."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used, so that --help answers at once."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """All commands in the order in which people need them."""
+        return list(_COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        if cmd_name not in _COMMANDS:
+            return None
+        command = getattr(import_module(f"localsim.cli.{_COMMANDS[cmd_name][0]}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="localsim")
+def cli() -> None:
+    """Simulate social conversations between LLM agents offline, and see how much of their success is omniscience.
+
+    \b
+    localsim models pull starter
+    localsim run scenarios/mutual_friends_01.yaml --mode all -n 2 --live
+    localsim report @last
+    localsim sql "SELECT mode, avg(words) FROM v_turns GROUP BY mode"
+    """

@@ -1,0 +1,82 @@
+"""localsim report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from localsim.cli.common import db_option, json_option, output_option, print_json, print_table, say, store_of
+from localsim.errors import InvalidInput
+
+
+@click.command()
+@click.argument("run", default="@last")
+@output_option("Write one self-contained HTML file.")
+@db_option
+@json_option
+def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
+    """Compare the modes of a run: a table, --json, or -o report.html.
+
+    \b
+    localsim report @last
+    localsim report @last -o report.html
+    """
+    from localsim.report import report as make_report
+
+    store = store_of(db)
+    run_id = store.run_id(run)
+    data = make_report(store, run_id)
+    if as_json:
+        print_json(data)
+    else:
+        _print(data)
+    if output:
+        from localsim.report_html import examples, render
+
+        file = Path(output)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(render(data, examples(store, run_id)), encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
+        say(f"wrote {file}")
+
+
+def _print(data: dict[str, Any]) -> None:
+    from localsim.report import COLUMNS
+
+    run = data["run"]
+    click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
+    for family in dict.fromkeys(row["family"] for row in data["comparison"]):
+        rows = [row for row in data["comparison"] if row["family"] == family]
+        models = len({row["model"] for row in rows}) > 1
+        click.secho(f"\n{family}" + ("" if models else f" ({rows[0]['model']})"), bold=True)
+        headings = [f"{row['mode']} {row['model']}" if models else row["mode"] for row in rows]
+        lines: list[list[Any]] = [["completed", *(f"{row['completed']} of {row['n']}" for row in rows)]]
+        for key, name, kind in COLUMNS:
+            if any(row[key] is not None for row in rows):
+                lines.append([name, *(_estimate(row, key, kind) for row in rows)])
+        print_table(["", *headings], lines)
+    click.echo()
+    accuracy = data["parser_accuracy"]
+    if accuracy is not None:
+        told = ", ".join(
+            f"{name.replace('_', ' ')} {part['right'] / part['n']:.0%} of {part['n']}"
+            for name, part in accuracy["measures"].items()
+        )
+        click.echo(
+            f"Endings and names are read by rules; measured on labelled talks they were not written from: {told}."
+        )
+    for warning in data["warnings"]:
+        click.secho(f"! {warning}", fg="yellow")
+
+
+def _estimate(row: dict[str, Any], key: str, kind: str) -> str | None:
+    value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
+    if value is None:
+        return None
+    if kind == "share":
+        return f"{value:.0%} [{low:.0%}, {high:.0%}]" if low is not None else f"{value:.0%}"
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if low is not None else f"{value:.2f}"

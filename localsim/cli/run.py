@@ -1,0 +1,183 @@
+"""localsim run, localsim resume."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from localsim import paths, runner
+from localsim.cli.common import Progress, db_option, json_option, print_json, say, store_of
+from localsim.episode import MODES, REPRO_LEVELS, Mode, Sampling
+from localsim.errors import Interrupted, TooManyFailures
+from localsim.scenario_files import find_scenarios
+
+
+def _modes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[Mode, ...]:
+    if value == "all":
+        return MODES
+    chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
+    unknown = [part for part in chosen if part not in MODES]
+    if unknown:
+        raise click.BadParameter(f"unknown mode {unknown[0]!r}; modes are {', '.join(MODES)} and all")
+    return chosen  # type: ignore[return-value]  # checked against MODES
+
+
+def _roles(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for value in values:
+        name, equals, model = value.partition("=")
+        if not (name and equals and model):
+            raise click.BadParameter(f"{value!r} is not NAME=MODEL")
+        found[name] = model
+    return found
+
+
+def _parallel(_ctx: click.Context, _param: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not value.isdigit() or int(value) < 1:
+        raise click.BadParameter("a number from 1, or auto")
+    return int(value)
+
+
+fail_option = click.option(
+    "--fail-on-error", type=click.FloatRange(0), default=0.2, show_default=True,
+    help="Exit with 6 where more episodes failed: a share below 1, or a number.",
+)  # fmt: skip
+live_option = click.option("--live", is_flag=True, help="Print the dialogue as it happens.")
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, required=True)
+@click.option("-m", "--model", help="Model name, path of a .gguf, or scripted[:POLICY] [LOCALSIM_MODEL, else starter].")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    callback=_roles,
+    metavar="NAME=MODEL",
+    help="Model of one agent, or of the writer.",
+)
+@click.option(
+    "--mode", "modes", default="agents", show_default=True, callback=_modes, help="script, agents, mindreaders or all."
+)
+@click.option("-n", "--episodes", type=click.IntRange(1), default=1, show_default=True, help="Per scenario and mode.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Master seed.")
+@click.option("-j", "--parallel", default="auto", show_default=True, callback=_parallel, help="Episodes side by side.")
+@click.option("--temperature", type=click.FloatRange(0, 5), default=Sampling.temperature, show_default=True)
+@click.option("--no-grammar", is_flag=True, help="Do not constrain output to lines of actions.")
+@click.option(
+    "--repro", type=click.Choice(REPRO_LEVELS), default="stable", show_default=True, help="How exactly text repeats."
+)
+@click.option("--ctx", "context", type=click.IntRange(256), help="Tokens of a conversation [what the longest needs].")
+@click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
+@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@fail_option
+@live_option
+@db_option
+@json_option
+def run(scenarios: tuple[str, ...], **options: Any) -> None:
+    """Simulate scenarios (files, folders or names) and store every prompt and turn.
+
+    \b
+    localsim run scenarios/mutual_friends_01.yaml --mode all -n 4
+    localsim run roommates --role Ines=scripted:smalltalk --live
+    """
+    plan = runner.Plan(
+        scenarios=tuple(find_scenarios(scenarios)),
+        modes=options["modes"],
+        model=options["model"] or paths.default_model(),
+        roles=options["roles"],
+        episodes=options["episodes"],
+        seed=options["seed"],
+        repro=options["repro"],
+        sampling=Sampling(temperature=options["temperature"], grammar=not options["no_grammar"]),
+        parallel=options["parallel"],
+        context=options["context"],
+        threads=options["threads"],
+    )
+    if options["dry_run"]:
+        _print_plan(plan, options["as_json"])
+        return
+    store = store_of(options["db"])
+    progress = Progress(len(plan.specs()), live=options["live"])
+    try:
+        result = runner.start(plan, store, progress, say)
+    finally:
+        progress.close()
+    _conclude(result, store.path, options["as_json"], options["fail_on_error"])
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", default="@last")
+@fail_option
+@live_option
+@db_option
+@json_option
+def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
+    """Go on with an interrupted run; finished episodes stand, the others go on after their last turn.
+
+    \b
+    localsim resume
+    localsim resume 20260102-0304
+    """
+    store = store_of(db)
+    planned, done = runner.progress_of(run_id, store)
+    progress = Progress(planned, done, live=live)
+    try:
+        result = runner.resume(run_id, store, progress, say)
+    finally:
+        progress.close()
+    _conclude(result, store.path, as_json, fail_on_error)
+
+
+def _print_plan(plan: runner.Plan, as_json: bool) -> None:
+    specs = plan.specs()
+    turns = sum(spec.scenario.limits.turns for spec in specs)
+    data = {
+        "scenarios": [loaded.scenario.id for loaded in plan.scenarios],
+        "modes": list(plan.modes),
+        "models": sorted({model for spec in specs for model in spec.models.values()}),
+        "episodes": len(specs),
+        "turns_at_most": turns,
+        "seed": plan.seed,
+        "repro": plan.repro,
+        "memory": runner.memory_lines(plan),
+    }
+    if as_json:
+        print_json(data)
+        return
+    click.echo(
+        f"{len(plan.scenarios)} scenarios x {len(plan.modes)} modes x {plan.episodes} = {len(specs)} episodes, "
+        f"at most {turns} turns, models: {', '.join(data['models'])}"  # type: ignore[arg-type]
+    )
+    for line in runner.memory_lines(plan):
+        click.echo(line)
+
+
+def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float) -> None:
+    summary = result.summary
+    done = summary.completed + summary.failed
+    if as_json:
+        print_json(result.as_json())
+    else:
+        rate = summary.tokens_generated / result.seconds if result.seconds else 0
+        click.echo(
+            f"run {result.run_id}: {summary.completed} completed, {summary.failed} failed of {result.planned} episodes "
+            f"in {result.seconds:.0f} s ({summary.tokens_generated} tokens, {rate:.0f}/s)"
+        )
+        say(f"next: localsim report {result.run_id}   localsim show @last   (database {db})")
+    if not result.in_database:
+        say(f"the database is still held; the next localsim command takes the rest in from {db}.d")
+    sys.stdout.flush()
+    if summary.stopped:
+        raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {db}")
+    limit = fail_on_error if fail_on_error >= 1 else fail_on_error * done
+    if summary.failed > limit:
+        raise TooManyFailures(
+            f"{summary.failed} of {done} episodes failed", hint="localsim runs show @last lists the reasons"
+        )

@@ -1,0 +1,143 @@
+"""localsim scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from localsim.cli.common import json_option, print_json, print_table
+from localsim.errors import InvalidInput, ScenarioInvalid
+from localsim.families import FAMILIES
+from localsim.scenario import LoadedScenario, ScenarioFile
+from localsim.scenario_files import find_scenarios, scenario_paths, shipped_files
+from localsim.scenario_yaml import dump_scenario, load_scenario
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def scenarios(ctx: click.Context) -> None:
+    """List, show, validate and generate scenarios."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
+
+
+@scenarios.command("list")
+@click.argument("folders", nargs=-1)
+@json_option
+def list_(folders: tuple[str, ...] = (), as_json: bool = False) -> None:
+    """List the scenarios that ship with localsim, or those in the given folders."""
+    files = [file for folder in folders for file in scenario_paths(folder)] or shipped_files()
+    rows = [_row(load_scenario(file)) for file in files]
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(list(rows[0]) if rows else ["id"], [list(row.values()) for row in rows])
+
+
+def _row(loaded: LoadedScenario) -> dict[str, Any]:
+    scenario = loaded.scenario
+    return {
+        "id": scenario.id,
+        "title": scenario.title,
+        "family": scenario.family,
+        "kind": "family" if scenario.family else "everyday",
+        "parties": len(scenario.agents),
+        "path": loaded.path,
+    }
+
+
+@scenarios.command()
+@click.argument("scenario")
+@click.option("--reveal", is_flag=True, help="Print the judge-only answer key too.")
+@json_option
+def show(scenario: str, reveal: bool, as_json: bool) -> None:
+    """Print a scenario: what it is, what each agent knows, what to try."""
+    loaded = find_scenarios([scenario])[0]
+    data = loaded.scenario.model_dump(mode="json", exclude_none=True)
+    if reveal:
+        data["answer"] = dict(loaded.answer.answer)
+    if as_json:
+        print_json(data)
+        return
+    found = loaded.scenario
+    click.secho(f"{found.id}: {found.title}", bold=True)
+    click.echo(f"{found.info.what}\n{found.info.how or ''}\n\nSetting: {found.setting}")
+    for agent in found.agents:
+        click.secho(f"\n{agent.name}", bold=True)
+        for label, value in agent.profile:
+            if value:
+                click.echo(f"  {label.replace('_', ' ')}: {value}")
+        click.echo(f"  goal: {agent.goal}")
+        if agent.secret:
+            click.echo(f"  secret: {agent.secret}")
+        for fact in agent.facts:
+            click.echo(f"  knows ({fact.id}, tell: {fact.disclosure}): {fact.text}")
+    if found.info.things_to_try:
+        click.secho("\nThings to try", bold=True)
+        for thing in found.info.things_to_try:
+            click.echo(f"  - {thing}")
+    if reveal:
+        click.secho("\nAnswer key (judges only)", bold=True)
+        for key, value in loaded.answer.answer.items():
+            click.echo(f"  {key}: {value}")
+
+
+@scenarios.command()
+@click.argument("files", nargs=-1, required=True)
+@json_option
+def validate(files: tuple[str, ...], as_json: bool) -> None:
+    """Report every problem of scenario files as file:line:column."""
+    try:
+        found = find_scenarios(files)
+    except ScenarioInvalid as error:
+        if as_json:
+            print_json({"valid": False, "problems": [problem.__dict__ for problem in error.problems]})
+        raise
+    if as_json:
+        print_json({"valid": True, "problems": [], "scenarios": [loaded.scenario.id for loaded in found]})
+    else:
+        click.echo(f"{len(found)} valid")
+
+
+@scenarios.command()
+@click.option("--family", required=True, type=click.Choice(list(FAMILIES)), help="Task family.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the first instance.")
+@click.option("-n", "--number", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), default=".", show_default=True, help="Folder.")
+@click.option("-p", "--parameter", multiple=True, metavar="KEY=VALUE", help="Such as friends=7 or zone=no.")
+@click.option("--force", is_flag=True, help="Write over files that are there.")
+def generate(family: str, seed: int, number: int, output: str, parameter: tuple[str, ...], force: bool) -> None:
+    """Write instances of a task family; the same seed gives the same file.
+
+    \b
+    localsim scenarios generate --family craigslist --seed 100 -n 20 -o mine -p zone=no
+    """
+    parameters = _parameters(parameter)
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    for index in range(number):
+        name = f"{family}_{seed + index:02d}"
+        file = folder / f"{name}.yaml"
+        if file.exists() and not force:
+            raise InvalidInput("there is such a file already", where=str(file), hint="--force writes over it")
+        document = FAMILIES[family].generate(name, seed + index, parameters)
+        file.write_text(dump_scenario(document), encoding="utf-8")
+    click.echo(f"{number} scenarios in {folder}")
+
+
+def _parameters(pairs: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise click.BadParameter(f"{pair!r} is not KEY=VALUE")
+        found[key] = value
+    return found
+
+
+@scenarios.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    print_json(ScenarioFile.model_json_schema())

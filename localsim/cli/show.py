@@ -1,0 +1,138 @@
+"""localsim show, localsim audit."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from typing import Any
+
+import click
+
+from localsim.cli.common import clean, colour_of, db_option, json_option, print_json, print_table, store_of
+from localsim.errors import LocalsimError
+from localsim.transcripts import StoredEpisode, load_episode, prompt_of
+
+
+class _Violated(LocalsimError):
+    exit_code = 1
+
+
+@click.command()
+@click.argument("episode", required=False)
+@click.option("--prompt", type=click.IntRange(0), metavar="TURN", help="Print the prompt that led to a turn.")
+@click.option("--scores", is_flag=True, help="Print the scores with their reasons too.")
+@db_option
+@json_option
+def show(episode: str | None, prompt: int | None, scores: bool, db: str | None, as_json: bool) -> None:
+    """Print a transcript, with each side's private facts and where they are first mentioned.
+
+    EPISODE is an id, the start of one, or @last; without it the newest run's episodes are listed.
+
+    \b
+    localsim show @last
+    localsim show 3f2a --prompt 4
+    """
+    store = store_of(db)
+    if episode is None:
+        rows = store.rows(
+            "SELECT episode_id, scenario_id, mode, model, episode_index AS i, status, stop_reason, turns "
+            "FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index, mode",
+            [store.run_id("@last")],
+        )
+        if as_json:
+            print_json(rows)
+        else:
+            print_table(list(rows[0]) if rows else ["episode_id"], [list(row.values()) for row in rows])
+        return
+    found = load_episode(store, store.episode_id(episode))
+    if prompt is not None:
+        _print_prompt(prompt_of(store, found.episode_id, prompt), as_json)
+    elif as_json:
+        print_json(found.as_json())
+    else:
+        _print_episode(found, scores)
+
+
+def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json(messages)
+        return
+    for message in messages:
+        click.secho(f"--- {message['role']}", fg="bright_black")
+        click.echo(clean(message["text"]))
+
+
+def _print_episode(found: StoredEpisode, scores: bool) -> None:
+    names = found.scenario.names
+    click.secho(f"{found.scenario.title}  [{found.mode}, {found.model}, seed {found.seed}]", bold=True)
+    click.echo(
+        f"episode {found.episode_id} of run {found.run_id}: {found.status} {found.stop_reason or found.error or ''}"
+    )
+    click.echo(f"Setting: {found.scenario.setting}\n")
+    for agent in found.scenario.agents:
+        click.secho(f"{agent.name}'s side", fg=colour_of(names, agent.name), bold=True)
+        click.echo(f"  goal: {agent.goal}")
+        if agent.secret:
+            click.echo(f"  secret: {agent.secret}")
+        for fact in agent.facts:
+            click.echo(f"  {fact.id}: {fact.text}" + (" (never to be told)" if fact.disclosure == "never" else ""))
+    click.echo()
+    width = min(110, max(60, shutil.get_terminal_size().columns))
+    for turn in found.turns:
+        _print_turn(found, turn, width)
+    if scores:
+        click.echo()
+        for score in found.scores:
+            value = score["label"] if score["value"] is None else f"{score['value']:.3g}"
+            whom = f" {score['agent']}" if score["agent"] else ""
+            click.echo(f"{score['evaluator']} {score['name']}{whom}: {value}  {score['reason'] or ''}")
+
+
+def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
+    notes = [mention for mention in found.mentions if mention.turn == turn["turn"]]
+    head = f"{turn['turn']:>3} {turn['speaker']}"
+    kind = "" if turn["action"] == "speak" else f" [{turn['action']}]"
+    body = f"{kind}: {turn['text']}" if turn["text"] else kind
+    lines = textwrap.wrap(clean(head + body), width, subsequent_indent="    ") or [head]
+    click.echo(click.style(head, fg=colour_of(found.scenario.names, turn["speaker"])) + lines[0][len(head) :])
+    for line in lines[1:]:
+        click.echo(line)
+    for note in notes:
+        owners = " and ".join(note.owners)
+        whose = f"{owners}'s" if note.by_owner else f"{owners}'s, not the speaker's"
+        click.secho(
+            f"    ^ first mention of {note.term} ({note.fact_id}, {whose})",
+            fg="bright_black" if note.by_owner else "red",
+        )
+    if turn["truncated"]:
+        click.secho("    ^ cut at the limit of a turn", fg="bright_black")
+
+
+@click.command()
+@click.argument("run", default="@last")
+@db_option
+@json_option
+def audit(run: str, db: str | None, as_json: bool) -> None:
+    """Check every stored prompt of a run: does it hold what its viewer was not granted? Exit code 1 if so.
+
+    \b
+    localsim audit @last
+    localsim audit @last --json
+    """
+    from localsim.audit import audit_run
+
+    store = store_of(db)
+    run_id = store.run_id(run)
+    result = audit_run(store, run_id)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        click.echo(f"run {run_id}: {result.prompts_checked} prompts checked, {len(result.violations)} violations")
+        for item in result.violations[:20]:
+            click.echo(
+                f"  {item.episode_id} turn {item.turn}, {item.viewer} ({item.mode}): {item.what}: {clean(item.text)}"
+            )
+    if result.violations:
+        sys.stdout.flush()
+        raise _Violated(f"{len(result.violations)} prompts hold what their viewer may not know", where=run_id)

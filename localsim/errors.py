@@ -1,0 +1,115 @@
+"""Every error that localsim raises on purpose, and the exit code that each becomes.
+
+    LocalsimError                 1   something localsim did not expect
+    ├── InvalidInput              3   a scenario, option, configuration or query that cannot be used
+    │   └── ScenarioInvalid       3   one or more Problems in a scenario file, all of them at once
+    ├── ModelMissing              4   a model that is absent, damaged or does not fit
+    ├── DatabaseError             5   a database that is locked, newer, damaged or cannot be written
+    ├── TooManyFailures           6   a run that finished with more failures than --fail-on-error allows
+    ├── BackendUnavailable        7   a backend that cannot work on this machine
+    └── Interrupted             130   Ctrl-C; the message holds the line that resumes the run
+
+    MalformedReply            (row)   a reply that does not parse; the mode retries it once
+    GenerationFailed          (row)   a generation that cannot be had; the episode fails with this reason
+
+The last two never reach the command line: they become rows of the database.
+Every message names what is wrong, and `hint` the next step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class LocalsimError(Exception):
+    """Base of all errors raised on purpose.
+
+    `where` is a place (`file:line:column`, a path, a table), `hint` the next command or action.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message}"
+
+    def as_json(self) -> dict[str, object]:
+        """The object that `--json` prints to stderr."""
+        return {"error": self.message, "where": self.where, "hint": self.hint, "exit": self.exit_code}
+
+
+class InvalidInput(LocalsimError):
+    """A scenario, option, configuration or query that cannot be used."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One defect of a file, at a line and column counted from 1."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        path = f"{self.path}: " if self.path else ""
+        return f"{self.file}:{self.line}:{self.column}: {path}{self.message}"
+
+
+class ScenarioInvalid(InvalidInput):
+    """A scenario file with problems, all of them listed."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        first = problems[0]
+        super().__init__(
+            "\n".join(str(problem) for problem in problems),
+            hint=f"mend the file, then try: localsim scenarios validate {first.file}",
+        )
+        self.problems = problems
+
+
+class ModelMissing(LocalsimError):
+    """A model that is absent, damaged or does not fit."""
+
+    exit_code = 4
+
+
+class DatabaseError(LocalsimError):
+    """A database that is locked, newer, damaged or cannot be written."""
+
+    exit_code = 5
+
+
+class TooManyFailures(LocalsimError):
+    """A run that finished with more failures than allowed."""
+
+    exit_code = 6
+
+
+class BackendUnavailable(LocalsimError):
+    """A backend that cannot work on this machine."""
+
+    exit_code = 7
+
+
+class Interrupted(LocalsimError):
+    """Ctrl-C; the hint holds the line that resumes the run."""
+
+    exit_code = 130
+
+
+class MalformedReply(LocalsimError):
+    """A reply that is not an action; `message` says what is wrong with it."""
+
+
+class GenerationFailed(LocalsimError):
+    """A generation that cannot be had (no room left, transport down); ends the episode, not the run."""

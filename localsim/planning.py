@@ -1,0 +1,99 @@
+"""What a run will take before it starts: context size, sequences and memory of each llama.cpp model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from localsim.backends.chat import ChatTokenizer
+from localsim.backends.llama import BATCH
+from localsim.backends.llama_lib import LlamaModel
+from localsim.episode import EpisodeSpec
+from localsim.errors import ModelMissing
+from localsim.modes import roles
+from localsim.prompts import agent_messages, writer_messages
+from localsim.scenario import WRITER
+from localsim.transcript import Transcript
+from localsim.visibility import observe
+
+_CHARS_PER_TOKEN = 3
+"""A low guess for prose in languages that small models know; an episode that exceeds it fails with a clear reason."""
+_LINE_TOKENS = 26
+"""Tokens of a turn besides its text: the line's frame, and the template's marks around a message."""
+_STEP = 256
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Memory of one model in use, in bytes."""
+
+    name: str
+    weights: int
+    cache: int
+    compute: int
+    sequences: int
+    context: int
+    free: int
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return self.weights + self.cache + self.compute
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {_size(self.weights)} weights + {_size(self.cache)} cache "
+            f"({self.sequences} x {self.context} tokens) + {_size(self.compute)} compute = {_size(self.total)}; "
+            f"{_size(self.free)} free"
+        )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def sessions_per_episode(specs: Sequence[EpisodeSpec], name: str) -> int:
+    """Most cache sequences that one episode needs on a model."""
+    return max((sum(model == name for model in spec.models.values()) for spec in specs), default=0)
+
+
+def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -> int:
+    """Tokens that the longest conversation on a model may take: its opening prompt and every turn at its full length.
+
+    At most what the model was trained for.
+    """
+    tokenizer = ChatTokenizer(model)
+    needed = _STEP
+    for spec in {(spec.scenario.hash, spec.mode): spec for spec in specs}.values():
+        limits = spec.scenario.limits
+        turns = limits.turns * (limits.chars // _CHARS_PER_TOKEN + _LINE_TOKENS)
+        for role in roles(spec.mode, spec.scenario.names):
+            if spec.models[role] != name:
+                continue
+            seen = observe(spec, role, Transcript())
+            messages = writer_messages(seen) if role == WRITER else agent_messages(seen)
+            needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _STEP)
+    return min(-(-needed // _STEP) * _STEP, model.n_ctx_train)
+
+
+def memory_plan(name: str, model: LlamaModel, sequences: int, context: int) -> MemoryPlan:
+    """Weights (the file's size), cache (16 bits for each key and value) and an estimate of the buffers of a decode."""
+    return MemoryPlan(
+        name=name,
+        weights=model.path.stat().st_size,
+        cache=sequences * context * model.kv_bytes_per_token,
+        compute=2 * BATCH * model.n_vocab * 4 + 60_000_000,
+        sequences=sequences,
+        context=context,
+        free=int(psutil.virtual_memory().available),
+    )
+
+
+def refuse_if_too_large(plan: MemoryPlan) -> None:
+    """Raise ModelMissing where the memory that is free does not hold the plan."""
+    if plan.total > plan.free:
+        raise ModelMissing(
+            f"not enough memory: {plan}", hint="lower -j or --ctx, or choose a smaller model or quantization"
+        )

@@ -1,0 +1,131 @@
+"""Every prompt string, versioned. Observation -> messages; nothing here decides what may be seen.
+
+Prompts are short, because small models lose the thread of long ones, and true: a mindreader is told that everybody
+sees everything, an agent that the others do not see its goal. Raise VERSION with every change of wording.
+"""
+
+from __future__ import annotations
+
+from localsim.backends.base import Message
+from localsim.episode import AgentView, Observation
+from localsim.transcript import Action, ActionType, Turn, line_of, line_start
+
+VERSION = "1"
+
+_ACTIONS: dict[ActionType, str] = {
+    "speak": "speak (say the text)",
+    "non-verbal communication": "non-verbal communication (a gesture or a look, described in the text)",
+    "action": "action (something done, described in the text)",
+    "leave": "leave (end the conversation; the text may be a goodbye)",
+    "none": "none (do nothing; the text is empty)",
+}
+_LEVELS = {
+    "stranger": "strangers",
+    "know_by_name": "known to each other by name only",
+    "acquaintance": "acquaintances",
+    "friend": "friends",
+    "romantic": "a couple",
+    "family": "family",
+}
+FIRST_TURN = "The conversation begins. It is your turn."
+YOUR_TURN = "It is your turn."
+
+
+def agent_messages(seen: Observation) -> tuple[Message, ...]:
+    """The chat of one agent: instructions, then others' turns as prose (user) and its own as JSON lines (assistant)."""
+    messages = [Message("system", agent_instructions(seen))]
+    others: list[str] = []
+    for turn in seen.transcript.turns:
+        if turn.speaker == seen.viewer:
+            messages.append(Message("user", _heard(others, first=len(messages) == 1)))
+            messages.append(Message("assistant", line_of(turn.speaker, turn.action)))
+            others = []
+        else:
+            others.append(turn.as_prose())
+    messages.append(Message("user", _heard(others, first=len(messages) == 1)))
+    return tuple(messages)
+
+
+def _heard(lines: list[str], *, first: bool) -> str:
+    if lines:
+        return "\n".join(lines)
+    return FIRST_TURN if first else YOUR_TURN
+
+
+def agent_instructions(seen: Observation) -> str:
+    """The system message of one agent, in agents and mindreaders mode."""
+    me = seen.me()
+    others = [agent for agent in seen.agents if agent.name != me.name]
+    names = _listing([agent.name for agent in others])
+    parts = [f"You are {me.name}, talking with {names}. Stay in this role.", f"Setting: {seen.setting}"]
+    parts += _relationship_lines(seen)
+    parts += _about(me, "You", "Your", "you know")
+    for other in others:
+        parts += _about(other, other.name, f"{other.name}'s", f"{other.name} knows")
+    if seen.omniscient:
+        parts.append(f"All of this is known to everybody: {names} can see your side too.")
+    elif me.secret or me.facts:
+        parts.append(f"{names} cannot see your goal, your secret or what you know.")
+    else:
+        parts.append(f"{names} cannot see your goal.")
+    parts.append("Reply with one JSON line for your next turn, one or two short sentences, like this:")
+    parts.append(line_of(me.name, _example(seen)))
+    parts.append(_rules(seen))
+    return "\n".join(parts)
+
+
+def writer_messages(seen: Observation) -> tuple[Message, ...]:
+    """The chat of the one model that writes a whole script."""
+    names = _listing([agent.name for agent in seen.agents])
+    parts = [f"Write a conversation between {names}.", f"Setting: {seen.setting}"]
+    parts += _relationship_lines(seen)
+    for agent in seen.agents:
+        parts += _about(agent, agent.name, f"{agent.name}'s", f"{agent.name} knows")
+    parts.append("Write one JSON line for each turn, one or two short sentences, like this:")
+    parts += [line_of(agent.name, _example(seen)) for agent in seen.agents[:2]]
+    parts.append(_rules(seen))
+    ask = f"Write the conversation now. {seen.agents[0].name} begins, then they take turns in this order: {names}."
+    return (Message("system", "\n".join(parts)), Message("user", ask))
+
+
+def script_prefill(turns: tuple[Turn, ...], next_speaker: str) -> str:
+    """What of a script is fixed: the turns that stand, and the start of the next line."""
+    done = "".join(line_of(turn.speaker, turn.action) + "\n" for turn in turns)
+    return done + line_start(next_speaker)
+
+
+def _about(agent: AgentView, subject: str, possessive: str, knows: str) -> list[str]:
+    """What is visible of one agent, a line for each kind of thing; nothing for what is not."""
+    lines = []
+    if agent.profile:
+        lines.append(f"{subject}: {', '.join(_field(label, value) for label, value in agent.profile)}")
+    if agent.goal:
+        lines.append(f"{possessive} goal: {agent.goal}")
+    if agent.secret:
+        lines.append(f"{possessive} secret: {agent.secret}")
+    if agent.facts:
+        lines.append(f"What {knows}:")
+        lines += [f"- {fact.text}" for fact in agent.facts]
+    return lines
+
+
+def _field(label: str, value: str) -> str:
+    return f"{value} years old" if label == "age" and value.isdigit() else value.rstrip(".")
+
+
+def _relationship_lines(seen: Observation) -> list[str]:
+    return [f"{one} and {other} are {_LEVELS[level]}." for one, other, level in seen.relationships]
+
+
+def _rules(seen: Observation) -> str:
+    kinds = "; ".join(_ACTIONS[kind] for kind in seen.actions)
+    return f"Actions: {kinds}. There are at most {seen.turn_limit} turns in all. Do not repeat what was said."
+
+
+def _example(seen: Observation) -> Action:
+    kind = next(kind for kind in ("speak", *seen.actions) if kind in seen.actions)
+    return Action(kind, "" if kind == "none" else "...")
+
+
+def _listing(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

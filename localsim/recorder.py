@@ -1,0 +1,231 @@
+"""What a run leaves behind: each event goes to the journal at once, each finished episode to the database.
+
+Between the short writes the database is free for others. Where somebody holds it, the run goes on and the journal
+keeps what is missing. Knows events, not how episodes come about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from localsim.backends.base import Generation, Message, Request
+from localsim.episode import Episode, EpisodeSpec, Score
+from localsim.errors import GenerationFailed
+from localsim.journal import Event, Journal
+from localsim.scenario import LoadedScenario, canonical_hash
+from localsim.store import Busy, Store
+from localsim.transcript import Turn
+
+BREATH_PATIENCE_S = 2.0
+"""How long a running run waits for the database after an episode; the journal keeps what had to wait."""
+END_PATIENCE_S = 90.0
+"""How long it waits at its end."""
+
+
+class Recorder:
+    """Writes one run. `notice` is told in one line when the database is held by somebody else."""
+
+    def __init__(self, store: Store, run: Event, scenarios: Sequence[LoadedScenario], notice: Callable[[str], None]):
+        self._store = store
+        self._notice = notice
+        self._run = {"event": "run", **run}
+        self._journal = Journal(store.path, run["run_id"])
+        self._known_contents: set[str] = set()
+        self._prompts: dict[str, tuple[int, tuple[Message, ...]]] = {}
+        self._open: dict[str, list[Event]] = {}
+        self._unwritten: list[Event] = [scenario_event(loaded) for loaded in scenarios]
+        self._told = False
+        self._journal.append(self._run, *self._unwritten)
+        self._breathe(BREATH_PATIENCE_S)
+
+    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
+        """An episode begins (or goes on after a resume)."""
+        models = list(dict.fromkeys(spec.models.values()))
+        spec_data = {"models": dict(spec.models), "sampling": asdict(spec.sampling), "repro": spec.repro}
+        event: Event = {
+            "event": "episode",
+            "episode_id": episode_id,
+            "run_id": self._run["run_id"],
+            "scenario_hash": spec.scenario.hash,
+            "mode": spec.mode,
+            "model": "|".join(models),
+            "episode_index": spec.index,
+            "seed": spec.seed,
+            "spec_hash": spec.hash,
+            "spec_json": json.dumps(spec_data, sort_keys=True),
+        }
+        self._open[episode_id] = []
+        self._note(episode_id, event)
+
+    def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
+        """A text was written, or could not be: that is a row too."""
+        failed = isinstance(result, GenerationFailed)
+        parent, messages = self._delta(episode_id, request)
+        event: Event = {
+            "event": "generation",
+            "episode_id": episode_id,
+            "generation": number,
+            "turn": request.turn,
+            "attempt": request.attempt,
+            "speaker": request.speaker,
+            "seed": request.seed,
+            "parent": parent,
+            "messages": [[message.role, self._content(message.content)] for message in messages],
+            "prefill_hash": self._content(request.prefill),
+            "grammar_hash": self._content(request.form.grammar()) if request.sampling.grammar else None,
+        }
+        if isinstance(result, GenerationFailed):
+            event |= {"model": "", "text": "", "cause": "error", "malformed": str(result)}
+            event |= {
+                "prompt_tokens": 0,
+                "evaluated_tokens": 0,
+                "generated_tokens": 0,
+                "duration_ms": 0.0,
+                "details": {},
+            }
+        else:
+            event |= asdict(result)
+            event["details"] = {**result.details, "max_tokens": request.max_tokens}
+        self._note(episode_id, event)
+        if not failed:
+            self._prompts[f"{episode_id}/{request.speaker}"] = (number, request.messages)
+
+    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
+        """A turn stands."""
+        event: Event = {
+            "event": "turn",
+            "episode_id": episode_id,
+            "turn": turn.index,
+            "speaker": turn.speaker,
+            "action": turn.action.type,
+            "text": turn.action.text,
+            "words": turn.words,
+            "truncated": turn.truncated,
+            "generation": generation,
+        }
+        self._note(episode_id, event)
+
+    def reject(self, episode_id: str, generation: int, reason: str) -> None:
+        """A generation holds a malformed reply."""
+        self._note(
+            episode_id, {"event": "reject", "episode_id": episode_id, "generation": generation, "reason": reason}
+        )
+
+    def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Event], duration_ms: float) -> None:
+        """An episode is over; it goes to the database now, or with the next one if somebody holds the file."""
+        ended: Event = {
+            "event": "episode_ended",
+            "episode_id": episode_id,
+            "status": episode.status,
+            "stop_reason": episode.stop_reason,
+            "error": episode.error,
+            "turns": len(episode.transcript),
+            "duration_ms": duration_ms,
+        }
+        self._note(episode_id, ended, *scores)
+        self._unwritten += self._open.pop(episode_id)
+        self._breathe(BREATH_PATIENCE_S)
+
+    def close(self, *, finished_utc: str, complete: bool) -> bool:
+        """End the run; returns whether all of it is in the database (if not, the next command takes it in)."""
+        ended: Event = {"event": "run_ended", "status": "finished" if complete else "interrupted"}
+        ended["finished_utc"] = finished_utc
+        self._journal.append(ended)
+        self._unwritten += [event for events in self._open.values() for event in events]
+        self._unwritten.append(ended)
+        self._told = False
+        try:
+            written = self._breathe(END_PATIENCE_S)
+        except BaseException:
+            self._journal.close(remove=False)
+            raise
+        self._journal.close(remove=written)
+        return written
+
+    def abandon(self) -> None:
+        """Close without a word in the database, after an error; the journal stays for the next command."""
+        self._journal.close(remove=False)
+
+    # ---- helpers -----------------------------------------------------------------------------------------------
+
+    def _note(self, episode_id: str, *events: Event) -> None:
+        self._journal.append(*events)
+        self._open[episode_id] += events
+
+    def _content(self, text: str) -> str:
+        content_hash = hash_of(text)
+        if content_hash not in self._known_contents:
+            self._known_contents.add(content_hash)
+            event: Event = {"event": "content", "content_hash": content_hash, "text": text}
+            self._journal.append(event)
+            self._unwritten.append(event)
+        return content_hash
+
+    def _delta(self, episode_id: str, request: Request) -> tuple[int | None, tuple[Message, ...]]:
+        """The earlier generation whose messages start this prompt, and the messages that follow them."""
+        known = self._prompts.get(f"{episode_id}/{request.speaker}")
+        if known is None:
+            return None, request.messages
+        parent, messages = known
+        if request.messages[: len(messages)] == messages:
+            return parent, request.messages[len(messages) :]
+        return None, request.messages
+
+    def _breathe(self, patience_s: float) -> bool:
+        """Write what is waiting; False where the file is held by somebody else."""
+        try:
+            self._store.take_in([self._run, *self._unwritten], patience_s=patience_s)
+        except Busy as error:
+            if not self._told:
+                self._notice(f"{error}; the run goes on, {len(self._unwritten)} events wait in {self._journal.path}")
+                self._told = True
+            return False
+        self._unwritten.clear()
+        return True
+
+
+def scenario_event(loaded: LoadedScenario) -> Event:
+    """The scenario, and apart from it the answer key, as they are now."""
+    scenario = loaded.scenario
+    return {
+        "event": "scenario",
+        "scenario_hash": scenario.hash,
+        "scenario_id": scenario.id,
+        "title": scenario.title,
+        "family": scenario.family,
+        "document_json": scenario.model_dump_json(),
+        "answer_json": json.dumps({"answer": loaded.answer.answer, "parameters": loaded.answer.parameters}),
+        "path": loaded.path,
+    }
+
+
+def score_events(episode_id: str, evaluator: str, version: str, scores: Sequence[Score]) -> list[Event]:
+    """Scores of one evaluator as events."""
+    return [
+        {
+            "event": "score",
+            "episode_id": episode_id,
+            "evaluator": evaluator,
+            "version": version,
+            "name": score.name,
+            "agent": score.agent or "",
+            "value": score.value,
+            "label": score.label,
+            "reason": score.reason,
+            "turns": list(score.turns),
+        }
+        for score in scores
+    ]
+
+
+def hash_of(text: str) -> str:
+    """Content hash: the first 32 hex digits of the sha256 of the text."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def episode_id_of(run_id: str, spec: EpisodeSpec) -> str:
+    """An episode's id: a hash of its run and its spec."""
+    return canonical_hash([run_id, spec.hash])[:16]

@@ -1,0 +1,202 @@
+"""The report of a run: a row for each family x mode x model with intervals, warnings, and example transcripts.
+
+Numbers come from v_scores and v_episodes alone; writing HTML is `report_html`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from localsim import stats
+from localsim.episode import MODES
+from localsim.store import Store
+
+Row = dict[str, Any]
+
+COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("success_rate", "success", "share"),
+    ("explicit_end_rate", "explicit end", "share"),
+    ("deal_rate", "deal", "share"),
+    ("in_zone_rate", "in zone", "share"),
+    ("seller_surplus", "seller surplus", "number"),
+    ("buyer_surplus", "buyer surplus", "number"),
+    ("first_mention", "first mention", "number"),
+    ("named_rate", "friend named", "share"),
+    ("wrong_guesses", "wrong guesses", "number"),
+    ("words_per_turn", "words/turn", "number"),
+    ("turns", "turns", "number"),
+    ("repeated_turn_rate", "repeated turns", "share"),
+    ("malformed_rate", "malformed", "share"),
+)
+"""(key, heading, kind) of every estimate of a row."""
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """The episodes and scores of one family x mode x model."""
+
+    episodes: list[Row]
+    scores: list[Row]
+    generations: list[Row]
+
+    def completed(self) -> int:
+        return sum(row["status"] == "completed" for row in self.episodes)
+
+    def values(self, name: str, agent: str | None = None) -> list[float]:
+        return [
+            float(row["value"])
+            for row in self.scores
+            if row["name"] == name and row["value"] is not None and (agent is None or row["agent"] == agent)
+        ]
+
+    def has(self, name: str) -> bool:
+        return any(row["name"] == name for row in self.scores)
+
+
+def report(store: Store, run_id: str) -> Row:
+    """Everything that `report --json` prints: run, comparison, leaks, warnings, card."""
+    run = store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
+    cells = _cells(store, run_id)
+    sellers = _sellers(store, run_id)
+    comparison = [_comparison_row(key, cell, sellers) for key, cell in cells.items()]
+    return {
+        "run": _run_json(run, store, run_id),
+        "comparison": comparison,
+        "leaks": [],
+        "warnings": _warnings(run, comparison),
+        "parser_accuracy": parser_accuracy(),
+        "card": {},
+    }
+
+
+def parser_accuracy() -> Row | None:
+    """How often the parser of endings is right on labelled endings it was not written from; None if not measured."""
+    file = files("localsim.families").joinpath("endings_accuracy.json")
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def _cells(store: Store, run_id: str) -> dict[tuple[str, str, str], _Cell]:
+    def by_cell(query: str) -> dict[tuple[str, str, str], list[Row]]:
+        found: dict[tuple[str, str, str], list[Row]] = {}
+        for row in store.rows(query, [run_id]):
+            found.setdefault((row["family"] or "everyday", row["mode"], row["model"]), []).append(row)
+        return found
+
+    episodes = by_cell("SELECT * FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index")
+    scores = by_cell("SELECT * FROM v_scores WHERE run_id = ? AND newest")
+    generations = by_cell(
+        "SELECT e.family, e.mode, e.model, g.malformed, g.cause FROM generations g "
+        "JOIN v_episodes e USING (episode_id) WHERE e.run_id = ?"
+    )
+    ordered = sorted(episodes, key=lambda key: (key[0], MODES.index(key[1]), key[2]))
+    return {key: _Cell(episodes[key], scores.get(key, []), generations.get(key, [])) for key in ordered}
+
+
+def _sellers(store: Store, run_id: str) -> dict[str, str]:
+    """The seller's name of each bargaining episode; the surplus of the other agent is the buyer's."""
+    rows = store.rows(
+        "SELECT e.episode_id, json_extract_string(s.answer_json, '$.answer.seller') AS seller FROM episodes e "
+        "JOIN scenarios s USING (scenario_hash) WHERE e.run_id = ? AND s.family = 'craigslist'",
+        [run_id],
+    )
+    return {row["episode_id"]: row["seller"] for row in rows}
+
+
+def _comparison_row(key: tuple[str, str, str], cell: _Cell, sellers: dict[str, str]) -> Row:
+    family, mode, model = key
+    n, completed = len(cell.episodes), cell.completed()
+    row: Row = {"family": family, "mode": mode, "model": model, "n": n, "completed": completed}
+    row["failed"] = sum(item["status"] == "failed" for item in cell.episodes)
+    for name, estimate in _estimates(cell, completed, sellers).items():
+        row[name] = _rounded(estimate.value)
+        row[f"{name}_low"], row[f"{name}_high"] = _rounded(estimate.low), _rounded(estimate.high)
+    row["first_mention_n"] = len(cell.values("first_mention"))
+    return row
+
+
+def _estimates(cell: _Cell, completed: int, sellers: dict[str, str]) -> dict[str, stats.Estimate]:
+    surplus: dict[bool, list[float]] = {True: [], False: []}
+    for row in cell.scores:
+        if row["name"] == "surplus" and row["value"] is not None:
+            surplus[row["agent"] == sellers.get(row["episode_id"])].append(float(row["value"]))
+    malformed = sum(row["malformed"] is not None for row in cell.generations)
+    bargaining = cell.has("ending")
+    return {
+        "success_rate": _share_of(cell.values("success")),
+        "explicit_end_rate": _share_of(cell.values("explicit_end")),
+        "deal_rate": stats.share(int(sum(cell.values("deal"))), completed) if bargaining else stats.NOTHING,
+        "in_zone_rate": _share_of(cell.values("in_zone")),
+        "seller_surplus": stats.mean(surplus[True]),
+        "buyer_surplus": stats.mean(surplus[False]),
+        "first_mention": stats.mean(cell.values("first_mention")),
+        "named_rate": _share_of(cell.values("named")),
+        "wrong_guesses": stats.mean(cell.values("wrong_guesses")),
+        "words_per_turn": stats.mean(cell.values("words_per_turn")),
+        "turns": stats.mean(cell.values("turns")),
+        "repeated_turn_rate": stats.mean(cell.values("repeated_turns")),
+        "malformed_rate": stats.share(malformed, len(cell.generations)),
+    }
+
+
+def _share_of(values: list[float]) -> stats.Estimate:
+    return stats.share(int(sum(values)), len(values))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _run_json(run: Row, store: Store, run_id: str) -> Row:
+    tokens = store.rows(
+        "SELECT coalesce(sum(generated_tokens), 0) AS generated, coalesce(sum(evaluated_tokens), 0) AS evaluated "
+        "FROM v_generations WHERE run_id = ?",
+        [run_id],
+    )[0]
+    return {
+        "run_id": run_id,
+        "status": run["status"],
+        "started_utc": run["started_utc"].isoformat(),
+        "finished_utc": run["finished_utc"].isoformat() if run["finished_utc"] else None,
+        "seed": run["seed"],
+        "repro": run["repro"],
+        "parallel": run["parallel"],
+        "episodes_planned": run["episodes_planned"],
+        "models": json.loads(run["models_json"]),
+        "versions": json.loads(run["versions_json"]),
+        "plan": json.loads(run["plan_json"]),
+        "tokens_generated": int(tokens["generated"]),
+        "tokens_evaluated": int(tokens["evaluated"]),
+    }
+
+
+def _warnings(run: Row, comparison: list[Row]) -> list[str]:
+    """What a reader must know before believing the table, in plain words."""
+    found = []
+    models = json.loads(run["models_json"])
+    scripted = [name for name, identity in models.items() if identity["kind"] == "scripted"]
+    if scripted:
+        found.append(f"{', '.join(scripted)}: played by a script, not by a language model.")
+    if any(identity.get("file", "").startswith("SmolLM2-135M") for identity in models.values()):
+        found.append("SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people.")
+    total, done = run["episodes_planned"], sum(row["n"] for row in comparison)
+    if done < total:
+        found.append(f"{total - done} of {total} planned episodes are missing (localsim resume {run['run_id']}).")
+    failed = sum(row["failed"] for row in comparison)
+    if failed:
+        found.append(f"{failed} of {done} episodes failed; rates are of completed ones.")
+    small = min((row["n"] for row in comparison), default=0)
+    if 0 < small < 30:
+        found.append(f"As few as {small} episodes a cell: read the intervals, not the differences.")
+    found += _no_guess_baseline(comparison)
+    return found
+
+
+def _no_guess_baseline(comparison: Iterable[Row]) -> list[str]:
+    rows = [row for row in comparison if row["family"] == "mutual_friends"]
+    if not rows or any("guesser" in row["model"] for row in rows):
+        return []
+    return ["First mentions have no guessing baseline here; --model scripted:guesser on the same scenarios gives one."]

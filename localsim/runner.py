@@ -1,0 +1,389 @@
+"""A run from options to database: plan, open backends, simulate, close; and the same again for a resume.
+
+The command line and the Python API both call this; neither holds logic of its own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import platform
+import secrets
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localsim import __version__, prompts
+from localsim.backends.base import Backend, Generation
+from localsim.backends.scripted import PREFIX, open_scripted
+from localsim.episode import EpisodeSpec, Mode, Repro, Sampling
+from localsim.errors import InvalidInput, LocalsimError
+from localsim.journal import Event
+from localsim.models import ModelFile, resolve
+from localsim.modes import roles as roles_of
+from localsim.recorder import Recorder, episode_id_of
+from localsim.scenario import WRITER, AnswerKey, LoadedScenario, Scenario
+from localsim.simulate import Recorded, Simulation, Summary, Watcher
+from localsim.store import Store
+
+if TYPE_CHECKING:
+    from localsim.planning import MemoryPlan
+
+MOST_PARALLEL = 8
+"""Episodes side by side under `-j auto`: beyond it, two cores gain little."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that could begin: what to simulate, with what, how."""
+
+    scenarios: tuple[LoadedScenario, ...]
+    modes: tuple[Mode, ...]
+    model: str
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Models of single roles, by agent name or `writer`."""
+    episodes: int = 1
+    """Per scenario x mode."""
+    seed: int = 1
+    repro: Repro = "stable"
+    sampling: Sampling = field(default_factory=Sampling)
+    parallel: int | None = None
+    """Episodes side by side; None chooses."""
+    context: int | None = None
+    """Tokens of a conversation; None chooses."""
+    threads: int | None = None
+    """Of llama.cpp; None takes one for each physical core."""
+
+    def __post_init__(self) -> None:
+        names = {name for loaded in self.scenarios for name in loaded.scenario.names}
+        for role in self.roles:
+            if role not in names and role != WRITER:
+                close = difflib.get_close_matches(role, [*names, WRITER], n=1)
+                hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(sorted(names))}, {WRITER}"
+                raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
+        ids = [loaded.scenario.id for loaded in self.scenarios]
+        repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
+        if repeated:
+            raise InvalidInput(f"two scenarios have the id {repeated[0]}", hint="give each file an id of its own")
+
+    def specs(self) -> list[EpisodeSpec]:
+        """All episodes, in the order in which they start: seed by seed, so that an early end leaves whole pairs."""
+        return [
+            EpisodeSpec(
+                scenario=loaded.scenario,
+                mode=mode,
+                models={role: self.roles.get(role, self.model) for role in roles_of(mode, loaded.scenario.names)},
+                index=index,
+                run_seed=self.seed,
+                sampling=self.sampling,
+                repro=self.repro,
+            )
+            for index in range(self.episodes)
+            for loaded in self.scenarios
+            for mode in self.modes
+        ]
+
+    def as_json(self) -> str:
+        """All that `resume` needs, scenarios by hash."""
+        data = asdict(self) | {"scenarios": [loaded.scenario.hash for loaded in self.scenarios]}
+        return json.dumps(data, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run came to."""
+
+    run_id: str
+    summary: Summary
+    planned: int
+    seconds: float
+    in_database: bool
+    """Whether all of it is in the database; if not, the next command takes the journal in."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `run --json` prints."""
+        done = self.summary.completed + self.summary.failed
+        return {
+            "run_id": self.run_id,
+            "episodes": done,
+            "completed": self.summary.completed,
+            "failed": self.summary.failed,
+            "seconds": round(self.seconds, 2),
+            "tokens_generated": self.summary.tokens_generated,
+            "tokens_evaluated": self.summary.tokens_evaluated,
+            "planned": self.planned,
+        }
+
+
+Say = Callable[[str], None]
+
+
+def start(plan: Plan, store: Store, watcher: Watcher, say: Say) -> Result:
+    """Simulate a plan as a new run."""
+    now = datetime.now(UTC)
+    run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return _execute(run_id, now, plan, store, watcher, say, finished={}, recorded={})
+
+
+def resume(reference: str, store: Store, watcher: Watcher, say: Say) -> Result:
+    """Go on with a run that was interrupted: finished episodes stand, unfinished ones go on after their last turn."""
+    run_id = store.run_id(reference)
+    run = store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
+    plan = _plan_of(run, store)
+    rows = store.rows("SELECT episode_id, status FROM episodes WHERE run_id = ?", [run_id])
+    finished = {row["episode_id"]: row["status"] for row in rows if row["status"] != "interrupted"}
+    _refuse_other_files(json.loads(run["models_json"]))
+    started = run["started_utc"].replace(tzinfo=UTC)
+    return _execute(run_id, started, plan, store, watcher, say, finished, _recorded(store, run_id))
+
+
+def progress_of(reference: str, store: Store) -> tuple[int, int]:
+    """How many episodes a run is to have, and how many are over."""
+    row = store.rows(
+        "SELECT episodes_planned AS planned, completed + failed AS done FROM v_runs WHERE run_id = ?",
+        [store.run_id(reference)],
+    )[0]
+    return int(row["planned"]), int(row["done"])
+
+
+def memory_lines(plan: Plan) -> list[str]:
+    """What each llama.cpp model of a plan will take, a line for each."""
+    specs = plan.specs()
+    names = dict.fromkeys(model for spec in specs for model in spec.models.values() if not is_scripted(model))
+    return [str(_memory(name, resolve(name), plan, specs, _parallel(plan, specs))) for name in names]
+
+
+def _execute(
+    run_id: str,
+    started: datetime,
+    plan: Plan,
+    store: Store,
+    watcher: Watcher,
+    say: Say,
+    finished: Mapping[str, str],
+    recorded: Mapping[str, Sequence[Recorded]],
+) -> Result:
+    specs = plan.specs()
+    todo = [spec for spec in specs if episode_id_of(run_id, spec) not in finished]
+    parallel = _parallel(plan, todo)
+    clock = time.perf_counter()
+    with open_backends(plan, todo, parallel, say) as backends:
+        event = _run_event(run_id, started, plan, parallel, len(specs), backends)
+        recorder = Recorder(store, event, plan.scenarios, say)
+        answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
+        try:
+            with _interruptible(say) as interrupted:
+                simulation = Simulation(
+                    run_id, backends, answers, recorder, watcher, parallel=parallel, should_stop=lambda: interrupted[0]
+                )
+                summary = simulation.run(todo, recorded)
+        except BaseException:
+            recorder.abandon()
+            raise
+        in_database = recorder.close(finished_utc=_now(), complete=not summary.stopped)
+    summary.completed += sum(status == "completed" for status in finished.values())
+    summary.failed += sum(status == "failed" for status in finished.values())
+    return Result(run_id, summary, len(specs), time.perf_counter() - clock, in_database)
+
+
+def _parallel(plan: Plan, specs: Sequence[EpisodeSpec]) -> int:
+    return max(1, min(plan.parallel or MOST_PARALLEL, len(specs)))
+
+
+@contextmanager
+def _interruptible(say: Say) -> Iterator[list[bool]]:
+    """The first Ctrl-C asks to stop after the turns in hand, the second stops at once."""
+    asked = [False]
+
+    def handle(_signal: int, _frame: object) -> None:
+        if asked[0]:
+            raise KeyboardInterrupt
+        asked[0] = True
+        say("finishing the turns in hand (Ctrl-C again stops at once)")
+
+    try:
+        previous = signal.signal(signal.SIGINT, handle)
+    except ValueError:  # not in the main thread, so Ctrl-C does not arrive here
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+# ---- backends ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_backends(plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: Say) -> Iterator[dict[str, Backend]]:
+    """A backend for each model that the specs name; memory is stated before weights are loaded."""
+    names = list(dict.fromkeys(model for spec in specs for model in spec.models.values()))
+    files = {name: resolve(name) for name in names if not is_scripted(name)}
+    backends: dict[str, Backend] = {}
+    try:
+        for name in names:
+            if is_scripted(name):
+                backends[name] = open_scripted(name)
+            else:
+                backends[name] = _open_llama(name, files[name], plan, specs, parallel, say)
+        yield backends
+    finally:
+        for backend in backends.values():
+            backend.close()
+
+
+def is_scripted(name: str) -> bool:
+    """Whether a model name means the scripted backend."""
+    return name == PREFIX or name.startswith(PREFIX + ":")
+
+
+def _open_llama(
+    name: str, file: ModelFile, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: Say
+) -> Backend:
+    from localsim.backends.llama import LlamaBackend
+    from localsim.backends.llama_lib import LlamaModel
+    from localsim.backends.probe import ensure_works
+    from localsim.planning import refuse_if_too_large
+
+    ensure_works(file.path, file.sha256)
+    memory = _memory(name, file, plan, specs, parallel)
+    say(str(memory))
+    refuse_if_too_large(memory)
+    return LlamaBackend(
+        LlamaModel(file.path),
+        name=name,
+        sha256=file.sha256,
+        sequences=memory.sequences,
+        context=memory.context,
+        threads=plan.threads or _cores(),
+        repro=plan.repro,
+    )
+
+
+def _memory(name: str, file: ModelFile, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int) -> MemoryPlan:
+    """What a model will take; only the file's header is read."""
+    from localsim import planning
+    from localsim.backends.llama_lib import LlamaModel
+
+    sequences = parallel * planning.sessions_per_episode(specs, name)
+    header = LlamaModel(file.path, vocab_only=True)
+    context = plan.context or planning.context_needed(specs, name, header)
+    memory = planning.memory_plan(file.name, header, sequences, context)
+    header.free()
+    return memory
+
+
+def _cores() -> int:
+    import psutil
+
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
+
+
+# ---- what is stored about a run ------------------------------------------------------------------------------------
+
+
+def _run_event(
+    run_id: str, started: datetime, plan: Plan, parallel: int, planned: int, backends: Mapping[str, Backend]
+) -> Event:
+    return {
+        "run_id": run_id,
+        "status": "running",
+        "started_utc": started.replace(tzinfo=None).isoformat(),
+        "finished_utc": None,
+        "seed": plan.seed,
+        "repro": plan.repro,
+        "parallel": parallel,
+        "episodes_planned": planned,
+        "plan_json": plan.as_json(),
+        "models_json": json.dumps({name: backend.identity for name, backend in backends.items()}),
+        "versions_json": json.dumps(versions()),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of localsim, its prompts and the libraries that a text depends on."""
+    found = {"localsim": __version__, "prompts": prompts.VERSION, "python": platform.python_version()}
+    for package in ("llama-cpp-python", "duckdb", "sentence-transformers", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).replace(tzinfo=None).isoformat()
+
+
+# ---- resuming ------------------------------------------------------------------------------------------------------
+
+
+def _plan_of(run: Mapping[str, Any], store: Store) -> Plan:
+    data = json.loads(run["plan_json"])
+    scenarios = tuple(_stored_scenario(store, scenario_hash) for scenario_hash in data.pop("scenarios"))
+    data |= {"scenarios": scenarios, "modes": tuple(data["modes"]), "sampling": Sampling(**data["sampling"])}
+    return Plan(**data)
+
+
+def _stored_scenario(store: Store, scenario_hash: str) -> LoadedScenario:
+    rows = store.rows("SELECT document_json, answer_json, path FROM scenarios WHERE scenario_hash = ?", [scenario_hash])
+    if not rows:
+        raise LocalsimError(f"scenario {scenario_hash[:12]} of the run is not in the database")
+    row = rows[0]
+    answer = json.loads(row["answer_json"])
+    return LoadedScenario(
+        Scenario.model_validate_json(row["document_json"]),
+        AnswerKey(answer["answer"], answer["parameters"]),
+        str(row["path"] or Path(scenario_hash)),
+    )
+
+
+def stored_answers(store: Store, run_id: str) -> dict[str, LoadedScenario]:
+    """The scenarios of a run with their answer keys, by scenario hash."""
+    rows = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [run_id])
+    return {row["scenario_hash"]: _stored_scenario(store, row["scenario_hash"]) for row in rows}
+
+
+def _refuse_other_files(identities: Mapping[str, Mapping[str, Any]]) -> None:
+    """Half a run with one file and half with another would be neither."""
+    for name, identity in identities.items():
+        if is_scripted(name):
+            continue
+        file = resolve(name)
+        if file.sha256 != identity["sha256"]:
+            raise InvalidInput(
+                f"the run was made with {identity['file']} {identity['sha256'][:12]}..., now {name} is "
+                f"{file.path.name} {file.sha256[:12]}...",
+                hint="put the old file back, or start a new run",
+            )
+
+
+def _recorded(store: Store, run_id: str) -> dict[str, list[Recorded]]:
+    """The generations of unfinished episodes, in order."""
+    rows = store.rows(
+        "SELECT g.* FROM generations g JOIN episodes e ON e.episode_id = g.episode_id "
+        "WHERE e.run_id = ? AND e.status = 'interrupted' AND g.cause <> 'error' ORDER BY g.episode_id, g.generation",
+        [run_id],
+    )
+    found: dict[str, list[Recorded]] = {}
+    for row in rows:
+        result = Generation(
+            text=row["text"],
+            cause=row["cause"],
+            model=row["model"],
+            prompt_tokens=row["prompt_tokens"],
+            evaluated_tokens=row["evaluated_tokens"],
+            generated_tokens=row["generated_tokens"],
+            duration_ms=row["duration_ms"],
+            details=json.loads(row["details_json"]),
+        )
+        found.setdefault(row["episode_id"], []).append(Recorded(row["turn"], row["attempt"], row["seed"], result))
+    return found

@@ -1,0 +1,358 @@
+"""The database: the only module that imports duckdb. Opens briefly, commits whole episodes, and lets others read.
+
+DuckDB admits one writing process and then no reader at all, so nothing here holds the file for longer than one
+transaction. Writers of localsim take turns through `<db>.lock`; a foreign process that holds the file is waited for
+and named. The database file is never opened by other means than DuckDB (that would drop DuckDB's lock).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psutil
+from filelock import FileLock, Timeout
+
+from localsim.errors import DatabaseError, InvalidInput
+from localsim.journal import Event, leftover_journals, read_journal, remove_if_empty
+from localsim.migrations import MIGRATIONS, TABLES, migrate, schema_version
+from localsim.rows import rows_of
+
+_SAFE = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+}
+_STORAGE = {"storage_compatibility_version": "v1.4.0"}
+"""So that tools built on DuckDB 1.4 to 1.5 open the file too."""
+
+CHECKS = {
+    "episodes without a run": "SELECT count(*) FROM episodes ANTI JOIN runs USING (run_id)",
+    "episodes without a scenario": "SELECT count(*) FROM episodes ANTI JOIN scenarios USING (scenario_hash)",
+    "turns without an episode": "SELECT count(*) FROM turns ANTI JOIN episodes USING (episode_id)",
+    "generations without an episode": "SELECT count(*) FROM generations ANTI JOIN episodes USING (episode_id)",
+    "scores without an episode": "SELECT count(*) FROM scores ANTI JOIN episodes USING (episode_id)",
+    "finished episodes with missing turns": (
+        "SELECT count(*) FROM episodes e WHERE status <> 'interrupted' AND turns <> "
+        "(SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id)"
+    ),
+    "contents whose hash is wrong": "SELECT count(*) FROM contents WHERE content_hash <> left(sha256(text), 32)",
+    "generations without their prompt": (
+        "SELECT count(*) FROM generations g LEFT JOIN contents c ON c.content_hash = g.prefill_hash "
+        "WHERE c.content_hash IS NULL"
+    ),
+}
+"""Queries that count what must not be; the schema has no foreign keys (see migrations)."""
+
+Waiting = Callable[[str], None]
+
+
+class Store:
+    """A database file. `waiting` is told once when somebody else holds the file."""
+
+    def __init__(self, path: Path, *, patience_s: float = 15.0, waiting: Waiting | None = None) -> None:
+        self.path = path
+        self._patience_s = patience_s
+        self._waiting = waiting or _ignore
+
+    # ---- connections -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self, patience_s: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for one short write, with the schema up to date. Raises DatabaseError."""
+        patience = self._patience_s if patience_s is None else patience_s
+        lock = self._writers_turn(patience)
+        try:
+            connection = self._connect(patience, read_only=False, config={**_SAFE, **_STORAGE})
+            try:
+                self._refuse_newer(connection)
+                migrate(connection)
+                yield connection
+            except duckdb.Error as error:
+                raise _as_ours(error, self.path) from error
+            finally:
+                _close(connection)
+        finally:
+            lock.release()
+
+    @contextmanager
+    def reading(self, *, restricted: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A read-only connection; `restricted` also shuts off files and settings. Raises DatabaseError.
+
+        Leftover journals of runs that died are taken in first.
+        """
+        try:
+            self.take_in_leftovers()
+        except (DatabaseError, OSError) as error:
+            self._waiting(f"a journal waits to be taken in: {error}")
+        if not self.path.exists():
+            raise DatabaseError(
+                "no database here yet", where=str(self.path), hint="localsim run makes one; --db names another"
+            )
+        config: dict[str, Any] = dict(_SAFE)
+        if restricted:
+            config |= {"enable_external_access": False, "lock_configuration": True}
+        connection = self._connect(self._patience_s, read_only=True, config=config)
+        try:
+            self._refuse_newer(connection)
+            if schema_version(connection) < len(MIGRATIONS):
+                _close(connection)
+                with self.writing():
+                    pass
+                connection = self._connect(self._patience_s, read_only=True, config=config)
+            yield connection
+        except duckdb.Error as error:
+            raise _as_ours(error, self.path) from error
+        finally:
+            _close(connection)
+
+    def _writers_turn(self, patience_s: float) -> FileLock:
+        lock = FileLock(str(self.path) + ".lock", timeout=patience_s)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except Timeout as error:
+            raise Busy("another localsim process is writing to it", where=str(self.path)) from error
+        except OSError as error:
+            raise DatabaseError(
+                f"cannot write here: {error.strerror}",
+                where=str(self.path.parent),
+                hint="choose another place with --db",
+            ) from error
+        return lock
+
+    def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+        """Connect, waiting politely while another process holds the file."""
+        deadline = time.monotonic() + patience_s
+        pause, told = 0.02, False
+        while True:
+            try:
+                return duckdb.connect(str(self.path), read_only=read_only, config=config)
+            except duckdb.Error as error:
+                holder = _holder(str(error))
+                if holder is None:
+                    raise _as_ours(error, self.path) from error
+                if time.monotonic() >= deadline:
+                    raise Busy(
+                        f"held by {holder}", where=str(self.path), hint="close it there, or wait and try again"
+                    ) from error
+                if not told and time.monotonic() > deadline - patience_s + min(1.0, patience_s / 3):
+                    self._waiting(f"{self.path.name} is held by {holder}; waiting")
+                    told = True
+                time.sleep(pause)
+                pause = min(pause * 1.5, 0.5)
+
+    def _refuse_newer(self, connection: duckdb.DuckDBPyConnection) -> None:
+        version = schema_version(connection)
+        if version > len(MIGRATIONS):
+            raise DatabaseError(
+                f"its schema has version {version}, this localsim knows up to {len(MIGRATIONS)}",
+                where=str(self.path),
+                hint="update localsim, or choose another file with --db",
+            )
+
+    # ---- writing -----------------------------------------------------------------------------------------------
+
+    def take_in(self, events: Sequence[Event], *, patience_s: float | None = None) -> None:
+        """Write what a list of journal events says, in one transaction; taking it in twice changes nothing."""
+        tables = rows_of(events)
+        with self.writing(patience_s) as connection:
+            connection.begin()
+            try:
+                for table, rows in tables.items():
+                    _upsert(connection, table, rows)
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+
+    def take_in_leftovers(self) -> int:
+        """Take in the journals of runs that died; return how many there were."""
+        count = 0
+        for path in leftover_journals(self.path):
+            events = read_journal(path)
+            if events:
+                self.take_in([*events, {"event": "run_died"}])
+            path.unlink()
+            count += 1
+        if count:
+            remove_if_empty(self.path.with_name(self.path.name + ".d"))
+        return count
+
+    def remove_run(self, run_id: str) -> int:
+        """Delete a run with all that belongs to it; return the number of episodes."""
+        with self.writing() as connection:
+            connection.begin()
+            episodes = "SELECT episode_id FROM episodes WHERE run_id = ?"
+            row = connection.execute(f"SELECT count(*) FROM ({episodes})", [run_id]).fetchone()
+            for table in ("turns", "generations", "scores"):
+                connection.execute(f"DELETE FROM {table} WHERE episode_id IN ({episodes})", [run_id])
+            for table in ("episodes", "runs"):
+                connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
+            connection.commit()
+        return int(row[0]) if row else 0
+
+    # ---- reading -----------------------------------------------------------------------------------------------
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """The rows of a query of our own, as dictionaries."""
+        with self.reading() as connection:
+            return _dictionaries(connection.execute(query, list(parameters)))
+
+    def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows of a query that somebody typed: read-only, no files, no settings.
+
+        Raises InvalidInput where the query is wrong or not allowed.
+        """
+        with self.reading(restricted=True) as connection:
+            try:
+                cursor = connection.execute(query)
+                columns = [column[0] for column in cursor.description or []]
+                return columns, cursor.fetchall()
+            except duckdb.Error as error:
+                raise InvalidInput(
+                    _one_line(str(error)), where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views"
+                ) from error
+
+    def copy_views(self, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
+        """Write the rows of one run in each view to `folder` as parquet or csv."""
+        files = []
+        with self.reading() as connection:
+            for view in views:
+                file = folder / f"{view.removeprefix('v_')}.{form}"
+                place = str(file).replace("'", "''")
+                connection.execute(
+                    f"COPY (SELECT * FROM {view} WHERE run_id = ?) TO '{place}' (FORMAT {form})", [run_id]
+                )
+                files.append(file)
+        return files
+
+    def info(self) -> dict[str, Any]:
+        """Size in bytes, schema and DuckDB version, rows of each table."""
+        with self.reading() as connection:
+            data: dict[str, Any] = {
+                "bytes": self.path.stat().st_size,
+                "schema_version": schema_version(connection),
+                "duckdb": duckdb.__version__,
+            }
+            for table in TABLES:
+                row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+                data[table] = row[0] if row else 0
+        return data
+
+    def check(self) -> list[str]:
+        """What does not fit together, a line for each kind of defect; [] for a sound file."""
+        with self.reading() as connection:
+            found = []
+            for message, query in CHECKS.items():
+                row = connection.execute(query).fetchone()
+                if row and row[0]:
+                    found.append(f"{message}: {row[0]}")
+        return found
+
+    def dataframe(self, query: str) -> Any:
+        """The result of a query as a pandas DataFrame. Raises InvalidInput where pandas is not installed."""
+        with self.reading(restricted=True) as connection:
+            try:
+                return connection.execute(query).df()
+            except ImportError as error:
+                raise InvalidInput("data frames need pandas", hint="pip install pandas") from error
+
+    def run_id(self, reference: str) -> str:
+        """The run that `@last`, `@last-N`, an id or the unique start of one means. Raises InvalidInput."""
+        return self._resolve(reference, "run", "SELECT run_id AS id FROM runs ORDER BY started_utc DESC, run_id DESC")
+
+    def episode_id(self, reference: str) -> str:
+        """The episode that `@last`, `@last-N`, an id or the unique start of one means. Raises InvalidInput."""
+        query = (
+            "SELECT e.episode_id AS id FROM episodes e JOIN runs r ON r.run_id = e.run_id "
+            "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_hash, e.mode DESC, e.episode_id"
+        )
+        return self._resolve(reference, "episode", query)
+
+    def _resolve(self, reference: str, what: str, query: str) -> str:
+        ids = [str(row["id"]) for row in self.rows(query)]
+        hint = (
+            "localsim runs list shows what is there" if what == "run" else "localsim show without an id lists episodes"
+        )
+        if not ids:
+            raise InvalidInput(f"no {what} in the database yet", where=str(self.path), hint="localsim run makes one")
+        match = re.fullmatch(r"@last(?:-(\d+))?", reference)
+        if match:
+            place = int(match.group(1) or 0)
+            if place >= len(ids):
+                raise InvalidInput(f"{reference}: there are only {len(ids)} {what}s", hint=hint)
+            return ids[place]
+        found = [candidate for candidate in ids if candidate.startswith(reference)]
+        if reference in found or len(found) == 1:
+            return reference if reference in found else found[0]
+        problem = f"{len(found)} {what}s begin so" if found else f"no {what} begins so"
+        raise InvalidInput(f"{reference!r}: {problem}", hint=hint)
+
+
+def _ignore(_message: str) -> None:
+    """Nobody wants to know."""
+
+
+class Busy(DatabaseError):
+    """Somebody else holds the file; what was to be written is still in the journal."""
+
+
+def _upsert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
+    if rows:
+        places = ", ".join("?" for _ in rows[0])
+        columns = ", ".join(TABLES[table][1])
+        connection.executemany(f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({places})", rows)
+
+
+def _dictionaries(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    columns = [column[0] for column in cursor.description or []]
+    return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _close(connection: duckdb.DuckDBPyConnection) -> None:
+    try:
+        connection.close()
+    except duckdb.Error:
+        return  # closing checkpoints; on a full disk that fails, and the log beside the file holds the rows
+
+
+def _holder(message: str) -> str | None:
+    """Who holds the file, as DuckDB's message tells: name, command and process id; None for another error."""
+    if "Could not set lock" not in message and "being used by another process" not in message:
+        return None
+    match = re.search(r"PID (\d+)", message)
+    if match is None:
+        return "another process"
+    pid = int(match.group(1))
+    try:
+        command = " ".join(psutil.Process(pid).cmdline())[:80]
+    except psutil.Error:
+        return f"process {pid}"
+    return f"process {pid} ({command})"
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split("\n\n")[0].split())
+
+
+def _as_ours(error: duckdb.Error, path: Path) -> DatabaseError:
+    message = _one_line(str(error))
+    if "No space left" in message or "disk" in message.lower() and "full" in message.lower():
+        return DatabaseError(
+            "the disk is full", where=str(path), hint="free some space; the journal holds what is missing"
+        )
+    if "newer version" in message or "storage version" in message.lower():
+        return DatabaseError(
+            "written by a newer DuckDB than the one installed", where=str(path), hint="pip install -U duckdb"
+        )
+    if "not a valid DuckDB database" in message:
+        return DatabaseError("not a DuckDB database", where=str(path), hint="choose another file with --db")
+    if "Permission denied" in message or "read-only" in message.lower():
+        return DatabaseError("no permission to write it", where=str(path), hint="choose another place with --db")
+    return DatabaseError(message, where=str(path), hint="localsim db check looks at the file")

@@ -1,0 +1,109 @@
+"""Reading stored episodes back: transcript, private sides, mentions, scores, and any prompt as it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from localsim.errors import InvalidInput
+from localsim.mentions import Mention, first_mentions
+from localsim.scenario import Scenario
+from localsim.store import Store
+from localsim.transcript import Action, Turn
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredEpisode:
+    """An episode as it lies in the database."""
+
+    episode_id: str
+    run_id: str
+    scenario: Scenario
+    mode: str
+    model: str
+    seed: int
+    status: str
+    stop_reason: str | None
+    error: str | None
+    turns: list[Row]
+    scores: list[Row]
+    mentions: list[Mention]
+
+    def as_json(self) -> Row:
+        """The object that `show --json` prints."""
+        return {
+            "episode_id": self.episode_id,
+            "run_id": self.run_id,
+            "scenario_id": self.scenario.id,
+            "mode": self.mode,
+            "model": self.model,
+            "seed": self.seed,
+            "status": self.status,
+            "stop_reason": self.stop_reason,
+            "error": self.error,
+            "turns": self.turns,
+            "first_mentions": [{**vars(mention), "by_owner": mention.by_owner} for mention in self.mentions],
+            "scores": self.scores,
+        }
+
+
+def load_episode(store: Store, episode_id: str) -> StoredEpisode:
+    """One episode by its whole id."""
+    with store.reading() as connection:
+
+        def ask(query: str) -> list[Row]:
+            cursor = connection.execute(query, [episode_id])
+            columns = [column[0] for column in cursor.description or []]
+            return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+        episode = ask(
+            "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?"
+        )[0]
+        turns = ask(
+            "SELECT turn, speaker, action, text, words, truncated FROM turns WHERE episode_id = ? ORDER BY turn"
+        )
+        scores = ask(
+            "SELECT evaluator, version, name, agent, value, label, reason, turns_json FROM v_scores "
+            "WHERE episode_id = ? AND newest ORDER BY evaluator, name, agent"
+        )
+    scenario = Scenario.model_validate_json(episode["document_json"])
+    values = [Turn(row["turn"], row["speaker"], Action(row["action"], row["text"])) for row in turns]
+    return StoredEpisode(
+        episode_id=episode_id,
+        run_id=episode["run_id"],
+        scenario=scenario,
+        mode=episode["mode"],
+        model=episode["model"],
+        seed=episode["seed"],
+        status=episode["status"],
+        stop_reason=episode["stop_reason"],
+        error=episode["error"],
+        turns=turns,
+        scores=scores,
+        mentions=first_mentions(values, scenario),
+    )
+
+
+def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
+    """The messages that led to a turn, and what the model wrote. Raises InvalidInput where there is no such turn."""
+    rows = store.rows(
+        "SELECT g.*, p.text AS prefill FROM generations g JOIN contents p ON p.content_hash = g.prefill_hash "
+        "WHERE g.episode_id = ? ORDER BY g.generation",
+        [episode_id],
+    )
+    by_number = {row["generation"]: row for row in rows}
+    fitting = [row for row in rows if row["turn"] <= turn]
+    if not fitting:
+        raise InvalidInput(f"episode {episode_id} has no turn {turn}")
+    last = fitting[-1]
+    chain = [last]
+    while chain[0]["parent"] is not None:
+        chain.insert(0, by_number[chain[0]["parent"]])
+    references = [pair for row in chain for pair in json.loads(row["messages_json"])]
+    texts = store.rows("SELECT content_hash, text FROM contents")
+    contents = {row["content_hash"]: row["text"] for row in texts}
+    messages = [{"role": role, "text": contents[content_hash]} for role, content_hash in references]
+    return [*messages, {"role": f"reply ({last['speaker']}, {last['cause']})", "text": last["prefill"] + last["text"]}]

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Set everything up in .venv and run one of: demo, test, verify, lint. Standard library only.
+
+    python3 scripts/bootstrap.py demo
+
+Second runs find what is there and take seconds. A failed step says what failed and what to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+CONSTRAINTS = ROOT / "constraints.txt"
+STAMP = VENV / "localsim-setup"
+NEEDED_BYTES = 5 * 10**9
+
+# A native build crashes on processors that offer AMX to a compiler that mishandles it, and a wheel built on one
+# machine must run on the next: portable flags, AVX2 on x86.
+LLAMA_FLAGS = "-DGGML_NATIVE=OFF"
+
+DEMO = ["scenarios/mutual_friends_01.yaml", "scenarios/mutual_friends_02.yaml"]
+DEMO += ["scenarios/craigslist_01.yaml", "scenarios/craigslist_02.yaml"]
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    tasks = {"demo": demo, "test": test, "verify": verify, "lint": lint}
+    if len(sys.argv) != 2 or sys.argv[1] not in tasks:
+        fail(f"usage: python3 scripts/bootstrap.py {'|'.join(tasks)}", code=2)
+    set_up()
+    tasks[sys.argv[1]]()
+
+
+def demo() -> None:
+    """A study of both families in all three modes on the embedded model: table, HTML report, database."""
+    folder = ROOT / "demo"
+    folder.mkdir(exist_ok=True)
+    database, page = folder / "demo.duckdb", folder / "report.html"
+    step("simulating 24 episodes: 2 families x 3 modes x 4 (two scenarios, two seeds each)")
+    localsim("run", *DEMO, "--mode", "all", "-n", "2", "--seed", "7", "--fail-on-error", "1000", "--db", str(database))
+    localsim("audit", "@last", "--db", str(database))
+    localsim("show", "@last", "--db", str(database))
+    localsim("report", "@last", "--db", str(database), "-o", str(page))
+    print(f"\nreport:   {page}\ndatabase: {database}")
+    print(f'next:     {BIN.relative_to(ROOT)}/localsim sql "FROM v_episodes" --db {database.relative_to(ROOT)}')
+
+
+def test() -> None:
+    """The whole suite, on the real model."""
+    lint()
+    step("tests")
+    run([str(PYTHON), "-m", "pytest"], "tests failed")
+
+
+def lint() -> None:
+    """Style and types."""
+    step("ruff and mypy")
+    run([str(PYTHON), "-m", "ruff", "check", "."], "ruff found problems")
+    run([str(PYTHON), "-m", "ruff", "format", "--check", "."], "the code is not formatted: ruff format .")
+    run([str(PYTHON), "-m", "mypy"], "mypy found problems")
+
+
+def verify() -> None:
+    """The acceptance figures; minutes to an hour. Rewrites the small tables in docs/."""
+    step("acceptance figures")
+    run([str(PYTHON), "scripts/verify.py"], "a figure was missed")
+
+
+# ---- set-up --------------------------------------------------------------------------------------------------------
+
+
+def set_up() -> None:
+    """Virtual environment, dependencies, models; each only where it is missing or out of date."""
+    if sys.version_info < (3, 11):
+        fail(f"Python {platform.python_version()} is too old: localsim needs 3.11 or newer", "install Python 3.11")
+    wanted = fingerprint()
+    if not (PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted):
+        install()
+        STAMP.write_text(wanted)
+    step("models")
+    localsim("models", "pull", "starter")
+
+
+def install() -> None:
+    """Everything that pip installs."""
+    free = shutil.disk_usage(ROOT).free
+    if free < NEEDED_BYTES:
+        fail(f"{free / 1e9:.1f} GB free on {ROOT}, {NEEDED_BYTES / 1e9:.0f} GB needed", "free some space")
+    if not PYTHON.exists():
+        step(f"virtual environment {VENV}")
+        run([sys.executable, "-m", "venv", str(VENV)], "python -m venv failed", "on Debian: apt install python3-venv")
+    if not llama_installed():
+        install_llama()
+    step("localsim and its dependencies")
+    pip("install", "-c", str(CONSTRAINTS), "-e", f"{ROOT}[dev]")
+
+
+def install_llama() -> None:
+    """llama-cpp-python with our flags. Built wheels are kept by flags, which pip's own cache does not know."""
+    requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
+    machine = f"{requirement} {LLAMA_FLAGS} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
+    cache = cache_folder() / "wheels" / hashlib.sha256(machine.encode()).hexdigest()[:16]
+    wheels = list(cache.glob("llama_cpp_python-*.whl"))
+    if not wheels:
+        if not any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")):
+            fail(
+                "no C++ compiler found; llama.cpp must be compiled",
+                "on Debian: apt install g++; macOS: xcode-select --install",
+            )
+        step(f"compiling llama.cpp ({requirement}, {LLAMA_FLAGS}); a few minutes, once")
+        os.environ["CMAKE_ARGS"] = LLAMA_FLAGS
+        pip("wheel", "--no-cache-dir", "--no-deps", "-w", str(cache), requirement)
+        wheels = list(cache.glob("llama_cpp_python-*.whl"))
+    pip("install", "-c", str(CONSTRAINTS), str(wheels[0]))
+
+
+def llama_installed() -> bool:
+    """Whether the environment has llama-cpp-python already."""
+    return subprocess.run([str(PYTHON), "-c", "import llama_cpp"], capture_output=True, check=False).returncode == 0
+
+
+def fingerprint() -> str:
+    """Changes when an installation would come out differently."""
+    digest = hashlib.sha256(LLAMA_FLAGS.encode())
+    for name in ("pyproject.toml", "constraints.txt"):
+        digest.update((ROOT / name).read_bytes())
+    return f"{digest.hexdigest()} {ROOT}"
+
+
+def cache_folder() -> Path:
+    """Where built wheels are kept between clones."""
+    base = os.environ.get("LOCALSIM_CACHE") or os.environ.get("XDG_CACHE_HOME")
+    if os.environ.get("LOCALSIM_CACHE"):
+        return Path(str(base))
+    return (Path(base) if base else Path.home() / ".cache") / "localsim"
+
+
+def pip(*arguments: str) -> None:
+    """Run pip in the environment."""
+    run(
+        [str(PYTHON), "-m", "pip", "--disable-pip-version-check", *arguments[:1], "--quiet", *arguments[1:]],
+        f"pip {arguments[0]} failed",
+        "see pip's message above; without a connection to a package index nothing can be installed",
+    )
+
+
+def localsim(*arguments: str) -> None:
+    """Run the localsim of the environment."""
+    run([str(PYTHON), "-m", "localsim", *arguments], f"localsim {arguments[0]} failed")
+
+
+def run(command: list[str], problem: str, advice: str = "") -> None:
+    """Run a command; end with one clear message if it fails."""
+    try:
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    except KeyboardInterrupt:
+        sys.exit(130)
+    if code != 0:
+        fail(f"{problem} (exit code {code}): {' '.join(command)}", advice, code=code if code > 0 else 1)
+
+
+def step(text: str) -> None:
+    """Say what happens now."""
+    print(f"==> {text}", flush=True)
+
+
+def fail(problem: str, advice: str = "", code: int = 1) -> None:
+    """End with a message."""
+    print(f"error: {problem}", file=sys.stderr)
+    if advice:
+        print(f"hint: {advice}", file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

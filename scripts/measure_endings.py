@@ -1,0 +1,172 @@
+"""How often the parsers of endings and namings agree with people, measured on a labelled file of talks.
+
+    python scripts/measure_endings.py tests/data/endings_dev.jsonl [--json] [--errors] [--write [PATH]]
+
+Each line of FILE is a talk: {"id", "kind": "craigslist" | "mutual_friends", "turns": [{"speaker", "action", "text"}],
+"label": ...} with seller, buyer and list_price (dollars), or friends (agent -> names). Intervals are Wilson's, 95%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from scipy.stats import binomtest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from localsim.families.endings import bargain_ending  # noqa: E402
+from localsim.families.naming import friends_outcome  # noqa: E402
+from localsim.transcript import Action, Turn  # noqa: E402
+
+DEFAULT_TARGET = ROOT / "localsim" / "families" / "endings_accuracy.json"
+KINDS = ("deal", "no_deal", "unknown")
+
+
+@dataclass
+class Tally:
+    """Right answers out of `n` for one measure, with the ids of the wrong ones."""
+
+    right: int = 0
+    n: int = 0
+    wrong_ids: list[str] = field(default_factory=list)
+
+    def add(self, correct: bool, row_id: str) -> None:
+        """Count one answer."""
+        self.n += 1
+        self.right += correct
+        if not correct:
+            self.wrong_ids.append(row_id)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right answers, 0 to 1; nan without any."""
+        return self.right / self.n if self.n else float("nan")
+
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95% interval of the share."""
+        if not self.n:
+            return (float("nan"), float("nan"))
+        bounds = binomtest(self.right, self.n).proportion_ci(method="wilson")
+        return (float(bounds.low), float(bounds.high))
+
+
+@dataclass
+class Result:
+    """Tallies by measure, and counts of (labelled ending, parsed ending)."""
+
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, measure: str, correct: bool, row_id: str) -> None:
+        """Count one answer to `measure`."""
+        self.tallies.setdefault(measure, Tally()).add(correct, row_id)
+
+
+def turns_of(row: dict[str, Any]) -> list[Turn]:
+    """The turns of a labelled talk."""
+    return [
+        Turn(number, turn["speaker"], Action(turn["action"], turn["text"])) for number, turn in enumerate(row["turns"])
+    ]
+
+
+def measure_bargain(row: dict[str, Any], result: Result) -> None:
+    """The ending of every talk, and the price of those that people call deals."""
+    label = row["label"]
+    found = bargain_ending(turns_of(row), seller=row["seller"], buyer=row["buyer"], list_price=float(row["list_price"]))
+    result.confusion[label["ending"], found.kind] += 1
+    result.add("ending", found.kind == label["ending"], row["id"])
+    if label["ending"] == "deal":
+        right = found.price is not None and abs(found.price - float(label["price"])) < 0.01
+        result.add("deal_price", right, row["id"])
+
+
+def measure_friends(row: dict[str, Any], result: Result) -> None:
+    """What was named, when, by whom; whether it was affirmed; how many wrong guesses came before or after."""
+    label = row["label"]
+    found = friends_outcome(turns_of(row), row["friends"])
+    wrong = label["wrong_guesses"]
+    count = wrong if isinstance(wrong, int) else len(wrong)
+    result.add("first_named", found.first_named == label["first_named"], row["id"])
+    result.add("named_turn", found.named_turn == label["named_turn"], row["id"])
+    result.add("confirmed", found.confirmed == label["confirmed"], row["id"])
+    result.add("wrong_guesses", len(found.wrong_guesses) == count, row["id"])
+    for key in ("named_by", "confirmed_friend"):
+        if key in label:
+            result.add(key, getattr(found, key) == label[key], row["id"])
+
+
+MEASURES: dict[str, Callable[[dict[str, Any], Result], None]] = {
+    "craigslist": measure_bargain,
+    "mutual_friends": measure_friends,
+}
+
+
+def measure(rows: Iterable[dict[str, Any]]) -> Result:
+    """All measures over labelled talks."""
+    result = Result()
+    for row in rows:
+        MEASURES[row["kind"]](row, result)
+    return result
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The talks of a JSON-lines file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def as_json(result: Result, file: str, n: int) -> dict[str, Any]:
+    """The summary that is stored with the package: counts alone, no ids."""
+    summary: dict[str, Any] = {"date": datetime.now(UTC).date().isoformat(), "file": file, "n": n}
+    summary |= {name: {"right": tally.right, "n": tally.n} for name, tally in result.tallies.items()}
+    return summary
+
+
+def print_table(result: Result) -> None:
+    """The measures and the confusion of endings, for people."""
+    for name, tally in result.tallies.items():
+        low, high = tally.interval()
+        print(f"{name:18} {tally.right:4} of {tally.n:4}  {tally.accuracy:.3f}  [{low:.3f}, {high:.3f}]")
+    if result.confusion:
+        print("\nendings: rows are labels, columns what the parser says")
+        print(f"{'':10}" + "".join(f"{kind:>10}" for kind in KINDS) + f"{'n':>10}{'recall':>10}")
+        for label in KINDS:
+            counts = [result.confusion[label, kind] for kind in KINDS]
+            recall = result.confusion[label, label] / sum(counts) if sum(counts) else float("nan")
+            print(f"{label:10}" + "".join(f"{count:10}" for count in counts) + f"{sum(counts):10}{recall:10.3f}")
+
+
+def main() -> None:
+    """Read the command line, measure, print and store."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.add_argument("--errors", action="store_true", help="list the ids that were wrong")
+    parser.add_argument(
+        "--write", type=Path, nargs="?", const=DEFAULT_TARGET, help=f"store the summary ({DEFAULT_TARGET.name})"
+    )
+    options = parser.parse_args()
+    rows = read_rows(options.file)
+    result = measure(rows)
+    summary = as_json(result, options.file.name, len(rows))
+    if options.json:
+        print(json.dumps(summary, indent=2))
+    else:
+        print_table(result)
+    if options.errors:
+        for name, tally in result.tallies.items():
+            print(f"{name}: {' '.join(tally.wrong_ids) or 'none wrong'}", file=sys.stderr)
+    if options.write:
+        options.write.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
