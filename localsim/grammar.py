@@ -36,7 +36,12 @@ class ActionLines:
 
     def grammar(self) -> str:
         """GBNF of what comes after the start of the first line."""
-        return _grammar(self)
+        start = self.turn % len(self.names)
+        order = self.names[start:] + self.names[:start]
+        # A last turn ends whatever was silent before it, so that all turns of agents share one grammar.
+        nones = self.nones if self.turns > 1 else 0
+        following = order if self.turns > 1 else ()
+        return _grammar(following, self.actions, self.max_chars, self.silence, self.turns, nones)
 
     def finished(self, text: str) -> bool:
         """Whether the last line is closed and no other may follow."""
@@ -106,17 +111,20 @@ def _closed(line: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _grammar(form: ActionLines) -> str:
-    end = form.turn + form.turns
-    rules = [f"root ::= t{form.turn}n{form.nones}", *_shared_rules(form.max_chars)]
-    rules += [f"{_rule(action)} ::= {_tail(action)}" for action in form.actions]
-    for index in range(form.turn, end):
-        following = _literal("\n" + line_start(form.names[(index + 1) % len(form.names)]))
-        for count in range(form.silence):
+def _grammar(
+    order: tuple[str, ...], actions: tuple[str, ...], max_chars: int, silence: int, turns: int, nones: int
+) -> str:
+    """`turns` lines by the speakers in `order`; rule tInC stands for turn I after C turns of none in a row."""
+    rules = [f"root ::= t0n{nones}", *_shared_rules(max_chars)]
+    rules += [f"{_rule(action)} ::= {_tail(action)}" for action in actions]
+    for index in range(turns):
+        last = index + 1 == turns
+        following = "" if last else _literal("\n" + line_start(order[(index + 1) % len(order)]))
+        for count in range(silence):
             ways = []
-            for action in form.actions:
+            for action in actions:
                 after = count + 1 if action == "none" else 0
-                ends = index + 1 == end or action == "leave" or after >= form.silence
+                ends = last or action == "leave" or after >= silence
                 ways.append(_rule(action) if ends else f"{_rule(action)} {following} t{index + 1}n{after}")
             rules.append(f"t{index}n{count} ::= {' | '.join(ways)}")
     return "\n".join(rules) + "\n"

@@ -206,7 +206,7 @@ class Scenario(_Value):
     @cached_property
     def hash(self) -> str:
         """sha256 of the canonical JSON of this scenario; the answer key has no part in it."""
-        return canonical_hash(self.model_dump(mode="json"))
+        return canonical_hash(self.model_dump(mode="json", include=set(Scenario.model_fields)))
 
 
 class ScenarioFile(Scenario):

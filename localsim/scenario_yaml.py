@@ -48,6 +48,18 @@ _Loader.add_implicit_resolver(
 )
 
 
+class _Dumper(yaml.SafeDumper):
+    """SafeDumper that escapes Unicode's line breaks, which it would else write as they are and read as spaces."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if any(char in text for char in "\x85\u2028\u2029") else None
+    return dumper.represent_scalar(_TAG + "str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
 def load_scenario(path: str | Path) -> LoadedScenario:
     """Read and validate one scenario file.
 
@@ -82,7 +94,7 @@ def dump_scenario(document: ScenarioFile) -> str:
     data = document.model_dump(mode="json", exclude_defaults=True)
     data["version"] = document.version
     head = "# yaml-language-server: $schema=scenario-1.schema.json\n"
-    body = yaml.dump(_ordered(data), Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=110)
+    body = yaml.dump(_ordered(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     return head + str(body)
 
 
@@ -210,19 +222,21 @@ def _construct(root: yaml.Node) -> Any:
 
 def _is_echo(item: Any, root: yaml.Node) -> bool:
     """Whether an error only follows from another: the wrong alternative of a union, a list short of its bad items."""
-    tags = [part for part in item["loc"] if isinstance(part, str) and _is_union_tag(part)]
-    node = _locate(root, _location(item), prefer_key=False)
+    location = _location(item)
+    node = _locate(root, location, prefer_key=False)
     if item["type"] == "too_short":
         return isinstance(node, yaml.SequenceNode) and len(node.value) >= item["ctx"]["min_length"]
-    if not tags:
+    if len(location) == len(item["loc"]):
         return False
-    if tags[0].startswith("literal["):
+    if item["loc"][1].startswith("literal["):
         return isinstance(node, yaml.SequenceNode)
-    return item["type"] == "tuple_type" and len(_location(item)) == 1
+    return item["type"] == "tuple_type" and len(location) == 1
 
 
 def _location(item: Any) -> tuple[str | int, ...]:
-    return tuple(part for part in item["loc"] if not (isinstance(part, str) and _is_union_tag(part)))
+    """Where in the file an error is. In the one union, pydantic adds the alternative that it tried."""
+    place = tuple(item["loc"])
+    return place[:1] + place[2:] if place[:1] == ("relationship",) else place
 
 
 def _problems(item: Any, root: yaml.Node, name: str) -> list[Problem]:
@@ -239,6 +253,9 @@ def _problems(item: Any, root: yaml.Node, name: str) -> list[Problem]:
         expected = item["ctx"]["expected"]
         options = [option.strip(" '\"") for option in expected.replace(" or ", ",").split(",")]
         message = f"{item['input']!r} is not one of {', '.join(options)}{_did_you_mean(str(item['input']), options)}"
+    elif item["type"] in ("too_short", "too_long"):
+        bound = {"too_short": "at least {min_length}", "too_long": "at most {max_length}"}[item["type"]]
+        message = f"must have {bound} items, not {{actual_length}}".format(**item["ctx"])
     elif item["type"] in _WANTED:
         message = f"must be {_WANTED[item['type']]}"
     return [_at(location, message, root, name, prefer_key=item["type"] == "extra_forbidden")]
@@ -257,11 +274,6 @@ def _at(
 ) -> Problem:
     mark = _locate(root, location, prefer_key=prefer_key).start_mark
     return Problem(name, mark.line + 1, mark.column + 1, _dotted(location), message)
-
-
-def _is_union_tag(part: str) -> bool:
-    """Pydantic puts the tried alternative of a union into the location; files know nothing of it."""
-    return part.startswith(("literal[", "tuple["))
 
 
 def _locate(root: yaml.Node, location: tuple[str | int, ...], *, prefer_key: bool) -> yaml.Node:

@@ -81,7 +81,7 @@ def verify() -> None:
 
 def set_up() -> None:
     """Virtual environment, dependencies, models; each only where it is missing or out of date."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - this file is what an older Python meets first
         fail(f"Python {platform.python_version()} is too old: localsim needs 3.11 or newer", "install Python 3.11")
     wanted = fingerprint()
     if not (PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import re
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -70,21 +71,32 @@ class LlamaModel:
             )
         self.vocab = lib.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
-        self.n_ctx_train: int = lib.llama_model_n_ctx_train(self.pointer)
         self._pieces: dict[int, bytes] = {}
 
     @property
+    def n_ctx_train(self) -> int:
+        """Tokens of context that the model was trained for."""
+        return self._numbers("context_length", [4096])[0]
+
+    @property
     def kv_bytes_per_token(self) -> int:
-        """Bytes that one token takes in the cache: keys and values in 16 bits, over all layers."""
-        lib = library()
-        heads = lib.llama_model_n_head(self.pointer)
-        width = lib.llama_model_n_embd(self.pointer) // max(heads, 1)
-        arch = self.metadata("general.architecture") or ""
-        key = int(self.metadata(f"{arch}.attention.key_length") or width)
-        value = int(self.metadata(f"{arch}.attention.value_length") or width)
-        kv_heads: int = lib.llama_model_n_head_kv(self.pointer)
-        layers: int = lib.llama_model_n_layer(self.pointer)
-        return 2 * layers * kv_heads * (key + value)
+        """Bytes that one token takes in the cache: keys and values in 16 bits, over all layers.
+
+        From the header alone: with `vocab_only` llama.cpp leaves its own fields unset and aborts when asked.
+        """
+        layers = self._numbers("block_count", [1])[0]
+        heads = self._numbers("attention.head_count", [1])
+        width = self._numbers("embedding_length", [0])[0] // max(*heads, 1)
+        key = self._numbers("attention.key_length", [width])[0]
+        value = self._numbers("attention.value_length", [width])[0]
+        kv_heads = self._numbers("attention.head_count_kv", heads)
+        total = sum(kv_heads) if len(kv_heads) == layers else layers * kv_heads[0]
+        return 2 * total * (key + value)
+
+    def _numbers(self, key: str, default: list[int]) -> list[int]:
+        """A number, or one for each layer, from the architecture's part of the header."""
+        raw = self.metadata(f"{self.metadata('general.architecture')}.{key}")
+        return [int(part) for part in re.findall(r"\d+", raw)] if raw else default
 
     def metadata(self, key: str) -> str | None:
         """A value of the file's header as text, or None."""

@@ -40,6 +40,11 @@ _PLACES_AND_MONTHS = frozenset(
     india china georgia virginia carolina dakota chelsea kent devon lincoln
     """.split()
 )
+# Names that open sentences as verbs do ("Will you", "Hope to see you"), and words that show a person before them.
+_VERB_NAMES = frozenset("will may mark hope chase pierce drew trace skip dash".split())
+_AFTER_A_PERSON = frozenset(
+    "is was has does did knows works lives from likes too who and or plays went taught isn't".split()
+)
 # Capitalised words that are no guess at a friend: openers, days, months, places and the like.
 _NO_NAMES = frozenset(
     """
@@ -71,7 +76,8 @@ _NAME = r"[A-ZÀ-ÖØ-Þ][\w'’]*(?:-[A-ZÀ-Þ]\w+)?"
 _YES = re.compile(
     r"^(?:(?:oh|ah|ha|haha|hah|lol|wait|well|hmm?|omg|wow|and|why|but|so|ooh) )*(?:yes|yeah|yep|yup|yea|ya|yess+|sure"
     r"|of course|absolutely|definitely|"
-    r"certainly|indeed|you bet|totally|bingo|correct|right|exactly|i do|sure do|we do|he is|she is|they are|naturally"
+    r"certainly|indeed|you bet|totally|bingo|correct|right|exactly|affirmative|i do|sure do|we do|he is|she is"
+    r"|they are|naturally"
     r"|i (?:sure|certainly) do|aye|"
     r"snap|ditto|me too|mine too|same here|same|likewise|who doesn't)\b(?! (?:but|thing|enough))"
     r"|\b(?:i|we|yes i|and i|i've|we've)(?: do| also| too| actually| certainly| absolutely| really| both| have"
@@ -88,6 +94,7 @@ _YES = re.compile(
     r"|\b(?:on my list|in mine|one of mine|among mine|on mine|mutual friend|in common|common friend|one of my"
     r"|friend of mine|mate of mine|my friend|my best|a match|we found)\b"
     r"|\b(?:taught|gave|told|lent|introduced|owes|helped|calls|cuts|drives|married|hired) me\b|\bsmall world\b"
+    r"|\b(?:he|she|they) and i\b"
     r"|\b(?:one|there's one) (?:in|of|on) (?:mine|my)\b|\bno way\b.*\btoo\b"
 )
 _NO = re.compile(
@@ -187,27 +194,8 @@ def _is_name(text: str, name: str, start: int, end: int) -> bool:
         r"[A-Z]\w+)\b(?! (?:you|i|we|it|they|he|she)\b)",
         text[end:],
     )
-    if plain(name) in ("will", "may", "mark", "hope", "chase", "pierce", "drew", "trace", "skip", "dash") and verb:
-        return (
-            verb[0].strip()
-            in (
-                "is",
-                "was",
-                "has",
-                "does",
-                "knows",
-                "works",
-                "lives",
-                "from",
-                "likes",
-                "too",
-                "who",
-                "and",
-                "or",
-                "plays",
-            )
-            or verb[0].strip()[0].isupper()
-        )
+    if plain(name) in _VERB_NAMES and verb:
+        return verb[0].strip() in _AFTER_A_PERSON or verb[0].strip()[0].isupper()
     return bool(ends or verb)
 
 
@@ -437,6 +425,8 @@ def _proposed(word: str, before: str, after: str, listing: bool) -> bool:
         r"(?:(?:and|or|so|ok|okay|hmm|no|maybe|perhaps|well|how about|what about|then|um|uh|what of|also),? ?)*(?:a )?",
         clause.lstrip(),
     )
+    if alone is not None and re.match(r"(?:, [\w']+)*,? or [\w']+\s*\?", after):
+        return True
     if (
         alone is not None
         and not re.match(r"\w*(?:ed|ing|ly|tion|ous|ful|ble|ive)\b", word)

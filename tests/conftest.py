@@ -1,0 +1,124 @@
+"""Fixtures: nothing a test does can touch the user's data, and no test opens a connection beyond this machine."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localsim.episode import EpisodeSpec, Mode, Sampling
+from localsim.families import FAMILIES
+from localsim.models import ModelFile, resolve
+from localsim.modes import roles
+from localsim.scenario import LoadedScenario
+from localsim.scenario_yaml import parse_scenario
+from localsim.store import Store
+
+TALK = """
+version: 1
+id: talk
+title: A talk
+info: {what: A talk for tests, how: HOW-FOR-PEOPLE, things_to_try: [TRY-FOR-PEOPLE]}
+setting: Ana and Bo sit in a kitchen.
+relationship: friend
+agents:
+  - name: Ana
+    profile: {age: 31, occupation: nurse, public_info: Ana has a red bicycle., personality_and_values: Calm.}
+    goal: Find out whether Bo took the cake.
+    secret: Ana ate one slice herself.
+    facts: [{id: ana_1, text: Ana saw crumbs on the sofa., terms: [crumbs]}]
+  - name: Bo
+    profile: {age: 29, occupation: cook, public_info: Bo keeps bees., personality_and_values: Shy.}
+    goal: Keep the cake for the party.
+    secret: Bo hid the cake in the garage.
+    facts: [{id: bo_1, text: The cake stands in the garage., terms: [garage], disclosure: never}]
+answer: {where: JUDGE-ONLY-GARAGE}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Database and working folder are the test's own; the cache is kept, it only remembers checksums."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCALSIM_DB", str(tmp_path / "test.duckdb"))
+    for name in ("LOCALSIM_MODEL", "LOCALSIM_PROBE", "LOCALSIM_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only loopback and Unix sockets connect."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise AssertionError(f"a connection to {address} was tried")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture
+def talk() -> LoadedScenario:
+    """A scenario of two friends with secrets and facts."""
+    return parse_scenario(TALK, "talk.yaml")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store on a file that does not exist yet."""
+    return Store(tmp_path / "test.duckdb", patience_s=5)
+
+
+def generated(family: str, seed: int = 1, **parameters: Any) -> LoadedScenario:
+    """An instance of a task family."""
+    document = FAMILIES[family].generate(f"{family}_{seed:02d}", seed, parameters)
+    scenario, answer = document.split()
+    return LoadedScenario(scenario, answer, f"{family}.yaml")
+
+
+def spec_of(loaded: LoadedScenario, mode: Mode = "agents", index: int = 0, **changes: Any) -> EpisodeSpec:
+    """A spec in which every role is played by `scripted`."""
+    models = dict.fromkeys(roles(mode, loaded.scenario.names), "scripted")
+    given: dict[str, Any] = {"models": models, "run_seed": 7, "sampling": Sampling(), **changes}
+    return EpisodeSpec(scenario=loaded.scenario, mode=mode, index=index, **given)
+
+
+class Quiet:
+    """A watcher that remembers turns and episodes."""
+
+    def __init__(self, on_turn: Callable[[], None] = lambda: None) -> None:
+        self.turns: list[Any] = []
+        self.episodes: list[Any] = []
+        self._on_turn = on_turn
+
+    def turn(self, spec: EpisodeSpec, turn: Any) -> None:
+        """A turn stands."""
+        self.turns.append((spec, turn))
+        self._on_turn()
+
+    def ended(self, episode: Any) -> None:
+        """An episode is over."""
+        self.episodes.append(episode)
+
+    def tokens(self, generated: int) -> None:
+        """Tokens are not counted here."""
+
+
+@pytest.fixture(scope="session")
+def starter() -> ModelFile:
+    """The embedded model; a suite without it would prove nothing, so its absence is an error and not a skip."""
+    return resolve("starter")
+
+
+@pytest.fixture(scope="session")
+def engine_model(starter: ModelFile) -> Iterator[Any]:
+    """The embedded model's weights, loaded once for the session."""
+    from localsim.backends.llama_lib import LlamaModel
+
+    model = LlamaModel(starter.path)
+    yield model
+    model.free()

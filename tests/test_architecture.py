@@ -1,0 +1,137 @@
+"""The shape of the code: layers, sizes, and one place for each heavy library."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "localsim"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+LAYERS: list[set[str]] = [
+    {"errors", "paths", "_version"},
+    {"transcript"},
+    {"scenario"},
+    {"episode"},
+    {"backends.base", "families", "visibility"},
+    {"prompts", "grammar", "scenario_yaml", "mentions"},
+    {"scenario_files", "modes", "embeddings", "evaluators", "journal", "models"},
+    {"backends"},
+    {"migrations", "planning"},
+    {"rows"},
+    {"store"},
+    {"recorder", "transcripts"},
+    {"simulate", "stats", "export"},
+    {"runner"},
+    {"report", "audit", "archive"},
+    {"report_html"},
+    {""},
+    {"cli"},
+    {"__main__"},
+]
+"""From the ground up; a module imports from its own layer and those before it. '' is the package itself."""
+
+HEAVY = {
+    "llama_cpp": {"backends.llama_lib"},
+    "duckdb": {"store"},
+    "sentence_transformers": {"embeddings"},
+    "scipy": {"stats"},
+    "torch": set[str](),
+    "matplotlib": set[str](),
+}
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def layer_of(module: str) -> int:
+    names = [module, module.split(".")[0]]
+    for name in names:
+        for number, layer in enumerate(LAYERS):
+            if name in layer:
+                return number
+    raise AssertionError(f"{module} stands in no layer; add it to LAYERS where it belongs")
+
+
+def imports_of(tree: ast.AST, *, lazy: bool) -> list[str]:
+    """Imported modules; `lazy` includes those inside functions, and leaves out `if TYPE_CHECKING`."""
+    found = []
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    nodes = ast.walk(tree) if lazy else getattr(tree, "body", [])
+    for node in nodes:
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_of)
+def test_imports_point_downwards(file: Path) -> None:
+    module = module_of(file)
+    known = {module_of(other) for other in FILES}
+    for name in imports_of(ast.parse(file.read_text()), lazy=True):
+        target = name.removeprefix("localsim.")
+        if not name.startswith("localsim.") or target not in known or module in ("", "families", "evaluators"):
+            continue
+        assert layer_of(target) <= layer_of(module), f"{module} imports {target}, which stands above it"
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_of)
+def test_heavy_libraries_have_one_place_and_wait_until_needed(file: Path) -> None:
+    module, tree = module_of(file), ast.parse(file.read_text())
+    for name in imports_of(tree, lazy=True):
+        library = name.split(".")[0]
+        if library in HEAVY:
+            assert module in HEAVY[library], f"{module} imports {library}"
+    top = {name.split(".")[0] for name in imports_of(tree, lazy=False)}
+    assert not top & (set(HEAVY) - {"duckdb"}), f"{module} imports {top & set(HEAVY)} on import"
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_of)
+def test_files_and_functions_fit(file: Path) -> None:
+    text = file.read_text()
+    tree = ast.parse(text)
+    assert len(text.splitlines()) <= 500
+    assert ast.get_docstring(tree), "every module says what it is"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < 70, f"{node.name} does not fit on a screen"
+            assert node.returns is not None, f"{node.name} does not say what it returns"
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_of)
+def test_public_things_have_docstrings(file: Path) -> None:
+    for body in public_bodies(ast.parse(file.read_text())):
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                assert ast.get_docstring(node), f"{node.name} has no docstring"
+
+
+def public_bodies(tree: ast.Module) -> list[list[ast.stmt]]:
+    """The module's statements, and those of its public classes."""
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    return [tree.body, *(node.body for node in classes)]
+
+
+def test_exceptions_are_swallowed_in_one_place_only() -> None:
+    broad = []
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ExceptHandler) and (
+                node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception")
+            ):
+                broad.append(module_of(file))
+    assert broad == ["evaluators.base"]

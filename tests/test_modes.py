@@ -1,0 +1,183 @@
+"""The three modes, tested by feeding them replies."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localsim.backends.base import Generation
+from localsim.episode import MODES as MODE_NAMES
+from localsim.episode import EpisodeSpec, StopReason
+from localsim.errors import MalformedReply
+from localsim.modes import MODES, Ask, Reject, Say
+from localsim.scenario import LoadedScenario
+from localsim.scenario_yaml import parse_scenario
+from localsim.transcript import Action, line_of
+from tests.conftest import TALK, spec_of
+
+
+def play(spec: EpisodeSpec, replies: list[str]) -> tuple[list[Ask | Say | Reject], StopReason | None]:
+    """All steps of an episode whose model writes `replies` (raw, after the prefill)."""
+    steps: list[Ask | Say | Reject] = []
+    generator = MODES[spec.mode](spec)
+    queue = list(replies)
+    value = None
+    while True:
+        try:
+            step = generator.send(value)
+        except StopIteration as end:
+            return steps, end.value
+        steps.append(step)
+        value = None
+        if isinstance(step, Ask):
+            assert queue, "the mode asks for more than was given"
+            value = Generation(queue.pop(0), "finished", "test")
+
+
+def rest(name: str, action: Action) -> str:
+    """What a model writes after the start of its line."""
+    return line_of(name, action).partition('"action":"')[2]
+
+
+def said(name: str, text: str) -> str:
+    return rest(name, Action("speak", text))
+
+
+def turns_of(steps: list[Ask | Say | Reject]) -> list[tuple[str, str, str]]:
+    return [(s.turn.speaker, s.turn.action.type, s.turn.action.text) for s in steps if isinstance(s, Say)]
+
+
+@pytest.mark.parametrize("mode", ["agents", "mindreaders"])
+def test_agents_alternate_until_someone_leaves(talk: LoadedScenario, mode: str) -> None:
+    replies = [said("Ana", "Hello Bo."), said("Bo", "Hello."), rest("Ana", Action("leave", "Bye."))]
+    steps, reason = play(spec_of(talk, mode), replies)  # type: ignore[arg-type]
+    assert reason == "left"
+    assert turns_of(steps) == [("Ana", "speak", "Hello Bo."), ("Bo", "speak", "Hello."), ("Ana", "leave", "Bye.")]
+
+
+def test_a_script_is_one_generation(talk: LoadedScenario) -> None:
+    lines = [
+        line_of("Ana", Action("speak", "Hi")),
+        line_of("Bo", Action("speak", "Yes?")),
+        line_of("Ana", Action("leave")),
+    ]
+    text = "\n".join(lines).partition('"action":"')[2]
+    steps, reason = play(spec_of(talk, "script"), [text])
+    assert reason == "left"
+    assert sum(isinstance(step, Ask) for step in steps) == 1
+    assert [speaker for speaker, _, _ in turns_of(steps)] == ["Ana", "Bo", "Ana"]
+
+
+def limited(turns: int) -> LoadedScenario:
+    return parse_scenario(TALK + f"limits: {{turns: {turns}}}\n", "talk.yaml")
+
+
+@pytest.mark.parametrize("mode", MODE_NAMES)
+def test_stop_rules_are_the_same_in_every_mode(mode: str) -> None:
+    names = ["Ana", "Bo"] * 3
+    for actions, wanted, length in [
+        ([Action("none")] * 6, "silence", 3),
+        (
+            [Action("none"), Action("none"), Action("speak", "x"), Action("none"), Action("none"), Action("none")],
+            "silence",
+            6,
+        ),
+        ([Action("speak", "a")] * 6, "turn_limit", 4),
+        ([Action("speak", "a"), Action("leave"), Action("speak", "never heard")], "left", 2),
+    ]:
+        loaded = limited(6 if wanted != "turn_limit" else 4)
+        lines = [line_of(name, action) for name, action in zip(names, actions, strict=False)]
+        if mode == "script":
+            replies = ["\n".join(lines).partition('"action":"')[2]]
+        else:
+            replies = [line.partition('"action":"')[2] for line in lines]
+        steps, reason = play(spec_of(loaded, mode), replies)
+        assert (reason, len(turns_of(steps))) == (wanted, length)
+
+
+def test_a_malformed_reply_is_retried_once_under_a_new_seed(talk: LoadedScenario) -> None:
+    steps, reason = play(spec_of(talk), ["nonsense", said("Ana", "Hello"), rest("Bo", Action("leave"))])
+    assert reason == "left"
+    first, reject, second = steps[0], steps[1], steps[2]
+    assert isinstance(first, Ask) and isinstance(reject, Reject) and isinstance(second, Ask)
+    assert (first.request.attempt, second.request.attempt) == (0, 1)
+    assert first.request.seed != second.request.seed
+    assert first.request.messages == second.request.messages
+    assert "JSON" in reject.reason
+
+
+def test_two_malformed_replies_end_the_episode_and_nothing_is_invented(talk: LoadedScenario) -> None:
+    with pytest.raises(MalformedReply, match="turn 0 by Ana"):
+        play(spec_of(talk), ["nonsense", "more"])
+
+
+def test_a_script_goes_on_after_its_last_good_turn(talk: LoadedScenario) -> None:
+    good = line_of("Ana", Action("speak", "Hi")) + "\n" + line_of("Bo", Action("speak", "Yes?"))
+    first = (good + '\n{"name":"Ana","action":"spe').partition('"action":"')[2]
+    steps, reason = play(spec_of(talk, "script"), [first, rest("Ana", Action("leave"))])
+    asks = [step for step in steps if isinstance(step, Ask)]
+    assert reason == "left"
+    assert asks[1].request.prefill == good + '\n{"name":"Ana","action":"'
+    assert (asks[1].request.turn, asks[1].request.attempt) == (2, 1)
+    assert len(turns_of(steps)) == 3
+
+
+def test_a_script_may_fail_at_two_turns_but_not_twice_at_one(talk: LoadedScenario) -> None:
+    one = said("Ana", "Hi") + "\n{broken"
+    two = said("Bo", "Yes?") + "\n{broken"
+    steps, reason = play(spec_of(talk, "script"), [one, two, rest("Ana", Action("leave"))])
+    assert reason == "left"
+    assert [step.turn for step in steps if isinstance(step, Reject)] == [1, 2]
+    with pytest.raises(MalformedReply, match="turn 1 by Bo"):
+        play(spec_of(talk, "script"), [one, "still broken"])
+
+
+def test_a_script_that_stops_early_is_malformed_not_ended(talk: LoadedScenario) -> None:
+    steps, _ = play(spec_of(talk, "script"), [said("Ana", "Hi"), rest("Bo", Action("leave"))])
+    rejects = [step.reason for step in steps if isinstance(step, Reject)]
+    assert rejects == ["the script ends before a stop rule does"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"name":"Bo","action":"speak","text":"I am not Ana"}',
+        '{"name":"Ana","action":"shout","text":"x"}',
+        '{"name":"Ana","action":"speak","text":"   "}',
+        '{"name":"Ana","action":"speak"}',
+        '{"name":"Ana","action":"speak","text":7}',
+        '{"name":"Ana","action":"speak","text":"a"} and more',
+        '{"name":"Ana","action":"speak","text":"\\ud800"}',
+        "",
+    ],
+)
+def test_what_is_not_an_action_is_malformed(talk: LoadedScenario, line: str) -> None:
+    with pytest.raises(MalformedReply):
+        play(spec_of(talk), [line.removeprefix('{"name":"Ana","action":"')] * 2)
+
+
+def test_the_same_seeds_in_every_mode(talk: LoadedScenario) -> None:
+    seeds = {mode: (spec_of(talk, mode).seed, spec_of(talk, mode).turn_seed(3, 0)) for mode in MODE_NAMES}
+    assert len(set(seeds.values())) == 1
+    assert spec_of(talk).seed != spec_of(talk, index=1).seed
+    assert spec_of(talk).seed != spec_of(talk, run_seed=8).seed
+    assert 1 <= spec_of(talk).seed < 2**31
+
+
+def test_penalties_look_back_on_the_same_words_in_every_mode(talk: LoadedScenario) -> None:
+    steps, _ = play(spec_of(talk), [said("Ana", "One"), said("Bo", "Two"), rest("Ana", Action("leave"))])
+    asks = [step.request for step in steps if isinstance(step, Ask)]
+    assert [ask.heard for ask in asks] == [(), ("One",), ("One", "Two")]
+    script = play(spec_of(talk, "script"), [said("Ana", "One") + "\n" + line_of("Bo", Action("leave"))])[0][0]
+    assert isinstance(script, Ask)
+    text = script.request.prefill + said("Ana", "One") + "\n" + line_of("Bo", Action("speak", 'say "Two"'))
+    assert script.request.form.utterances(text) == ("One", 'say "Two"')
+
+
+def test_own_turns_are_assistant_lines_and_others_are_prose(talk: LoadedScenario) -> None:
+    steps, _ = play(spec_of(talk), [said("Ana", "One"), said("Bo", "Two"), rest("Ana", Action("leave"))])
+    last = [step.request for step in steps if isinstance(step, Ask)][-1]
+    assert [message.role for message in last.messages] == ["system", "user", "assistant", "user"]
+    assert json.loads(last.messages[2].content) == {"name": "Ana", "action": "speak", "text": "One"}
+    assert last.messages[3].content == "Bo: Two"

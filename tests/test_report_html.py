@@ -1,0 +1,314 @@
+"""The report as one HTML page: well-formed, self-contained, escaped, and honest where there is nothing to show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localsim.backends.policies import POLICIES
+from localsim.episode import MODES, Episode, EpisodeSpec, Observation
+from localsim.families import FAMILIES
+from localsim.mentions import first_mentions
+from localsim.report import COLUMNS, report
+from localsim.report_html import Example, examples, render
+from localsim.runner import Plan, start
+from localsim.scenario import Agent, AnswerKey, Fact, Info, LoadedScenario, Scenario
+from localsim.store import Store
+from localsim.transcript import Action, Turn
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+HOSTILE = (
+    '<script>alert(1)</script></td></table><img src=x onerror="alert(2)"> \u202etxet\u202e \x00 {{ 7*7 }} &amp; "\''
+)
+
+
+class Silent:
+    """A watcher that watches nothing."""
+
+    def turn(self, spec: EpisodeSpec, turn: Turn) -> None: ...
+
+    def ended(self, episode: Episode) -> None: ...
+
+    def tokens(self, generated: int) -> None: ...
+
+
+class Page(HTMLParser):
+    """Reads a page and insists that every element is closed in its place and every id stands once."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+        ids = [attributes["id"] for _, attributes in self.tags if "id" in attributes]
+        assert len(ids) == len(set(ids))
+        named = {name for _, found in self.tags for name in (found.get("aria-labelledby") or "").split()}
+        assert named <= set(ids)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-3:]} at {self.getpos()}"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    def text(self, tag: str | None = None) -> str:
+        return " ".join(" ".join(text for where, text in self.texts if tag in (None, where)).split())
+
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+        return [found for name, found in self.tags if name == tag and attributes.items() <= found.items()]
+
+
+def everyday() -> LoadedScenario:
+    agents = (
+        Agent(name="Noor", goal="Say that you will move out.", secret="You are tired of the noise.", facts=(
+            Fact(id="room", text="Noor has signed for a room in Mill Street.", terms=("Mill Street",)),)),
+        Agent(name="Tom", goal="Get Noor to stay.", facts=(
+            Fact(id="lease", text="Tom renewed the lease.", terms=("renewed",), disclosure="late"),)),
+    )  # fmt: skip
+    scenario = Scenario(
+        version=1, id="flat", title="Two in a flat", info=Info(what="Test."), setting="A kitchen.", agents=agents
+    )
+    return LoadedScenario(scenario, AnswerKey(), "flat.yaml")
+
+
+def generated(family: str, seed: int, **parameters: Any) -> LoadedScenario:
+    file = FAMILIES[family].generate(f"{family}_{seed}", seed, parameters)
+    return LoadedScenario(*file.split(), f"{file.id}.yaml")
+
+
+def simulate(path: Path, *scenarios: LoadedScenario, **options: Any) -> tuple[Store, str]:
+    store = Store(path)
+    plan = Plan(scenarios, **{"modes": MODES, "model": "scripted:auto", **options})
+    return store, start(plan, store, Silent(), lambda _: None).run_id
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], list[Example]]]:
+    """Report data and examples of a small run with every family in every mode."""
+    scenarios = [generated("mutual_friends", 1), generated("craigslist", 1), generated("craigslist", 2), everyday()]
+    store, run_id = simulate(tmp_path_factory.mktemp("db") / "x.duckdb", *scenarios, model="scripted:omniscient")
+    yield report(store, run_id), examples(store, run_id)
+
+
+def test_page_is_well_formed_and_self_contained(made: tuple[dict[str, Any], list[Example]]) -> None:
+    text = render(*made)
+    page = Page(text)
+    assert text.lstrip().startswith("<!DOCTYPE html>")
+    assert page.all("html", lang="en")
+    assert not page.all("script") and not page.all("link") and not page.all("img") and not page.all("iframe")
+    assert not re.search(r"https?://|url\(|@import|javascript:", text)
+    assert not any(name.startswith("on") or name in ("src", "href") for _, found in page.tags for name in found)
+    text.encode("utf-8")
+
+
+def test_every_family_and_mode_is_there(made: tuple[dict[str, Any], list[Example]]) -> None:
+    page = Page(render(*made))
+    assert [word for word in page.text("h2").split() if word in ("Mutual", "Bargaining", "Everyday")] == [
+        "Mutual",
+        "Bargaining",
+        "Everyday",
+    ]
+    for mode in MODES:
+        assert page.text("th").count(mode) == 3
+        assert len(page.all("rect", **{"class": f"bar {mode}"})) >= 3 * 2
+        assert page.all("h5", **{"class": mode})
+    assert made[0]["run"]["run_id"] in page.text("title")
+    assert "How much of what the models achieve comes from knowing everything?" in page.text("h1")
+
+
+def test_figures_tell_what_they_show(made: tuple[dict[str, Any], list[Example]]) -> None:
+    page = Page(render(*made))
+    assert len(page.all("svg")) == len(page.all("desc")) == 5 + 5 + 2
+    assert all(found["role"] == "img" and found["aria-labelledby"] for found in page.all("svg"))
+    told = page.text("desc")
+    assert "95% interval" in told and "from 1 talks" in told
+    assert "Paper’s GPT-3.5, script: 0.13. Paper’s GPT-3.5, agents: 0.39." in told
+    assert "script: 94%" in told and "agents: 30%" in told and "agents: 29.8" in told
+    assert "compare directions, not absolute numbers" in page.text("figcaption")
+
+
+def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[dict[str, Any], list[Example]]) -> None:
+    data, shown = made
+    rows = [dict(row) for row in data["comparison"]]
+    for row in rows:
+        if row["family"] == "craigslist" and row["mode"] == "agents":
+            row |= {"in_zone_rate": None, "in_zone_rate_low": None, "in_zone_rate_high": None}
+    page = Page(render({**data, "comparison": rows}, shown))
+    assert "–" in page.text("td")
+    assert len(page.all("table")) == len(page.all("caption")) == 3
+    assert page.text("dt").count("first mention") == 1
+    assert page.text("dt").count("deal") == 1
+    assert "None" not in page.text() and "nan" not in page.text("td")
+    assert all(found.get("scope") in ("col", "row") for found in page.all("th"))
+
+
+def test_warnings_stand_before_the_figures(made: tuple[dict[str, Any], list[Example]]) -> None:
+    data, shown = made
+    text = render({**data, "warnings": ["Mind <this>."]}, shown)
+    assert text.index("Mind &lt;this&gt;.") < text.index("<figure>")
+    assert "<aside" not in render({**data, "warnings": []}, shown)
+
+
+def test_what_models_wrote_is_escaped(made: tuple[dict[str, Any], list[Example]]) -> None:
+    data, shown = made
+    episode = shown[0].episodes[0]
+    turns = [{**turn, "text": HOSTILE, "action": "speak"} for turn in episode.turns]
+    text = render(data, [Example(shown[0].family, (replace(episode, turns=turns), *shown[0].episodes[1:]))])
+    page = Page(text)
+    assert not page.all("script") and not page.all("img")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&lt;/td&gt;" in text
+    assert "{{ 7*7 }}" in text and "&amp;amp;" in text
+    assert "\x00" not in text
+    assert re.search(r'<bdi dir="auto"[^>]*>[^<]*\u202e', text)
+
+
+def test_names_and_facts_of_files_are_escaped(tmp_path: Path) -> None:
+    flat = everyday().scenario
+    first = flat.agents[0].model_copy(update={"goal": HOSTILE, "secret": HOSTILE})
+    scenario = flat.model_copy(update={"title": HOSTILE, "setting": HOSTILE, "agents": (first, flat.agents[1])})
+    store, run_id = simulate(tmp_path / "x.duckdb", LoadedScenario(scenario, AnswerKey(), "flat.yaml"))
+    page = Page(render(report(store, run_id), examples(store, run_id)))
+    assert not page.all("script") and not page.all("img")
+    assert page.text().count("<script>alert(1)</script>") >= 4
+
+
+def test_first_mentions_are_marked_and_strangers_labelled(made: tuple[dict[str, Any], list[Example]]) -> None:
+    data, shown = made
+    example = next(example for example in shown if example.family == "everyday")
+    said = [("Tom", "You took a room in mill street, did you?"), ("Noor", "And you renewed the lease!")]
+    turns: list[dict[str, Any]] = [
+        {"turn": number, "speaker": who, "action": "speak", "text": text, "words": 5, "truncated": False}
+        for number, (who, text) in enumerate(said)
+    ]
+    turns.append({"turn": 2, "speaker": "Tom", "action": "non-verbal communication", "text": "sighs", "words": 0,
+                  "truncated": False})  # fmt: skip
+    values = [Turn(turn["turn"], turn["speaker"], Action(turn["action"], turn["text"])) for turn in turns]
+    mentions = first_mentions(values, example.episodes[0].scenario)
+    text = render(data, [Example("everyday", (replace(example.episodes[0], turns=turns, mentions=mentions),))])
+    assert '<mark class="strange">mill street</mark>' in text and '<mark class="strange">renewed</mark>' in text
+    page = Page(text)
+    assert "does not hold this fact:" in page.text("span")
+    assert page.all("bdi", **{"class": "does"})
+
+
+def test_shared_friend_and_price_are_marked(made: tuple[dict[str, Any], list[Example]]) -> None:
+    data, shown = made
+    text = render(data, shown)
+    friends = next(example for example in shown if example.family == "mutual_friends")
+    held = [{fact.terms[0] for fact in agent.facts} for agent in friends.episodes[0].scenario.agents]
+    (friend,) = held[0] & held[1]
+    assert f'<mark class="shared">{friend}</mark>' in text
+    bargain = next(example for example in shown if example.family == "craigslist").episodes[0]
+    price = bargain.scenario.agents[0].facts[0].terms[0]
+    turns = [{**bargain.turns[0], "text": f"I want {price} for it."}]
+    values = [Turn(0, turns[0]["speaker"], Action("speak", turns[0]["text"]))]
+    changed = replace(bargain, turns=turns, mentions=first_mentions(values, bargain.scenario))
+    assert f'<mark class="own">{price}</mark>' in render(data, [Example("craigslist", (changed,))])
+
+
+def test_examples_are_of_one_scenario_and_seed(made: tuple[dict[str, Any], list[Example]]) -> None:
+    assert sorted(example.family for example in made[1]) == ["craigslist", "everyday", "mutual_friends"]
+    for example in made[1]:
+        assert [episode.mode for episode in example.episodes] == list(MODES)
+        assert len({(episode.scenario.id, episode.seed) for episode in example.episodes}) == 1
+
+
+def test_per_family_gives_more_examples(tmp_path: Path) -> None:
+    store, run_id = simulate(tmp_path / "x.duckdb", everyday(), episodes=3, modes=("script", "agents"))
+    assert len(examples(store, run_id, per_family=2)) == 2
+    assert len(examples(store, run_id, per_family=9)) == 3
+    assert examples(store, run_id, per_family=0) == []
+
+
+def test_run_without_completed_episodes_is_explained(
+    tmp_path: Path, made: tuple[dict[str, Any], list[Example]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_seen: Observation, _rng: Any) -> Action:
+        return Action("speak", "")
+
+    monkeypatch.setitem(POLICIES, "auto", broken)
+    store, run_id = simulate(tmp_path / "x.duckdb", everyday(), generated("craigslist", 1))
+    data = report(store, run_id)
+    assert sum(row["failed"] for row in data["comparison"]) == 6
+    page = Page(render(data, examples(store, run_id)))
+    assert "Nothing to compare yet" in page.text("h2")
+    assert "6 were planned, 6 failed" in page.text("p")
+    assert not page.all("rect") and not page.all("article")
+    page = Page(render({**made[0], "comparison": []}, []))
+    assert "Nothing to compare yet" in page.text("h2")
+    assert not page.all("table")
+
+
+def test_several_models_are_told_apart(tmp_path: Path) -> None:
+    scenario = generated("craigslist", 3)
+    roles = {scenario.scenario.names[0]: "scripted:firm"}
+    store, run_id = simulate(tmp_path / "x.duckdb", scenario, roles=roles)
+    page = Page(render(report(store, run_id), examples(store, run_id)))
+    assert "model" in page.text("th").split()
+    assert "scripted:firm" in page.text("bdi")
+    assert f"--role {scenario.scenario.names[0]}=scripted:firm" in page.text("pre")
+
+
+def test_family_of_ones_own_and_odd_numbers(made: tuple[dict[str, Any], list[Example]]) -> None:
+    data, _ = made
+    row = dict.fromkeys(data["comparison"][0]) | {
+        "family": "tea_party", "mode": "agents", "model": "m", "n": 2, "completed": 2, "failed": 0,
+        "first_mention_n": 0, "success_rate": 0.5, "success_rate_low": 0.09, "success_rate_high": 0.91,
+        "turns": 3.0, "turns_low": -35.1, "turns_high": 41.1, "seller_surplus": -0.25, "words_per_turn": 0.0,
+        "first_mention": 0.4, "first_mention_low": -0.3, "first_mention_high": 1.2,
+    }  # fmt: skip
+    page = Page(render({**data, "comparison": [row]}, []))
+    assert "Tea party" in page.text("h2")
+    assert "−0.25" in page.text("td")
+    assert "9–91%" in page.text("small") and "−35.10 to 41.10" in page.text("small")
+    assert "0.00–1.00" in page.text("small")
+    assert len(page.all("svg")) == 3
+
+
+def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[dict[str, Any], list[Example]]) -> None:
+    data, shown = made
+    llama = {"kind": "llama", "file": "small.gguf", "sha256": "0123456789abcdef0123", "build": "b1234"}
+    plan = data["run"]["plan"]
+    plan = {**plan, "model": "a b.gguf", "sampling": {**plan["sampling"], "temperature": 1.5, "grammar": False}}
+    run = {**data["run"], "models": {"a b.gguf": llama}, "tokens_generated": 1234567, "plan": plan}
+    accuracy = {"date": "2026-01-02", "file": "held.jsonl", "n": 80, "ending": {"right": 60, "n": 80}}
+    page = Page(render({**data, "run": run, "parser_accuracy": accuracy}, shown))
+    made_of = page.text()
+    assert "0123456789ab" in made_of and "0123456789abc" not in made_of
+    assert "1,234,567 generated" in made_of
+    assert "80 labelled talks" in made_of and "75% (60 of 80)" in made_of and "held.jsonl" in made_of
+    assert "-m 'a b.gguf' --mode all -n 1 --seed 1 " in page.text("pre")
+    assert "--temperature 1.5 --no-grammar" in page.text("pre")
+    assert f"localsim report {run['run_id']} -o report.html" in page.text("pre")
+    unknown = Page(render({**data, "parser_accuracy": None}, shown)).text("dd")
+    assert "has not been measured" in unknown and "unknown" in unknown
+
+
+def test_same_data_gives_the_same_page(made: tuple[dict[str, Any], list[Example]]) -> None:
+    assert render(*made) == render(*made)
+    assert len(render(*made).encode()) < 150_000
+
+
+def test_meanings_cover_every_column(made: tuple[dict[str, Any], list[Example]]) -> None:
+    data, shown = made
+    full = [{**row, **{key: 0.5 for key, _, _ in COLUMNS}} for row in data["comparison"]]
+    text = render({**data, "comparison": full}, shown)
+    assert "<dd></dd>" not in text and '<p class="meaning"></p>' not in text

@@ -1,0 +1,703 @@
+"""Scenario files: what ships is sound, what is broken is reported whole and in place, what is generated is right."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from localsim.errors import InvalidInput, Problem, ScenarioInvalid
+from localsim.families import FAMILIES
+from localsim.families.vocabulary import FIRST_NAMES
+from localsim.scenario import LoadedScenario, Profile, RelationshipLevel, ScenarioFile
+from localsim.scenario_yaml import dump_scenario, load_scenario, parse_scenario
+from localsim.visibility import PROFILE_SEEN
+
+FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
+SHIPPED = sorted(FOLDER.glob("*.yaml"))
+HAND_WRITTEN = (
+    "a_favour_asked", "a_job_reference", "a_secret_kept", "a_surprise_party", "planning_a_trip", "roommates",
+)  # fmt: skip
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
+BASE = """\
+version: 1
+id: talk
+title: A talk
+info: {what: Two people talk.}
+setting: A room.
+agents:
+  - {name: Ann, goal: Talk.}
+  - {name: Bob, goal: Listen.}
+"""
+
+
+def read(text: str) -> LoadedScenario:
+    return parse_scenario(text, "f.yaml")
+
+
+def problems(text: str) -> list[Problem]:
+    with pytest.raises(ScenarioInvalid) as caught:
+        read(text)
+    assert caught.value.exit_code == 3
+    assert [str(problem) for problem in caught.value.problems] == str(caught.value).splitlines()
+    return caught.value.problems
+
+
+def only(text: str) -> Problem:
+    found = problems(text)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def places(text: str) -> list[tuple[int, int, str]]:
+    return [(problem.line, problem.column, problem.path) for problem in problems(text)]
+
+
+def data_of(path: Path) -> Any:
+    """A file's values without our loader: plain YAML, with every plain scalar but `version` and limits as text."""
+    data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+    data["version"] = int(data["version"])
+    data["limits"] = {key: int(value) for key, value in data.get("limits", {}).items()}
+    return data
+
+
+# --- what ships ---
+
+
+def test_the_hand_written_scenarios_are_there() -> None:
+    assert set(HAND_WRITTEN) <= {path.stem for path in SHIPPED}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_file_is_valid_and_named_by_its_id(path: Path) -> None:
+    loaded = load_scenario(path)
+    assert loaded.scenario.id == path.stem
+    assert loaded.path == str(path)
+    assert path.read_text(encoding="utf-8").startswith(
+        "# yaml-language-server: $schema=scenario-1.schema.json\nversion: 1\n"
+    )
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_json_schema_accepts_shipped_file(path: Path) -> None:
+    schema = ScenarioFile.model_json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(data_of(path), schema)
+
+
+def test_shipped_schema_is_that_of_the_code() -> None:
+    shipped = json.loads((FOLDER / "scenario-1.schema.json").read_text(encoding="utf-8"))
+    assert {key: shipped[key] for key in shipped if key != "$schema"} == ScenarioFile.model_json_schema()
+
+
+def test_json_schema_refuses_what_the_loader_refuses() -> None:
+    validator = jsonschema.Draft202012Validator(ScenarioFile.model_json_schema())
+    good = data_of(FOLDER / "roommates.yaml")
+    assert validator.is_valid(good)
+    for change in ({"titel": "x"}, {"version": 2}, {"relationship": "freind"}, {"agents": good["agents"][:1]}):
+        assert not validator.is_valid(good | change), change
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_hand_written_scenario_is_short_and_has_something_to_hide(name: str) -> None:
+    scenario = load_scenario(FOLDER / f"{name}.yaml").scenario
+    assert scenario.family is None
+    assert scenario.info.how and scenario.info.things_to_try
+    assert not set(scenario.names) & set(FIRST_NAMES)
+    texts = [scenario.title, scenario.setting, scenario.info.what, scenario.info.how, *scenario.info.things_to_try]
+    for agent in scenario.agents:
+        texts += [agent.goal, agent.secret or "", *(fact.text for fact in agent.facts)]
+        texts += [value for value in agent.profile.model_dump().values() if value]
+        assert 1 <= len(agent.facts) <= 4
+        assert all(fact.terms for fact in agent.facts)
+    assert max(map(len, texts)) <= 200
+    rules = {fact.disclosure for agent in scenario.agents for fact in agent.facts}
+    assert rules & {"late", "never"}
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_terms_stand_in_nothing_that_others_see_or_know(name: str) -> None:
+    scenario = load_scenario(FOLDER / f"{name}.yaml").scenario
+    for owner in scenario.agents:
+        known = [scenario.setting]
+        for agent in scenario.agents:
+            known += [value for value in agent.profile.model_dump().values() if value]
+            if agent is not owner:
+                known += [agent.goal, agent.secret or "", *(fact.text for fact in agent.facts)]
+        for fact in owner.facts:
+            for term in fact.terms:
+                pattern = rf"(?<!\w){re.escape(term.casefold())}(?!\w)"
+                assert not re.search(pattern, "\n".join(known).casefold()), (fact.id, term)
+
+
+def test_hand_written_scenarios_cover_every_relationship_and_a_group_of_three() -> None:
+    levels: set[str] = set()
+    sizes = set()
+    for name in HAND_WRITTEN:
+        scenario = load_scenario(FOLDER / f"{name}.yaml").scenario
+        sizes.add(len(scenario.agents))
+        names = scenario.names
+        levels |= {scenario.level(one, other) for one in names for other in names if one < other}
+    assert levels == set(get_args(RelationshipLevel))
+    assert sizes == {2, 3}
+
+
+# --- the guide in scenarios/README.md ---
+
+
+def fields_of(model: type[BaseModel], prefix: str = "") -> dict[str, bool]:
+    """Dotted names of all fields and whether each must be given."""
+    found: dict[str, bool] = {}
+    for name, info in model.model_fields.items():
+        found[prefix + name] = info.is_required()
+        inner = model_in(info.annotation)
+        if inner:
+            mark = "[]." if "tuple" in str(info.annotation) else "."
+            found |= fields_of(inner, f"{prefix}{name}{mark}")
+    return found
+
+
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for arg in get_args(annotation) if (found := model_in(arg))), None)
+
+
+def test_readme_lists_every_field() -> None:
+    section = README.split("## Fields", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| `([a-z_.\[\]]+)`( \*)? \|.*\|.*\|.*\|$", section, re.M)
+    assert len(rows) == len(dict(rows))
+    table = {name: bool(star) for name, star in rows}
+    assert table == fields_of(ScenarioFile)
+
+
+def test_readme_tells_what_each_level_sees() -> None:
+    section = README.split("## Who sees what", 1)[1].split("\n## ", 1)[0]
+    for level, seen in PROFILE_SEEN.items():
+        row = re.search(rf"^\| `{level}` \| (.*) \|$", section, re.M)
+        assert row
+        text = row[1].replace("these", "age, gender, pronouns, occupation, public_info")
+        assert tuple(text.split(", ")) == (seen or ("nothing",))
+    assert set(PROFILE_SEEN["family"]) == set(Profile.model_fields)
+
+
+def test_readme_example_is_a_scenario() -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", README, re.S)
+    assert len(example.splitlines()) == 10
+    assert read(example).scenario.names == ("Ines", "Olaf")
+
+
+def test_readme_tells_every_family_parameter() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (\S+) \| ", README, re.M)
+    assert {(family, key): value for family, key, value in rows} == {
+        (name, key): str(value) for name, family in FAMILIES.items() for key, value in family.defaults.items()
+    }
+
+
+# --- defects, each in its place ---
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    text = """\
+version: 2
+id: talk
+titel: A talk
+info: {what: Two people talk.}
+setting: A room.
+relationship: freind
+agents:
+  - name: "[Ann]"
+    gaol: Talk.
+  - name: Bob
+    goal: Listen.
+    facts:
+      - {id: "bad id", text: T, disclosure: soon}
+limits: {turns: 0}
+"""
+    assert places(text) == [
+        (1, 1, "title"),
+        (1, 10, "version"),
+        (3, 1, "titel"),
+        (6, 15, "relationship"),
+        (8, 5, "agents[0].goal"),
+        (8, 11, "agents[0].name"),
+        (9, 5, "agents[0].gaol"),
+        (13, 14, "agents[1].facts[0].id"),
+        (13, 45, "agents[1].facts[0].disclosure"),
+        (14, 17, "limits.turns"),
+    ]
+    lines = [str(problem) for problem in problems(text)]
+    assert lines[1].startswith("f.yaml:1:10: version: ")
+    assert lines[2] == "f.yaml:3:1: titel: unknown key (did you mean title?)"
+    assert "did you mean friend?" in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        (BASE + "limit: 3\n", (9, 1, "limit"), "unknown key (did you mean limits?)"),
+        (BASE + "limits: {turn: 3}\n", (9, 10, "limits.turn"), "unknown key (did you mean turns?)"),
+        (BASE + "literal[x: 3\n", (9, 1, "literal[x"), "unknown key"),
+        (BASE + "qqqqqq: 3\n", (9, 1, "qqqqqq"), "unknown key"),
+        (BASE + "1: 3\n", (9, 1, "1"), "unknown key"),
+        (BASE.replace("goal: Talk.", "goal: Talk., profil: {}"), (7, 30, "agents[0].profil"), "you mean profile?"),
+        (BASE + "relationship:\n  - {between: [Ann, Bob], levl: friend, level: friend}\n",
+         (10, 27, "relationship[0].levl"), "(did you mean level?)"),
+        (BASE.replace("setting: A room.\n", ""), (1, 1, "setting"), "this key is missing"),
+        (BASE.replace("what: Two", "how: Two"), (4, 7, "info.what"), "this key is missing"),
+    ],
+)  # fmt: skip
+def test_keys(text: str, place: tuple[int, int, str], message: str) -> None:
+    found = {(problem.line, problem.column, problem.path): problem.message for problem in problems(text)}
+    assert message in found[place]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (BASE + "title: Again\n", (9, 1, "title")),
+        (BASE + "answer:\n  x: 1\n  x: 2\n", (11, 3, "answer.x")),
+        (BASE + "answer: {y: [{x: 1, x: 2}]}\n", (9, 21, "answer.y[0].x")),
+        (BASE.replace("goal: Talk.", "goal: Talk., name: Eve"), (7, 30, "agents[0].name")),
+    ],
+)
+def test_a_key_given_twice(text: str, place: tuple[int, int, str]) -> None:
+    found = only(text)
+    assert (found.line, found.column, found.path) == place
+    assert "given twice (first on line" in found.message
+
+
+def test_duplicates_are_reported_beside_other_problems() -> None:
+    assert places(BASE + "title: Again\nx: 1\n") == [(9, 1, "title"), (10, 1, "x")]
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "message"),
+    [
+        ("relationship: freind", (9, 15, "relationship"), "did you mean friend?"),
+        ("relationship: {Ann: friend}", (9, 15, "relationship"), "is not one of stranger"),
+        ("relationship: [{between: [Ann, Bob], level: freind}]", (9, 45, "relationship[0].level"), "mean friend?"),
+        ("relationship: [{between: [Ann], level: friend}]", (9, 26, "relationship[0].between[1]"), "missing"),
+        ("actions: [speak, speek]", (9, 18, "actions[1]"), "did you mean speak?"),
+        ("actions: [none]", (9, 10, "actions"), "besides none"),
+        ("actions: []", (9, 10, "actions"), "must have at least 1"),
+        ("actions: [speak, leave, speak]", (9, 25, "actions[2]"), "more than once: speak"),
+        ("limits: {turns: 0}", (9, 17, "limits.turns"), "greater than or equal to 1"),
+        ("limits: {turns: yes}", (9, 17, "limits.turns"), "integer"),
+        ("limits: {turns: true}", (9, 17, "limits.turns"), "integer"),
+        ("limits: 3", (9, 9, "limits"), "must be a mapping"),
+        ("answer: hello", (9, 9, "answer"), "must be a mapping"),
+        ("family: [a]", (9, 9, "family"), "must be text"),
+    ],
+)  # fmt: skip
+def test_wrong_values(line: str, place: tuple[int, int, str], message: str) -> None:
+    found = only(f"{BASE}{line}\n")
+    assert (found.line, found.column, found.path) == place
+    assert message in found.message
+    assert "tuple" not in found.message.lower() and "dictionary" not in found.message
+
+
+@pytest.mark.parametrize("version", ["2", "'1'", "one", "1.5"])
+def test_wrong_version(version: str) -> None:
+    found = only(BASE.replace("version: 1", f"version: {version}"))
+    assert (found.line, found.column, found.path) == (1, 10, "version")
+
+
+def test_number_of_agents() -> None:
+    one = BASE.replace("  - {name: Bob, goal: Listen.}\n", "")
+    assert str(only(one)) == "f.yaml:7:3: agents: must have at least 2 items, not 1"
+    nine = BASE + "".join(f"  - {{name: Extra {number}, goal: Talk.}}\n" for number in range(7))
+    assert only(nine).path == "agents"
+    assert len(read(nine.replace("  - {name: Extra 6, goal: Talk.}\n", "")).scenario.agents) == 8
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Ann [x]", "Ann: x", "writer", "Writer", "WRITER ", "1Ann", "", "  ", 'A"nn', "(Ann)", "A\nB", "A\u2028B", "{Ann}",
+     "_Ann", "A" * 41, "Ann, Bob"],
+)  # fmt: skip
+def test_bad_names(name: str) -> None:
+    found = only(BASE.replace("name: Ann", f"name: {json.dumps(name)}"))
+    assert (found.line, found.column, found.path) == (7, 12, "agents[0].name")
+
+
+@pytest.mark.parametrize("name", ["Zoë", "Jean-Luc", "O’Neil", "O'Neil", "J. R. Smith", "李雷", "Ann 2", "Writers"])
+def test_good_names(name: str) -> None:
+    assert read(BASE.replace("name: Ann", f'name: "{name}"')).scenario.names[0] == name
+
+
+def test_repeated_names_and_fact_ids_are_found_together_where_the_second_stands() -> None:
+    text = """\
+version: 1
+id: talk
+title: A talk
+info: {what: W}
+setting: A room.
+agents:
+  - {name: Ann, goal: G, facts: [{id: one, text: T}, {id: two, text: T}]}
+  - {name: Bob, goal: G, facts: [{id: one, text: T}]}
+  - {name: ann, goal: G, facts: [{id: two, text: T}]}
+"""
+    assert places(text) == [
+        (8, 39, "agents[1].facts[0].id"),
+        (9, 12, "agents[2].name"),
+        (9, 39, "agents[2].facts[0].id"),
+    ]
+
+
+THREE = BASE + "  - {name: Cid, goal: Talk.}\nrelationship:\n"
+PAIRS = ["[Ann, Bob]", "[Cid, Ann]", "[Bob, Cid]"]
+
+
+def pairs(*between: str) -> str:
+    return THREE + "".join(f"  - {{between: {pair}, level: friend}}\n" for pair in between)
+
+
+def test_relationship_of_three() -> None:
+    scenario = read(pairs(*PAIRS).replace("[Cid, Ann], level: friend", "[Cid, Ann], level: family")).scenario
+    assert scenario.level("Ann", "Cid") == scenario.level("Cid", "Ann") == "family"
+    assert scenario.level("Bob", "Cid") == "friend"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [PAIRS[:2], [*PAIRS, "[Bob, Ann]"], [*PAIRS[:2], "[Bob, Dan]"], [*PAIRS, "[Ann, Ann]"], [*PAIRS[:2], "[Ann, Bob]"]],
+)
+def test_relationship_covers_each_pair_once(between: list[str]) -> None:
+    found = only(pairs(*between))
+    assert (found.line, found.column, found.path) == (11, 3, "relationship")
+    assert "one entry for each pair of Ann, Bob, Cid" in found.message
+
+
+# --- files that are no YAML, or odd YAML ---
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("version: 1\ntitle: a: b\n", 2, 9),
+        ("version: 1\nid: [a\nb: c\n", 3, 2),
+        ("version: 1\n\ttitle: x\n", 2, 1),
+        ('title: "open\n', 2, 1),
+        ("id: a\nx: \x00\n", 2, 4),
+        (BASE + "---\n" + BASE, 9, 1),
+        (BASE + "answer: &a {x: *a}\n", 9, 16),
+        (BASE + "answer: {x: &a [1], y: *a}\n", 9, 24),
+        (BASE + "answer: " + "[" * 5000 + "]" * 5000, 1, 1),
+    ],
+)
+def test_not_yaml(text: str, line: int, column: int) -> None:
+    found = only(text)
+    assert (found.line, found.column) == (line, column)
+    assert found.message.startswith("not valid YAML: ")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a remark\n", "- a\n- b\n", "hello\n", "42", "null", "---\n"])
+def test_not_a_mapping(text: str) -> None:
+    found = only(text)
+    assert (found.line, found.column) == (1, 1)
+    assert "mapping" in found.message
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "message"),
+    [
+        ("answer: !!python/name:os.system x", 9, "tag !!python/name:os.system"),
+        ("answer: {x: !secret y}", 13, "tag !secret"),
+        ("answer: {x: !!int abc}", 13, "'abc' is not a value of tag !!int"),
+        ("answer: {x: !!bool abc}", 13, "'abc' is not a value of tag !!bool"),
+        ("answer: {x: !!timestamp 2024-01-01}", 13, "tag !!timestamp"),
+        ("answer: {x: !!map y}", 13, "tag !!map"),
+        ("answer: {? [a, b] : c}", 12, "a key must be plain text"),
+        ("answer: {~: c}", 10, "a key must be plain text"),
+        ('answer: {x: "\\ud800"}', 13, "surrogate"),
+        ("answer: {x: " + "[" * 60 + "]" * 60 + "}", 52, "nested more than 40 deep"),
+    ],
+)
+def test_values_that_are_not_read(line: str, column: int, message: str) -> None:
+    found = only(f"{BASE}{line}\n")
+    assert (found.line, found.column) == (9, column)
+    assert message in found.message
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no such file") as missing:
+        load_scenario(tmp_path / "none.yaml")
+    assert missing.value.hint and missing.value.where == str(tmp_path / "none.yaml")
+    latin = tmp_path / "latin.yaml"
+    latin.write_bytes("title: Zoë\n".encode("latin-1"))
+    with pytest.raises(InvalidInput, match="not UTF-8"):
+        load_scenario(latin)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load_scenario(tmp_path)
+    large = tmp_path / "large.yaml"
+    large.write_bytes(b"#" * 1_000_001)
+    with pytest.raises(InvalidInput, match="larger than"):
+        load_scenario(large)
+
+
+def test_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
+    file = tmp_path / "windows.yaml"
+    file.write_bytes(b"\xef\xbb\xbf" + BASE.replace("\n", "\r\n").encode())
+    assert load_scenario(file).scenario == read(BASE).scenario
+
+
+def test_values_stay_what_was_typed() -> None:
+    text = (
+        BASE
+        + """\
+answer: {x: yes, off: no, date: 2024-01-01, at: 12:30, code: 007, hex: 0x1F, sum: 1_000, sign: =, n: .nan, m: <<,
+  whole: 12, minus: -3, part: 1.50, sure: true, nothing: null, quoted: "12", yes: 1, 5: five}
+"""
+    )
+    assert read(text).answer.answer == {
+        "x": "yes", "off": "no", "date": "2024-01-01", "at": "12:30", "code": "007", "hex": "0x1F", "sum": "1_000",
+        "sign": "=", "n": ".nan", "m": "<<", "whole": 12, "minus": -3, "part": 1.5, "sure": True, "nothing": None,
+        "quoted": "12", "yes": 1, "5": "five",
+    }  # fmt: skip
+
+
+def test_numbers_in_fields_of_text_stay_what_was_typed() -> None:
+    fact = "{id: 1, text: 2024-01-01, terms: [12:30, 007, 1.50, 1400, yes, true, 1e3]}"
+    text = BASE.replace("goal: Talk.", f"goal: 10, profile: {{age: 34}}, facts: [{fact}]") + "limits: {turns: 4}\n"
+    scenario = read(text).scenario
+    agent = scenario.agents[0]
+    assert (agent.goal, agent.profile.age, scenario.limits.turns) == ("10", "34", 4)
+    assert agent.facts[0].terms == ("12:30", "007", "1.50", "1400", "yes", "true", "1e3")
+    assert (agent.facts[0].id, agent.facts[0].text) == ("1", "2024-01-01")
+
+
+# --- the answer key ---
+
+
+def test_answer_and_parameters_have_no_part_in_the_hash() -> None:
+    plain = read(BASE)
+    keyed = read(BASE + "answer: {x: 1}\nparameters: {seed: 2}\n")
+    assert keyed.scenario.hash == plain.scenario.hash
+    assert keyed.answer.answer == {"x": 1} and keyed.answer.parameters == {"seed": 2}
+    assert not hasattr(keyed.scenario, "answer")
+    assert read(BASE.replace("A room.", "A hall.")).scenario.hash != plain.scenario.hash
+    file = ScenarioFile(**yaml.safe_load(BASE), answer={"x": 1})
+    assert file.hash == file.split()[0].hash == plain.scenario.hash
+
+
+# --- families ---
+
+
+def test_unknown_family() -> None:
+    found = only(BASE + "family: mutual_freinds\n")
+    assert (found.line, found.column, found.path) == (9, 9, "family")
+    assert "did you mean mutual_friends?" in found.message
+
+
+def instance(family: str, seed: int = 1, **parameters: Any) -> ScenarioFile:
+    return FAMILIES[family].generate(f"{family}-{seed}", seed, parameters)
+
+
+def with_answer(document: ScenarioFile, **changes: Any) -> str:
+    return dump_scenario(document.model_copy(update={"answer": {**document.answer, **changes}}))
+
+
+@pytest.mark.parametrize("answer", [[], ["Nobody"], 3, "Ann", [1, "a"], {"a": 1}, None, [["x"]]])
+def test_mutual_friends_refuses_a_wrong_answer(answer: Any) -> None:
+    document = instance("mutual_friends")
+    text = with_answer(document, mutual_friends=answer)
+    found = only(text)
+    assert found.path == "answer.mutual_friends"
+    assert text.splitlines()[found.line - 1].lstrip().startswith(("mutual_friends:", "- ", "a: "))
+    assert document.answer["mutual_friends"][0] in found.message
+
+
+def test_mutual_friends_needs_lists_of_friends() -> None:
+    assert places(BASE + "family: mutual_friends\n") == [(7, 5, "agents[0]"), (8, 5, "agents[1]")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"seller": "Nobody"}, "answer.seller"),
+        ({"buyer": None}, "answer.buyer"),
+        ({"list_price": 0}, "answer.list_price"),
+        ({"list_price": "100"}, "answer.list_price"),
+        ({"list_price": True}, "answer.list_price"),
+        ({"seller_target": -1}, "answer.seller_target"),
+        ({"buyer_target": []}, "answer.buyer_target"),
+        ({"zone": None}, "answer.zone"),
+        ({"zone": [1, 2]}, "answer.zone"),
+        ({"zone": "yes"}, "answer.zone"),
+    ],
+)
+def test_craigslist_refuses_a_wrong_answer(changes: dict[str, Any], path: str) -> None:
+    assert only(with_answer(instance("craigslist"), **changes)).path == path
+
+
+def test_craigslist_refuses_infinite_prices_and_one_person_in_both_roles() -> None:
+    document = instance("craigslist")
+    for key in ("list_price", "seller_target", "buyer_target"):
+        wrong = document.model_copy(update={"answer": {**document.answer, key: float("nan")}})
+        assert [place for place, _ in FAMILIES["craigslist"].check(wrong)] == [("answer", key)]
+    assert only(with_answer(document, buyer=document.answer["seller"])).path == "answer.buyer"
+
+
+def test_craigslist_is_for_two() -> None:
+    document = instance("craigslist")
+    third = document.agents[0].model_copy(update={"name": "Third", "facts": ()})
+    text = dump_scenario(document.model_copy(update={"agents": (*document.agents, third)}))
+    assert only(text).path == "agents"
+
+
+def test_craigslist_without_answer_lists_all_that_lacks() -> None:
+    assert {place[2] for place in places(BASE + "family: craigslist\n")} == {
+        "answer.seller", "answer.buyer", "answer.list_price", "answer.seller_target", "answer.buyer_target",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("family", "parameters"),
+    [
+        ("mutual_friends", {"freinds": 5}),
+        ("mutual_friends", {"friends": "many"}),
+        ("mutual_friends", {"friends": 0}),
+        ("mutual_friends", {"friends": 21}),
+        ("mutual_friends", {"common": -1}),
+        ("mutual_friends", {"friends": 2, "common": 3}),
+        ("mutual_friends", {"attributes": "shoes"}),
+        ("mutual_friends", {"attributes": " , "}),
+        ("craigslist", {"zone": "maybe"}),
+    ],
+)
+def test_bad_parameters(family: str, parameters: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        instance(family, **parameters)
+
+
+def round_trip(document: ScenarioFile) -> LoadedScenario:
+    text = dump_scenario(document)
+    loaded = read(text)
+    scenario, answer = document.split()
+    assert loaded.scenario == scenario
+    assert loaded.answer == answer
+    assert loaded.scenario.hash == document.hash
+    jsonschema.validate(document.model_dump(mode="json", exclude_none=True), ScenarioFile.model_json_schema())
+    return loaded
+
+
+seeds = st.integers(min_value=0, max_value=2**63)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=seeds,
+    friends=st.integers(1, 20),
+    common=st.sampled_from([0, 1, 3]),
+    attributes=st.sampled_from(["hobby,company", "town", "hobby,company,town"]),
+)
+def test_generated_mutual_friends(seed: int, friends: int, common: int, attributes: str) -> None:
+    common = min(common, friends)
+    parameters = {"friends": friends, "common": common, "attributes": attributes}
+    document = instance("mutual_friends", seed, **parameters)
+    loaded = round_trip(document)
+    assert loaded.answer.parameters == {**parameters, "seed": seed}
+    lists = [[fact.terms[0] for fact in agent.facts] for agent in loaded.scenario.agents]
+    assert [len(names) for names in lists] == [friends, friends]
+    assert all(len(set(names)) == friends for names in lists)
+    assert set(lists[0]) & set(lists[1]) == set(loaded.answer.answer["mutual_friends"])
+    assert len(loaded.answer.answer["mutual_friends"]) == common
+    assert len(set(loaded.scenario.names)) == 2
+    assert not set(loaded.scenario.names) & {*lists[0], *lists[1]}
+    for agent in loaded.scenario.agents:
+        for fact in agent.facts:
+            assert fact.text.startswith(f"{fact.terms[0]} ")
+    facts = [{fact.terms[0]: fact.text for fact in agent.facts} for agent in loaded.scenario.agents]
+    for friend in document.answer["mutual_friends"]:
+        assert facts[0][friend] == facts[1][friend]
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=seeds, zone=st.sampled_from(["yes", "no", "any"]))
+def test_generated_craigslist(seed: int, zone: str) -> None:
+    loaded = round_trip(instance("craigslist", seed, zone=zone))
+    answer = loaded.answer.answer
+    low, high, listed = answer["seller_target"], answer["buyer_target"], answer["list_price"]
+    assert 0 < low < listed and 0 < high < listed
+    assert answer["zone"] == ([low, high] if low <= high else None)
+    if zone != "any":
+        assert (answer["zone"] is not None) == (zone == "yes")
+        assert abs(high - low) >= 0.05 * listed
+    assert loaded.scenario.names == (answer["seller"], answer["buyer"])
+    assert answer["seller"] != answer["buyer"]
+    assert f"${listed}" in loaded.scenario.setting
+    for agent, target in zip(loaded.scenario.agents, (low, high), strict=True):
+        assert f"${target}" in agent.goal
+        assert agent.facts[0].terms == (f"${target}",)
+        assert agent.facts[0].disclosure == "never"
+
+
+@settings(deadline=None, max_examples=30)
+@given(family=st.sampled_from(sorted(FAMILIES)), one=seeds, other=seeds)
+def test_the_seed_decides(family: str, one: int, other: int) -> None:
+    family_of = FAMILIES[family]
+    first = dump_scenario(family_of.generate("x", one, {}))
+    assert dump_scenario(family_of.generate("x", one, {})) == first
+    second = family_of.generate("x", other, {})
+    assert (dump_scenario(second) == first) == (one == other)
+    if one != other:
+        assert second.hash != family_of.generate("x", one, {}).hash
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_many_seeds_give_many_scenarios(family: str) -> None:
+    assert len({instance(family, seed).hash for seed in range(300)}) == 300
+
+
+def test_parameters_may_be_given_as_text() -> None:
+    typed = instance("mutual_friends", 4, friends=3, common=2)
+    assert instance("mutual_friends", 4, friends="3", common="2") == typed
+
+
+any_text = st.text(st.characters(exclude_categories=["Cs"]))
+odd_text = st.sampled_from(["yes", "=", "<<", "1e3", "0o7", "1.", "~", "*a", "12:30", "007", ".nan", "1_000"])
+numbers = st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False)
+values = st.recursive(
+    st.none() | st.booleans() | numbers | any_text | odd_text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(any_text, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(answer=st.dictionaries(st.sampled_from(["a", "yes", "1", "null", "2024-01-01"]), values, max_size=4))
+def test_any_answer_is_written_and_read_back(answer: dict[str, Any]) -> None:
+    document = ScenarioFile(**yaml.safe_load(BASE), answer=answer)
+    assert read(dump_scenario(document)).answer.answer == document.answer
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60).filter(lambda text: text.strip())
+
+
+@settings(deadline=None, max_examples=150)
+@given(setting=texts, goal=texts, term=texts | st.from_regex(r"\A[0-9.:_e]{1,6}\Z"))
+def test_any_text_is_written_and_read_back(setting: str, goal: str, term: str) -> None:
+    base = yaml.safe_load(BASE)
+    base["agents"][0] |= {"goal": goal, "facts": [{"id": "f", "text": "T", "terms": [term]}]}
+    document = ScenarioFile(**(base | {"setting": setting}))
+    assert read(dump_scenario(document)).scenario == document.split()[0]
+
+
+@settings(deadline=None, max_examples=200)
+@given(text=st.text(st.sampled_from("ab:-[]{}&*!?|>'\"#% \n\t,0.~=<1"), max_size=40))
+def test_no_text_makes_anything_but_problems(text: str) -> None:
+    for candidate in (text, BASE + "answer: " + text):
+        try:
+            read(candidate)
+        except ScenarioInvalid as error:
+            assert error.problems
+            assert all(problem.line >= 1 and problem.column >= 1 for problem in error.problems)

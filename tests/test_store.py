@@ -1,0 +1,295 @@
+"""The database and the journal: nothing finished is lost, others can read, a foreign holder is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import localsim
+from localsim import migrations, runner
+from localsim.errors import DatabaseError, InvalidInput
+from localsim.journal import Journal, journal_folder, read_journal
+from localsim.migrations import MIGRATIONS, TABLES, VIEWS, migrate, schema_sql
+from localsim.store import Busy, Store
+from tests.conftest import Quiet, generated
+
+ROOT = Path(__file__).resolve().parent.parent
+HOLD = "import duckdb,sys,time; c=duckdb.connect(sys.argv[1],read_only=True); print('held',flush=True); time.sleep(60)"
+
+
+def simulate(store: Store, episodes: int = 2, say: Any = print, watcher: Any = None) -> Any:
+    plan = runner.Plan((generated("mutual_friends"),), ("agents", "script"), "scripted", episodes=episodes, seed=5)
+    return runner.start(plan, store, watcher or Quiet(), say)
+
+
+@contextmanager
+def held_by_another(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A foreign process, as a notebook would be, keeps the file open."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "held"
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_run_leaves_rows_and_no_journal(store: Store) -> None:
+    result = simulate(store)
+    assert result.as_json()["completed"] == 4 and result.in_database
+    assert not journal_folder(store.path).exists()
+    episodes = store.rows("SELECT * FROM v_episodes")
+    assert {row["status"] for row in episodes} == {"completed"}
+    for row in episodes:
+        turns = store.rows("SELECT turn FROM v_turns WHERE episode_id = ? ORDER BY turn", [row["episode_id"]])
+        assert [turn["turn"] for turn in turns] == list(range(row["turns"]))
+    assert store.check() == []
+
+
+def test_prompts_are_stored_once_and_grow_linearly(store: Store) -> None:
+    simulate(store)
+    rows = store.rows("SELECT messages_json FROM generations WHERE speaker <> 'writer' ORDER BY episode_id, generation")
+    assert all(len(json.loads(row["messages_json"])) <= 3 for row in rows), "only what is new is referred to"
+
+
+def test_a_foreign_reader_that_holds_the_file_is_named_and_nothing_is_lost(store: Store) -> None:
+    simulate(store, episodes=1)
+    said: list[str] = []
+    with held_by_another(store.path) as process:
+        threading.Timer(4, process.kill).start()
+        result = simulate(store, episodes=2, say=said.append)
+    assert result.in_database
+    assert any(str(process.pid) in message for message in said)
+    assert len(store.rows("SELECT 1 FROM v_episodes WHERE run_id = ?", [result.run_id])) == 4
+
+
+def test_a_file_held_to_the_end_leaves_a_journal_that_the_next_reader_takes_in(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulate(store, episodes=1)
+    monkeypatch.setattr("localsim.recorder.END_PATIENCE_S", 0.5)
+    monkeypatch.setattr("localsim.recorder.BREATH_PATIENCE_S", 0.1)
+    with held_by_another(store.path):
+        result = simulate(store, episodes=1)
+        assert not result.in_database
+    assert len(store.rows("SELECT 1 FROM v_episodes WHERE run_id = ?", [result.run_id])) == 2
+    assert not journal_folder(store.path).exists()
+
+
+def test_others_read_while_a_run_writes(store: Store) -> None:
+    simulate(store, episodes=1)
+    counts: list[int] = []
+    query = [sys.executable, "-m", "localsim", "sql", "SELECT count(*) AS n FROM v_episodes", "--json"]
+
+    def look() -> None:
+        if len(counts) < 3:
+            out = subprocess.run([*query, "--db", str(store.path)], capture_output=True, text=True, check=True)
+            counts.append(json.loads(out.stdout)[0]["n"])
+            counts.append(len(localsim.open(str(store.path)).episodes()))
+
+    simulate(store, episodes=4, watcher=Quiet(look))
+    assert counts[0] >= 2 and len(counts) >= 4
+
+
+def test_two_writers_take_turns(store: Store) -> None:
+    code = (
+        "from pathlib import Path; from localsim.store import Store; from tests.test_store import simulate; import sys;"
+        "simulate(Store(Path(sys.argv[1])), episodes=6)"
+    )
+    command = [sys.executable, "-c", code, str(store.path)]
+    both = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in both:
+        assert process.wait(60) == 0, process.stderr.read() if process.stderr else ""
+    assert len(store.rows("SELECT 1 FROM v_episodes")) == 24
+    assert store.check() == []
+
+
+def test_a_torn_journal_keeps_all_whole_events(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "x.duckdb", "r1")
+    journal.append({"event": "a"}, {"event": "b", "text": "ü\u2028"})
+    journal.close(remove=False)
+    path = journal_folder(tmp_path / "x.duckdb") / "r1.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"event": "tor')
+    assert [event["event"] for event in read_journal(path)] == ["a", "b"]
+
+
+def test_one_journal_has_one_writer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "x.duckdb", "r1")
+    with pytest.raises(DatabaseError, match="another process"):
+        Journal(tmp_path / "x.duckdb", "r1")
+    journal.close(remove=True)
+
+
+def test_taking_in_twice_changes_nothing(store: Store) -> None:
+    simulate(store)
+    before = {table: store.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in TABLES}
+    run = store.rows("SELECT * FROM runs")[0]
+    event = {"event": "run", **{k: v.isoformat() if hasattr(v, "isoformat") else v for k, v in run.items()}}
+    store.take_in([event])
+    assert {table: store.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in TABLES} == before
+
+
+def test_removing_a_run_takes_all_of_it(store: Store) -> None:
+    first, second = simulate(store), simulate(store)
+    assert store.remove_run(first.run_id) == 4
+    assert {row["run_id"] for row in store.rows("SELECT run_id FROM v_episodes")} == {second.run_id}
+    assert store.check() == []
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+
+def test_a_newer_schema_is_refused(store: Store) -> None:
+    simulate(store, episodes=1)
+    with duckdb.connect(str(store.path)) as connection:
+        connection.execute("INSERT INTO _migrations VALUES (999, 'm999_future', now()::TIMESTAMP)")
+    for attempt in (lambda: store.rows("SELECT 1"), lambda: store.take_in([])):
+        with pytest.raises(DatabaseError, match="version 999"):
+            attempt()
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "no.duckdb"
+    path.write_bytes(b"this is not a database" * 1000)
+    with pytest.raises(DatabaseError):
+        Store(path).rows("SELECT 1")
+
+
+def test_a_missing_database_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseError) as caught:
+        Store(tmp_path / "none.duckdb").rows("SELECT 1")
+    assert "localsim run" in str(caught.value.hint)
+
+
+def test_a_held_file_is_reported_with_its_holder(store: Store) -> None:
+    simulate(store, episodes=1)
+    impatient = Store(store.path, patience_s=0.3)
+    with held_by_another(store.path) as process, pytest.raises(Busy, match=str(process.pid)):
+        impatient.take_in([])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "COPY runs TO 'x.csv'",
+        "ATTACH 'other.duckdb'",
+        "SET enable_external_access = true",
+        "DELETE FROM runs",
+        "CREATE TABLE x (a INT)",
+        "INSTALL httpfs",
+        "SELECT * FROM 'file.parquet'",
+        "SELECT",
+    ],
+)
+def test_sql_reads_the_database_and_nothing_else(store: Store, query: str) -> None:
+    simulate(store, episodes=1)
+    before = store.rows("SELECT count(*) AS n FROM runs")
+    with pytest.raises(InvalidInput):
+        store.sql(query)
+    assert store.rows("SELECT count(*) AS n FROM runs") == before
+
+
+def test_references(store: Store) -> None:
+    first, second = simulate(store, 1), simulate(store, 1)
+    assert store.run_id("@last") == second.run_id
+    assert store.run_id("@last-1") == first.run_id
+    assert store.run_id(first.run_id) == first.run_id
+    assert store.run_id(first.run_id[:-1]) == first.run_id or first.run_id[:-1] == second.run_id[:-1]
+    for wrong in ("@last-9", "nothing", "20"):
+        with pytest.raises(InvalidInput):
+            store.run_id(wrong)
+
+
+# ---- full disk -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of 16 MB."""
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as folder:
+        store = Store(folder / "test.duckdb")
+        simulate(store, episodes=1)
+        filler = folder / "filler"
+
+        def fill() -> None:
+            if not filler.exists():
+                free = os.statvfs(folder).f_bavail * 4096
+                filler.write_bytes(b"x" * max(0, free - 40_000))
+
+        with pytest.raises(DatabaseError, match="full") as caught:
+            simulate(store, episodes=40, watcher=Quiet(fill))
+        assert caught.value.exit_code == 5
+        filler.unlink()
+        rows = store.rows("SELECT run_id, status FROM runs ORDER BY started_utc")
+        assert [row["status"] for row in rows] == ["finished", "interrupted"]
+        assert store.check() == []
+        done = store.rows("SELECT count(*) AS n FROM episodes WHERE run_id = ?", [rows[1]["run_id"]])[0]["n"]
+        assert done >= 1
+
+
+# ---- migrations ----------------------------------------------------------------------------------------------------
+
+
+def test_a_blank_file_gets_the_whole_schema(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "m.duckdb")) as connection:
+        assert migrate(connection) == len(MIGRATIONS)
+        assert migrate(connection) == 0
+        for table, (_, columns, _) in TABLES.items():
+            found = connection.execute(
+                "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
+            ).fetchall()
+            assert [name for name, _ in found] == list(columns)
+            assert all(comment for _, comment in found), f"every column of {table} is described"
+        views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        assert {name for (name,) in views} == set(VIEWS)
+
+
+def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(connection: duckdb.DuckDBPyConnection) -> None:
+        connection.execute("CREATE TABLE half (a INTEGER)")
+        raise duckdb.Error("no")
+
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, broken])
+    with duckdb.connect(str(tmp_path / "m.duckdb")) as connection:
+        with pytest.raises(duckdb.Error):
+            migrate(connection)
+        assert migrations.schema_version(connection) == len(MIGRATIONS)
+        tables = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        assert ("half",) not in tables
+
+
+def test_the_schema_file_is_current() -> None:
+    assert (ROOT / "db" / "schema.sql").read_text() == schema_sql(), "run: localsim db schema > db/schema.sql"
+
+
+def test_the_storage_version_is_readable_by_duckdb_1(store: Store) -> None:
+    simulate(store, episodes=1)
+    tags = "SELECT tags FROM duckdb_databases() WHERE database_name = 'test'"
+    with duckdb.connect(str(store.path), read_only=True) as connection:
+        found = str(connection.execute(tags).fetchone())
+    assert "v1.4" in found or "v1.2" in found, found
