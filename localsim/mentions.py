@@ -41,17 +41,19 @@ def first_mentions(turns: Sequence[Turn], scenario: Scenario) -> list[Mention]:
             for term in fact.terms:
                 owners.setdefault(term, []).append(agent.name)
                 facts.setdefault(term, fact.id)
+    names = scenario.family == "mutual_friends"
     found = []
-    for term, names in owners.items():
-        turn = next((turn for turn in turns if turn.action.text and _utters(turn.action.text, term)), None)
+    for term, holders in owners.items():
+        turn = next((turn for turn in turns if utters(turn.action.text, term, is_name=names)), None)
         if turn is not None:
-            found.append(Mention(facts[term], tuple(names), term, turn.index, turn.speaker))
+            found.append(Mention(facts[term], tuple(holders), term, turn.index, turn.speaker))
     return sorted(found, key=lambda mention: mention.turn)
 
 
-def _utters(text: str, term: str) -> bool:
+def utters(text: str, term: str, *, is_name: bool = False) -> bool:
+    """Whether `text` holds a term: an amount of dollars in any spelling, a person's name, or whole words."""
     if re.fullmatch(r"\$\d+(\.\d+)?", term):
         return any(price.value == float(term[1:]) for price in find_prices(text))
-    if re.fullmatch(r"[^\W\d_]+", term):
+    if is_name:
         return bool(mentions(text, term))
     return re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE) is not None

@@ -28,7 +28,9 @@ END_PATIENCE_S = 90.0
 class Recorder:
     """Writes one run. `notice` is told in one line when the database is held by somebody else."""
 
-    def __init__(self, store: Store, run: Event, scenarios: Sequence[LoadedScenario], notice: Callable[[str], None]):
+    def __init__(
+        self, store: Store, run: Event, scenarios: Sequence[LoadedScenario], notice: Callable[[str], None]
+    ) -> None:
         self._store = store
         self._notice = notice
         self._run = {"event": "run", **run}

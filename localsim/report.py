@@ -168,9 +168,18 @@ def _run_json(run: Row, store: Store, run_id: str) -> Row:
         "models": json.loads(run["models_json"]),
         "versions": json.loads(run["versions_json"]),
         "plan": json.loads(run["plan_json"]),
+        "scenarios": [row["path"] for row in _scenario_paths(store, run_id)],
         "tokens_generated": int(tokens["generated"]),
         "tokens_evaluated": int(tokens["evaluated"]),
     }
+
+
+def _scenario_paths(store: Store, run_id: str) -> list[Row]:
+    return store.rows(
+        "SELECT DISTINCT coalesce(s.path, s.scenario_id) AS path FROM scenarios s "
+        "JOIN episodes e USING (scenario_hash) WHERE e.run_id = ? ORDER BY 1",
+        [run_id],
+    )
 
 
 def _warnings(run: Row, comparison: list[Row]) -> list[str]:
@@ -182,15 +191,15 @@ def _warnings(run: Row, comparison: list[Row]) -> list[str]:
         found.append(f"{', '.join(scripted)}: played by a script, not by a language model.")
     if any(identity.get("file", "").startswith("SmolLM2-135M") for identity in models.values()):
         found.append("SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people.")
-    total, done = run["episodes_planned"], sum(row["n"] for row in comparison)
+    total, done = run["episodes_planned"], sum(row["completed"] + row["failed"] for row in comparison)
     if done < total:
         found.append(f"{total - done} of {total} planned episodes are missing (localsim resume {run['run_id']}).")
     failed = sum(row["failed"] for row in comparison)
     if failed:
         found.append(f"{failed} of {done} episodes failed; rates are of completed ones.")
-    small = min((row["n"] for row in comparison), default=0)
+    small = min((row["completed"] for row in comparison), default=0)
     if 0 < small < 30:
-        found.append(f"As few as {small} episodes a cell: read the intervals, not the differences.")
+        found.append(f"As few as {small} completed episodes a cell: read the intervals, not the differences.")
     found += _no_guess_baseline(comparison)
     return found
 

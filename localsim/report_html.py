@@ -274,7 +274,7 @@ def _span(text: str, term: str) -> tuple[int, int] | None:
 
 
 def _measures(accuracy: Row) -> list[Row]:
-    parts = accuracy.get("measures", accuracy)
+    parts = accuracy["measures"]
     return [
         {"name": name.replace("_", " "), **part, "rate": f"{part['right'] / part['n']:.0%}"}
         for name, part in parts.items()

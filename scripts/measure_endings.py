@@ -125,9 +125,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def as_json(result: Result, file: str, n: int) -> dict[str, Any]:
     """The summary that is stored with the package: counts alone, no ids."""
-    summary: dict[str, Any] = {"date": datetime.now(UTC).date().isoformat(), "file": file, "n": n}
-    summary |= {name: {"right": tally.right, "n": tally.n} for name, tally in result.tallies.items()}
-    return summary
+    measures = {name: {"right": tally.right, "n": tally.n} for name, tally in result.tallies.items()}
+    return {"date": datetime.now(UTC).date().isoformat(), "file": file, "n": n, "measures": measures}
 
 
 def print_table(result: Result) -> None:

@@ -289,7 +289,7 @@ def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[dict[
     plan = data["run"]["plan"]
     plan = {**plan, "model": "a b.gguf", "sampling": {**plan["sampling"], "temperature": 1.5, "grammar": False}}
     run = {**data["run"], "models": {"a b.gguf": llama}, "tokens_generated": 1234567, "plan": plan}
-    accuracy = {"date": "2026-01-02", "file": "held.jsonl", "n": 80, "ending": {"right": 60, "n": 80}}
+    accuracy = {"date": "2026-01-02", "file": "held.jsonl", "n": 80, "measures": {"ending": {"right": 60, "n": 80}}}
     page = Page(render({**data, "run": run, "parser_accuracy": accuracy}, shown))
     made_of = page.text()
     assert "0123456789ab" in made_of and "0123456789abc" not in made_of

@@ -83,6 +83,8 @@ class ChatTemplate:
         parts = _MARK.split(rendered)
         pieces = []
         for index, part in enumerate(parts):
+            if index % 2 and int(part) >= len(contents):
+                raise TemplateError("the template changes what it is given")
             text = contents[int(part)] if index % 2 else part
             if text:
                 pieces.append(Piece(text, is_content=bool(index % 2)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from localsim.store import Store
 from localsim.transcript import Turn
 
 _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red", "white", "bright_black")
+
+_LINE_EVERY_S = 30
 
 db_option = click.option("--db", metavar="FILE", help="Database file [LOCALSIM_DB, else localsim.duckdb].")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -77,14 +80,26 @@ def _cell(value: Any) -> str:
 
 
 class Progress:
-    """A progress bar with an ETA on stderr, and on --live the dialogue as it happens."""
+    """A progress bar with an ETA on stderr (a line every half minute where that is no terminal), and with --live the
+    dialogue as it happens.
+    """
 
-    def __init__(self, planned: int, done: int = 0, *, live: bool = False) -> None:
+    def __init__(self, planned: int, done: int = 0, *, live: bool = False, quiet: bool = False) -> None:
         self._live = live
         self._tokens = 0
         self._failed = 0
+        self._over = done
+        self._planned = planned
+        self._started = self._told = time.monotonic()
+        self._lines = not quiet and not sys.stderr.isatty()
         self._bar = tqdm(
-            total=planned, initial=done, unit="episode", file=sys.stderr, dynamic_ncols=True, mininterval=0.3
+            total=planned,
+            initial=done,
+            unit="episode",
+            file=sys.stderr,
+            dynamic_ncols=True,
+            mininterval=0.3,
+            disable=None,
         )
 
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
@@ -101,14 +116,20 @@ class Progress:
             self._failed += 1
             spec = episode.spec
             say(f"failed: {spec.scenario.id}/{spec.mode}/{spec.index}: {episode.error}")
+        self._over += 1
         self._bar.update()
+        now = time.monotonic()
+        if self._lines and now - self._told >= _LINE_EVERY_S:
+            self._told = now
+            say(f"{self._over} of {self._planned} episodes, {self._rate():.0f} tokens/s, {self._failed} failed")
 
     def tokens(self, generated: int) -> None:
         """So many tokens were generated."""
         self._tokens += generated
-        elapsed = self._bar.format_dict["elapsed"]
-        rate = self._tokens / elapsed if elapsed else 0.0
-        self._bar.set_postfix_str(f"{rate:.0f} tokens/s, {self._failed} failed", refresh=False)
+        self._bar.set_postfix_str(f"{self._rate():.0f} tokens/s, {self._failed} failed", refresh=False)
+
+    def _rate(self) -> float:
+        return self._tokens / max(time.monotonic() - self._started, 1e-9)
 
     def close(self) -> None:
         """Leave the bar as it is."""

@@ -104,7 +104,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
         _print_plan(plan, options["as_json"])
         return
     store = store_of(options["db"])
-    progress = Progress(len(plan.specs()), live=options["live"])
+    progress = Progress(len(plan.specs()), live=options["live"], quiet=options["as_json"])
     try:
         result = runner.start(plan, store, progress, say)
     finally:
@@ -127,7 +127,7 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
     """
     store = store_of(db)
     planned, done = runner.progress_of(run_id, store)
-    progress = Progress(planned, done, live=live)
+    progress = Progress(planned, done, live=live, quiet=as_json)
     try:
         result = runner.resume(run_id, store, progress, say)
     finally:

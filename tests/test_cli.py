@@ -1,0 +1,339 @@
+"""The command line as a person meets it: output, exit codes, start-up, resume after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localsim.__main__ import run
+from localsim.cli import _COMMANDS, cli
+from localsim.models import ModelFile
+from localsim.store import Store
+from tests.conftest import TALK
+
+ROOT = Path(__file__).resolve().parent.parent
+FRIENDS = str(ROOT / "scenarios" / "mutual_friends_01.yaml")
+HAGGLE = str(ROOT / "scenarios" / "craigslist_01.yaml")
+ANSI = "\x1b["
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error."""
+    code = run(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    code, out, err = ask(capsys, *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.fixture
+def done(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """A finished scripted run of both families in all modes."""
+    found: dict[str, Any] = as_json(
+        capsys, "run", FRIENDS, HAGGLE, "--mode", "all", "-n", "2", "--seed", "7", "-m", "scripted"
+    )
+    return found
+
+
+def test_run_prints_one_json_object(done: dict[str, Any]) -> None:
+    assert {"run_id", "episodes", "completed", "failed", "seconds", "tokens_generated", "tokens_evaluated"} <= set(done)
+    assert (done["episodes"], done["completed"], done["failed"]) == (12, 12, 0)
+
+
+def test_every_command_answers_about_a_run(
+    done: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run_id = done["run_id"]
+    audit = as_json(capsys, "audit", "@last")
+    assert audit["prompts_checked"] > 0 and audit["violations"] == 0
+    report = as_json(capsys, "report", run_id)
+    assert {(row["family"], row["mode"]) for row in report["comparison"]} == {
+        (family, mode) for family in ("mutual_friends", "craigslist") for mode in ("script", "agents", "mindreaders")
+    }
+    keys = "family mode model n completed failed success_rate explicit_end_rate deal_rate in_zone_rate first_mention"
+    keys += " first_mention_n wrong_guesses words_per_turn turns repeated_turn_rate malformed_rate success_rate_low"
+    assert set(keys.split()) <= set(report["comparison"][0])
+    assert as_json(capsys, "runs", "list")[0]["run_id"] == run_id
+    assert as_json(capsys, "runs", "show", run_id)["seed"] == 7
+    assert len(as_json(capsys, "sql", "FROM v_episodes")) == 12
+    shown = as_json(capsys, "show", "@last")
+    assert shown["turns"] and shown["first_mentions"]
+    prompt = as_json(capsys, "show", "@last", "--prompt", "0")
+    assert prompt[0]["role"] == "system" and prompt[-1]["role"].startswith("reply")
+    assert as_json(capsys, "db", "check") == {"problems": []}
+    assert as_json(capsys, "db", "info")["episodes"] == 12
+    for form, target in (("jsonl", "r.jsonl"), ("parquet", "p"), ("csv", "c")):
+        assert ask(capsys, "export", run_id, "-f", form, "-o", str(tmp_path / target))[0] == 0
+    assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 12
+    assert {path.name for path in (tmp_path / "p").iterdir()} >= {"episodes.parquet", "turns.parquet"}
+    code, _, _ = ask(capsys, "report", run_id, "-o", str(tmp_path / "deep" / "r.html"))
+    assert code == 0 and "</html>" in (tmp_path / "deep" / "r.html").read_text()
+    assert ask(capsys, "runs", "rm", run_id, "-y")[0] == 0
+    assert as_json(capsys, "runs", "list") == []
+
+
+def test_show_marks_first_mentions_and_keeps_control_characters_out(
+    done: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert done["completed"] == 12
+    _, out, _ = ask(capsys, "show", "@last", "--scores")
+    assert "first mention of" in out and "goal:" in out
+    hostile = tmp_path / "lines.txt"
+    hostile.write_text('beep \x07 and \x1b[31mred\x1b[0m\n{"action": "leave", "text": "bye"}\n')
+    role = f"Oscar=scripted:@{hostile}"
+    code, _, err = ask(capsys, "run", FRIENDS, "-m", "scripted", "--role", role, "--live", "--db", "hostile.duckdb")
+    assert code == 0
+    assert "\x07" not in err and f"{ANSI}31mred" not in err
+    _, out, _ = ask(capsys, "show", "@last", "--db", "hostile.duckdb")
+    assert "\x07" not in out and f"{ANSI}31mred" not in out and "beep" in out
+
+
+def test_models_of_roles_are_stored(capsys: pytest.CaptureFixture[str]) -> None:
+    as_json(capsys, "run", HAGGLE, "-m", "scripted", "--role", "Ewan=scripted:patient-buyer")
+    assert as_json(capsys, "sql", "SELECT model FROM v_episodes") == [{"model": "scripted|scripted:patient-buyer"}]
+
+
+def test_dry_run_touches_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plan = as_json(capsys, "run", FRIENDS, "--mode", "all", "-n", "3", "--dry-run")
+    assert plan["episodes"] == 9 and "cache" in plan["memory"][0]
+    assert not list(tmp_path.glob("*.duckdb*"))
+
+
+# ---- bad input -----------------------------------------------------------------------------------------------------
+
+BROKEN = "version: 1\nid: x\ntitle: t\n  bad indent: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["run", FRIENDS, "-m", "no-such-model"], 4, ["no-such-model", "models list"]),
+        (["run", FRIENDS, "-m", "smollm2-135n"], 4, ["did you mean smollm2-135m"]),
+        (["run", FRIENDS, "-m", "missing.gguf"], 4, ["missing.gguf"]),
+        (["run", FRIENDS, "-m", "cut.gguf"], 4, ["cut.gguf", "damaged"]),
+        (["run", FRIENDS, "-m", "all-minilm-l6-v2"], 4, ["embedding"]),
+        (["run", FRIENDS, "-m", "scripted:nobody"], 3, ["nobody", "haggler"]),
+        (["run", FRIENDS, "--role", "Oskar=scripted", "-m", "scripted"], 3, ["Oskar", "did you mean Oscar"]),
+        (["run", "broken.yaml"], 3, ["broken.yaml:4:"]),
+        (["run", "nowhere.yaml"], 3, ["nowhere.yaml", "no such file"]),
+        (["run", "mutual_friend_01"], 3, ["did you mean mutual_friends_01"]),
+        (["run", FRIENDS, "--mode", "psychic"], 2, ["psychic", "mindreaders"]),
+        (["run", FRIENDS, "-n", "0"], 2, ["-n"]),
+        (["run"], 2, ["SCENARIO"]),
+        (["nonsense"], 2, ["nonsense"]),
+        (["show", "@last"], 5, ["localsim run"]),
+        (["sql", "SELECT 1"], 5, ["no database"]),
+        (["report", "--db", "/proc/version/x.duckdb"], 5, ["no database"]),
+    ],
+)
+def test_bad_input_gets_one_clear_message(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    words: list[str],
+    starter: ModelFile,
+) -> None:
+    (tmp_path / "broken.yaml").write_text(BROKEN)
+    with starter.path.open("rb") as whole:
+        (tmp_path / "cut.gguf").write_bytes(whole.read(3_000_000))
+    found, out, err = ask(capsys, *arguments)
+    assert found == code, err
+    assert out == "" and "Traceback" not in err
+    assert all(word in err for word in words), err
+    assert not (tmp_path / "test.duckdb").exists()
+
+
+def test_errors_under_json_are_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = ask(capsys, "run", FRIENDS, "-m", "no-such-model", "--json")
+    assert (code, out) == (4, "")
+    assert {"error", "where", "hint", "exit"} == set(json.loads(err))
+
+
+def test_a_wrong_checksum_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starter: ModelFile
+) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (folder / starter.path.name).write_bytes(b"GGUF" + b"\0" * 1000)
+    monkeypatch.setenv("LOCALSIM_MODELS", str(folder))
+    for arguments in (["run", FRIENDS, "-m", "starter"], ["models", "verify", "starter"]):
+        code, _, err = ask(capsys, *arguments)
+        assert code == 4 and "checksum" in err and "models pull" in err
+
+
+def test_a_native_crash_is_a_message_and_not_a_dead_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash = tmp_path / "crash.py"
+    crash.write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    monkeypatch.setenv("LOCALSIM_PROBE", f"{sys.executable} {crash}")
+    code, _, err = ask(capsys, "run", FRIENDS)
+    assert code == 7
+    assert "SIGSEGV" in err and "GGML_NATIVE=OFF" in err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_as_a_user(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    code, _, err = ask(capsys, "run", FRIENDS, "-m", "scripted", "--db", str(closed / "x.duckdb"))
+    assert code == 5 and "closed" in err
+
+
+def test_a_place_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = ask(capsys, "run", FRIENDS, "-m", "scripted", "--db", "/proc/x.duckdb")
+    assert code == 5 and "/proc" in err and "--db" in err
+
+
+def test_failed_episodes_set_the_exit_code_and_keep_their_raw_text(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    short = tmp_path / "short.txt"
+    short.write_text("Hello there\n")
+    arguments = ["run", FRIENDS, "-m", "scripted", "--role", f"Oscar=scripted:@{short}"]
+    code, _, err = ask(capsys, *arguments)
+    assert code == 6 and "1 of 1" in err
+    rows = as_json(capsys, "sql", "SELECT status, error FROM v_episodes")
+    assert rows[0]["status"] == "failed" and "no replies left" in rows[0]["error"]
+    assert as_json(capsys, "report", "@last")["comparison"][0]["success_rate"] is None
+    assert ask(capsys, *arguments, "--fail-on-error", "5")[0] == 0
+
+
+# ---- start-up ------------------------------------------------------------------------------------------------------
+
+
+def test_help_names_every_command_and_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = ask(capsys, "--help")
+    readme = (ROOT / "README.md").read_text()
+    for name in _COMMANDS:
+        assert f"  {name} " in out
+        assert f"localsim {name}" in readme, f"README does not show {name}"
+        command = cli.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None and command.help and command.help.splitlines()[0].endswith(".")
+
+
+LIGHT = """
+import sys
+from localsim.__main__ import run
+code = run(sys.argv[1:])
+heavy = {"torch", "llama_cpp", "sentence_transformers", "transformers"} & set(sys.modules)
+print("HEAVY", sorted(heavy), code, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["sql", "FROM v_turns"], ["show", "@last"], ["show"], ["scenarios", "list"], ["runs"]]
+)
+def test_reading_commands_import_nothing_heavy(done: dict[str, Any], arguments: list[str]) -> None:
+    assert done
+    command = [sys.executable, "-c", LIGHT, *arguments]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "HEAVY [] 0" in found.stderr
+
+
+# ---- interruption --------------------------------------------------------------------------------------------------
+
+
+def turns_in(db: Path) -> list[tuple[Any, ...]]:
+    columns = "e.mode, e.seed, t.turn, t.speaker, t.action, t.text"
+    rows = Store(db).rows(f"SELECT {columns} FROM turns t JOIN episodes e USING (episode_id) ORDER BY ALL")
+    return [tuple(row.values()) for row in rows]
+
+
+def completed_in(db: Path) -> set[str]:
+    rows = Store(db).rows("SELECT episode_id FROM episodes WHERE status = 'completed'")
+    return {row["episode_id"] for row in rows}
+
+
+def resumed(db: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "localsim", "resume", "--db", str(db), "--json"]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def ended_in(journal: Path) -> int:
+    return journal.read_text().count('"episode_ended"') if journal.exists() else 0
+
+
+@pytest.mark.model
+def test_kill_and_resume_equal_an_uninterrupted_run(tmp_path: Path, short_scenario: str) -> None:
+    whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
+    options = ["--mode", "all", "-n", "4", "--seed", "3", "--repro", "exact", "-j", "4", "--fail-on-error", "99"]
+    command = [sys.executable, "-m", "localsim", "run", short_scenario, *options, "--db"]
+    subprocess.run([*command, str(whole)], check=True, capture_output=True)
+    process = subprocess.Popen([*command, str(broken)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    folder = tmp_path / "broken.duckdb.d"
+    while process.poll() is None and sum(map(ended_in, folder.glob("*.jsonl"))) < 5:
+        time.sleep(0.05)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL, "it was killed in the middle"
+    before = {
+        row["episode_id"] for row in Store(broken).rows("SELECT episode_id FROM episodes WHERE status = 'completed'")
+    }
+    assert 5 <= len(before) < 12
+    resumed = subprocess.run(
+        [sys.executable, "-m", "localsim", "resume", "--db", str(broken), "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(resumed.stdout)["episodes"] == 12
+    store = Store(broken)
+    assert store.check() == []
+    assert len(store.rows("SELECT 1 FROM episodes")) == 12
+    assert before <= {
+        row["episode_id"] for row in store.rows("SELECT episode_id FROM episodes WHERE status = 'completed'")
+    }
+    assert turns_in(broken) == turns_in(whole)
+    again = subprocess.run(
+        [sys.executable, "-m", "localsim", "resume", "--db", str(broken), "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(again.stdout)["tokens_generated"] == 0
+
+
+@pytest.fixture
+def short_scenario(tmp_path: Path) -> str:
+    """A scenario with few and short turns."""
+    text = TALK + "limits: {turns: 4, chars: 40}\n"
+    path = tmp_path / "short.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.model
+def test_control_c_finishes_the_turn_and_prints_the_resume_line(tmp_path: Path, short_scenario: str) -> None:
+    db = tmp_path / "int.duckdb"
+    command = [sys.executable, "-m", "localsim", "run", short_scenario, "-n", "6", "--db", str(db)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    folder = tmp_path / "int.duckdb.d"
+    while process.poll() is None and not any('"turn"' in p.read_text() for p in folder.glob("*.jsonl")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "localsim resume" in err and "Traceback" not in err
+    resumed = subprocess.run(
+        [sys.executable, "-m", "localsim", "resume", "--db", str(db), "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(resumed.stdout)["completed"] == 6

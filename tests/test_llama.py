@@ -1,0 +1,234 @@
+"""The engine on the embedded model: real inference, caches, exactness, chat templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from localsim.backends.base import Generation, Message, Request
+from localsim.backends.chat import ChatTemplate, ChatTokenizer
+from localsim.backends.llama import LlamaBackend
+from localsim.backends.llama_lib import LlamaModel
+from localsim.episode import Repro, Sampling
+from localsim.errors import BackendUnavailable, GenerationFailed
+from localsim.modes import MODES, Ask, Say
+from localsim.scenario import LoadedScenario
+from localsim.scenario_yaml import parse_scenario
+from tests.conftest import TALK, spec_of
+
+pytestmark = pytest.mark.model
+
+
+class SharedModel(LlamaModel):
+    """The session's weights under a backend that would otherwise free them."""
+
+    def __init__(self, model: LlamaModel) -> None:
+        self.__dict__.update(model.__dict__)
+
+    def free(self) -> None:
+        """The session frees them."""
+
+
+def engine(model: LlamaModel, sequences: int = 4, context: int = 1024, repro: Repro = "stable") -> LlamaBackend:
+    return LlamaBackend(
+        SharedModel(model), name="m", sha256="0" * 64, sequences=sequences, context=context, threads=2, repro=repro
+    )
+
+
+@pytest.fixture
+def backend(engine_model: LlamaModel) -> Iterator[LlamaBackend]:
+    made = engine(engine_model)
+    yield made
+    made.close()
+
+
+def short(turns: int = 4, chars: int = 60) -> LoadedScenario:
+    return parse_scenario(TALK + f"limits: {{turns: {turns}, chars: {chars}}}\n", "talk.yaml")
+
+
+def converse(backend: LlamaBackend, specs: list[Any]) -> list[list[tuple[str, str]]]:
+    """All episodes side by side; their turns."""
+    texts: list[list[tuple[str, str]]] = [[] for _ in specs]
+    waiting: dict[int, tuple[int, Any]] = {}
+
+    def advance(number: int, play: Any, value: Generation | None) -> None:
+        try:
+            step = play.send(value)
+            while not isinstance(step, Ask):
+                if isinstance(step, Say):
+                    texts[number].append((step.turn.action.type, step.turn.action.text))
+                step = next(play)
+            waiting[backend.submit(step.request)] = (number, play)
+        except StopIteration:
+            for session in [session for session in backend._slots if session.startswith(specs[number].hash)]:
+                backend.release(session)
+
+    for number, spec in enumerate(specs):
+        advance(number, MODES[spec.mode](spec), None)
+    while waiting:
+        for done in backend.poll():
+            assert isinstance(done.result, Generation), done.result
+            advance(*waiting.pop(done.ticket), done.result)
+    return texts
+
+
+def first_request(loaded: LoadedScenario, **changes: Any) -> Request:
+    step = next(MODES["agents"](spec_of(loaded, **changes)))
+    assert isinstance(step, Ask)
+    return step.request
+
+
+def finish(backend: LlamaBackend, request: Request) -> Any:
+    ticket = backend.submit(request)
+    while True:
+        for done in backend.poll():
+            assert done.ticket == ticket
+            return done.result
+
+
+def test_a_turn_is_one_well_formed_line(backend: LlamaBackend) -> None:
+    result = finish(backend, first_request(short()))
+    assert isinstance(result, Generation)
+    assert result.cause == "finished"
+    assert result.text.endswith('"}')
+    assert result.prompt_tokens == result.evaluated_tokens > 100
+    assert result.generated_tokens > 4
+    assert result.details["forced"] >= 2
+    assert result.details["sampling"]["temperature"] == 0.7
+
+
+def test_only_new_tokens_are_evaluated(backend: LlamaBackend) -> None:
+    spec = spec_of(short(turns=6))
+    play = MODES["agents"](spec)
+    step: Any = next(play)
+    evaluated: dict[str, list[tuple[int, int]]] = {}
+    try:
+        while True:
+            if isinstance(step, Ask):
+                result = finish(backend, step.request)
+                evaluated.setdefault(step.request.speaker, []).append((result.prompt_tokens, result.evaluated_tokens))
+                step = play.send(result)
+            else:
+                step = next(play)
+    except StopIteration:
+        pass
+    for rows in evaluated.values():
+        assert rows[0][0] == rows[0][1]
+        for (before, _), (now, fresh) in pairwise(rows):
+            assert fresh <= now - before, "its own reply is in the cache already"
+
+
+@pytest.mark.parametrize("mode", ["agents", "script"])
+def test_exact_is_the_same_text_whatever_else_runs(engine_model: LlamaModel, mode: Any) -> None:
+    loaded = short(turns=4, chars=50)
+    specs = [spec_of(loaded, mode, index=index, repro="exact") for index in range(3)]
+    alone = engine(engine_model, sequences=2, repro="exact")
+    together = engine(engine_model, sequences=6, repro="exact")
+    try:
+        one_by_one = [converse(alone, [spec])[0] for spec in specs]
+        again_after_others = converse(alone, [specs[0]])[0]
+        side_by_side = converse(together, specs)
+    finally:
+        alone.close()
+        together.close()
+    assert one_by_one == side_by_side
+    assert one_by_one[0] == again_after_others
+    assert len({str(texts) for texts in one_by_one}) == 3, "other seeds, other texts"
+
+
+def test_more_sessions_than_sequences_wait_their_turn(engine_model: LlamaModel) -> None:
+    backend = engine(engine_model, sequences=1)
+    try:
+        loaded = short(turns=1)
+        requests = [first_request(loaded, index=index) for index in range(3)]
+        tickets = {backend.submit(request): request for request in requests}
+        seen = []
+        while len(seen) < 3:
+            for done in backend.poll():
+                seen.append(done.ticket)
+                backend.release(tickets[done.ticket].session)
+        assert seen == list(tickets)
+    finally:
+        backend.close()
+
+
+def test_a_conversation_that_outgrows_its_context_says_so(engine_model: LlamaModel) -> None:
+    tiny = engine(engine_model, sequences=1, context=256)
+    try:
+        result = finish(tiny, first_request(short()))
+        assert isinstance(result, GenerationFailed)
+        assert "outgrew the context of 256 tokens" in str(result) and "--ctx" in str(result.hint)
+        other = replace(first_request(short()), messages=(Message("system", "s"), Message("user", "u")), session="b")
+        tiny.release(first_request(short()).session)
+        assert isinstance(finish(tiny, other), Generation), "the engine goes on with others"
+    finally:
+        tiny.close()
+
+
+def test_a_cancelled_request_is_not_returned(backend: LlamaBackend) -> None:
+    first, second = first_request(short()), first_request(short(), index=1)
+    ticket = backend.submit(first)
+    backend.poll()
+    backend.cancel(ticket)
+    assert isinstance(finish(backend, second), Generation)
+
+
+def test_without_a_grammar_the_text_is_free(backend: LlamaBackend) -> None:
+    sampling = Sampling(grammar=False, temperature=0)
+    result = finish(backend, first_request(short(), sampling=sampling))
+    assert isinstance(result, Generation)
+    assert result.details["forced"] == 0
+    assert result.generated_tokens <= 160
+
+
+def test_greedy_text_repeats(backend: LlamaBackend) -> None:
+    request = first_request(short(), sampling=Sampling(temperature=0))
+    texts = {finish(backend, replace(request, session=str(number), seed=number + 1)).text for number in range(2)}
+    assert len(texts) == 1
+
+
+# ---- templates -----------------------------------------------------------------------------------------------------
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+NO_SYSTEM = (
+    "{{ bos_token }}{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    "{% for m in messages %}<start_of_turn>{{ 'model' if m.role == 'assistant' else m.role }}\n{{ m.content | trim }}"
+    "<end_of_turn>\n{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
+LOSES = "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"
+SHOUTS = "{% for m in messages %}{{ loop.index }}{{ m.content | reverse }}{% endfor %}"
+CHAT = [Message("system", "Be Ana."), Message("user", "Bo: {{ x }}"), Message("assistant", "{}"), Message("user", "hi")]
+
+
+def test_contents_are_pieces_of_their_own() -> None:
+    pieces = ChatTemplate(CHATML, bos="<s>", eos="</s>", name="t").pieces(CHAT)
+    assert [piece.text for piece in pieces if piece.is_content] == ["Be Ana.", "Bo: {{ x }}", "{}", "hi"]
+    assert "".join(piece.text for piece in pieces).endswith("<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_a_template_without_system_gets_it_in_the_first_user_turn() -> None:
+    pieces = ChatTemplate(NO_SYSTEM, bos="<bos>", eos="", name="t").pieces(CHAT)
+    assert [piece.text for piece in pieces if piece.is_content] == ["Be Ana.\n\nBo: {{ x }}", "{}", "hi"]
+    assert pieces[0].text.startswith("<bos><start_of_turn>user")
+
+
+@pytest.mark.parametrize("source", [LOSES, SHOUTS, "{% for %}", "no messages at all"])
+def test_a_template_that_does_not_carry_every_message_is_refused(source: str) -> None:
+    with pytest.raises(BackendUnavailable):
+        ChatTemplate(source, bos="", eos="", name="t")
+
+
+def test_the_beginning_token_stands_once(engine_model: LlamaModel) -> None:
+    tokenizer = ChatTokenizer(engine_model)
+    tokens = tokenizer.prompt(CHAT, "")
+    begin = engine_model.begin_tokens()
+    assert not begin or tokens.count(begin[0]) == 1 or tokens[:1] != [begin[0], begin[0]]
+    assert engine_model.kv_bytes_per_token == 2 * 30 * 3 * (64 + 64)
+    assert engine_model.n_ctx_train >= 2048
