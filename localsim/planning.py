@@ -9,6 +9,7 @@ import psutil
 
 from localsim.backends.chat import ChatTokenizer
 from localsim.backends.llama import BATCH
+from localsim.backends.llama_cache import OPENINGS
 from localsim.backends.llama_lib import LlamaModel
 from localsim.episode import EpisodeSpec
 from localsim.errors import ModelMissing
@@ -33,7 +34,8 @@ class MemoryPlan:
     weights: int
     cache: int
     compute: int
-    sequences: int
+    caches: int
+    """Agents (or writers) whose caches are kept at a time."""
     context: int
     free: int
 
@@ -45,7 +47,7 @@ class MemoryPlan:
     def __str__(self) -> str:
         return (
             f"{self.name}: {_size(self.weights)} weights + {_size(self.cache)} cache "
-            f"({self.sequences} x {self.context} tokens) + {_size(self.compute)} compute = {_size(self.total)}; "
+            f"(up to {self.caches} x {self.context} tokens) + {_size(self.compute)} compute = {_size(self.total)}; "
             f"{_size(self.free)} free"
         )
 
@@ -55,7 +57,7 @@ def _size(count: int) -> str:
 
 
 def sessions_per_episode(specs: Sequence[EpisodeSpec], name: str) -> int:
-    """Most cache sequences that one episode needs on a model."""
+    """Most caches that one episode needs on a model."""
     return max((sum(model == name for model in spec.models.values()) for spec in specs), default=0)
 
 
@@ -78,14 +80,24 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
     return min(-(-needed // _STEP) * _STEP, model.n_ctx_train)
 
 
-def memory_plan(name: str, model: LlamaModel, sequences: int, context: int) -> MemoryPlan:
-    """Weights (the file's size), cache (16 bits for each key and value) and an estimate of the buffers of a decode."""
+def openings(specs: Sequence[EpisodeSpec], name: str) -> int:
+    """How many different prompts conversations on a model begin with, at most as many as the engine keeps."""
+    cells = {
+        (spec.scenario.hash, spec.mode, role) for spec in specs for role in spec.models if spec.models[role] == name
+    }
+    return min(len(cells), OPENINGS)
+
+
+def memory_plan(name: str, model: LlamaModel, caches: int, context: int, openings: int) -> MemoryPlan:
+    """Weights (the file's size), caches (16 bits for each key and value; an opening counts as a quarter of a
+    conversation) and an estimate of the buffers of a decode.
+    """
     return MemoryPlan(
         name=name,
         weights=model.path.stat().st_size,
-        cache=sequences * context * model.kv_bytes_per_token,
+        cache=(caches * context + openings * context // 4) * model.kv_bytes_per_token,
         compute=2 * BATCH * model.n_vocab * 4 + 60_000_000,
-        sequences=sequences,
+        caches=caches,
         context=context,
         free=int(psutil.virtual_memory().available),
     )

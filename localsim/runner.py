@@ -261,7 +261,7 @@ def _open_llama(
         LlamaModel(file.path),
         name=name,
         sha256=file.sha256,
-        sequences=memory.sequences,
+        sequences=parallel,
         context=memory.context,
         threads=plan.threads or _cores(),
         repro=plan.repro,
@@ -273,10 +273,10 @@ def _memory(name: str, file: ModelFile, plan: Plan, specs: Sequence[EpisodeSpec]
     from localsim import planning
     from localsim.backends.llama_lib import LlamaModel
 
-    sequences = parallel * planning.sessions_per_episode(specs, name)
+    caches = parallel * planning.sessions_per_episode(specs, name)
     header = LlamaModel(file.path, vocab_only=True)
     context = plan.context or planning.context_needed(specs, name, header)
-    memory = planning.memory_plan(file.name, header, sequences, context)
+    memory = planning.memory_plan(file.name, header, caches, context, planning.openings(specs, name))
     header.free()
     return memory
 

@@ -64,8 +64,8 @@ def converse(backend: LlamaBackend, specs: list[Any]) -> list[list[tuple[str, st
                 step = next(play)
             waiting[backend.submit(step.request)] = (number, play)
         except StopIteration:
-            for session in [session for session in backend._slots if session.startswith(specs[number].hash)]:
-                backend.release(session)
+            for role in specs[number].models:
+                backend.release(f"{specs[number].hash}/{role}")
 
     for number, spec in enumerate(specs):
         advance(number, MODES[spec.mode](spec), None)
@@ -154,6 +154,30 @@ def test_more_sessions_than_sequences_wait_their_turn(engine_model: LlamaModel) 
         assert seen == list(tickets)
     finally:
         backend.close()
+
+
+def test_an_opening_is_evaluated_once_for_all_seeds(engine_model: LlamaModel) -> None:
+    backend = engine(engine_model, sequences=2)
+    try:
+        first, second = first_request(short()), first_request(short(), index=1)
+        tickets = [backend.submit(first), backend.submit(second)]
+        found: dict[int, Any] = {}
+        while len(found) < 2:
+            found |= {done.ticket: done.result for done in backend.poll()}
+        assert [found[ticket].evaluated_tokens for ticket in tickets] == [found[tickets[0]].prompt_tokens, 1]
+    finally:
+        backend.close()
+
+
+def test_a_listener_set_aside_has_lost_nothing(engine_model: LlamaModel) -> None:
+    """One sequence for two agents: each turn swaps caches, and greedy text is what it is without swapping."""
+    spec = spec_of(short(turns=6), sampling=Sampling(temperature=0), repro="exact")
+    crowded, roomy = engine(engine_model, 1, repro="exact"), engine(engine_model, 2, repro="exact")
+    try:
+        assert converse(crowded, [spec]) == converse(roomy, [spec])
+    finally:
+        crowded.close()
+        roomy.close()
 
 
 def test_a_conversation_that_outgrows_its_context_says_so(engine_model: LlamaModel) -> None:

@@ -1,7 +1,8 @@
 """The engine: many conversations on one GGUF model through llama.cpp's low-level API.
 
-One cache sequence per session (an agent of an episode). A request evaluates only the tokens that its session has not
-seen; all running requests share each decode, and long prompts are fed in chunks so that they never starve the others.
+One cache per session, that is per agent of an episode (llama_cache.py says where it lies). A request evaluates only the
+tokens that its session has not seen; all running requests share each decode, and long prompts are fed in chunks so
+that they never starve the others.
 Under `exact` a decode holds one sequence and the cache is a function of the prompt alone: whole chunks of CHUNK
 tokens at fixed positions are kept, the rest of the prompt is evaluated again.
 
@@ -21,6 +22,7 @@ import numpy as np
 
 from localsim.backends.base import Done, Generation, Request, StopCause
 from localsim.backends.chat import ChatTokenizer
+from localsim.backends.llama_cache import Session, SessionCache
 from localsim.backends.llama_lib import LlamaModel, build_description, library
 from localsim.backends.llama_sampler import Candidates, Sampler
 from localsim.episode import Repro
@@ -30,18 +32,10 @@ CHUNK = 64
 """Prompt tokens that `exact` evaluates together, at positions that are multiples of it."""
 BATCH = 512
 """Most tokens in one decode."""
+OPENING_MESSAGES = 2
+"""Messages of a prompt that is remembered as an opening: instructions, and what begins the talk."""
 PREFILL_SHARE = 128
 """Prompt tokens in a decode while others are generating, so that they are not held up."""
-
-
-@dataclass
-class _Slot:
-    """A cache sequence: the tokens in it, and how many of them stand in whole chunks (exact)."""
-
-    sequence: int
-    tokens: list[int] = field(default_factory=list)
-    canonical: int = 0
-    written: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -50,10 +44,11 @@ class _Job:
 
     ticket: int
     request: Request
-    slot: _Slot
+    cache: Session
     pending: list[int]
     """Tokens not yet in the cache; the last one's logits give the next token."""
     sampler: Sampler
+    opening: str
     prompt_tokens: int
     evaluated_tokens: int
     started: float
@@ -68,8 +63,13 @@ class _Job:
         return self.request.prefill + self.text
 
 
+def _opening_of(request: Request) -> str:
+    """What a session begins with: its instructions, which are the same for every seed."""
+    return request.messages[0].content
+
+
 class LlamaBackend:
-    """A GGUF model with `sequences` cache sequences of `context` tokens each.
+    """A GGUF model that writes for at most `sequences` sessions at a time, in contexts of `context` tokens.
 
     Raises BackendUnavailable where llama.cpp cannot make the context. `clock` gives seconds.
     """
@@ -94,11 +94,9 @@ class LlamaBackend:
         self._exact = repro == "exact"
         self._clock = clock
         self._context = self._make_context(sequences, context, threads)
-        self._memory = self._lib.llama_get_memory(self._context)
+        self._sessions = SessionCache(self._context, sequences)
         self._batch = self._lib.llama_batch_init(BATCH, 0, 1)
         self._candidates = Candidates(model.n_vocab)
-        self._free = list(range(sequences))
-        self._slots: dict[str, _Slot] = {}
         self._jobs: dict[int, _Job] = {}
         self._queue: deque[tuple[int, Request]] = deque()
         self._failed: list[Done] = []
@@ -143,7 +141,7 @@ class LlamaBackend:
         """One decode over all running requests (under `exact` one for each)."""
         self._start_queued()
         finished, self._failed = self._failed, []
-        jobs = sorted(self._jobs.values(), key=lambda job: job.slot.sequence)
+        jobs = sorted(self._jobs.values(), key=lambda job: job.cache.sequence or 0)
         if self._exact:
             for job in jobs:
                 finished += self._decode([(job, self._exact_chunk(job))])
@@ -159,12 +157,8 @@ class LlamaBackend:
             job.sampler.free()
 
     def release(self, session: str) -> None:
-        """Free the session's sequence."""
-        slot = self._slots.pop(session, None)
-        if slot is not None:
-            self._lib.llama_memory_seq_rm(self._memory, slot.sequence, -1, -1)
-            self._free.append(slot.sequence)
-            self._free.sort()
+        """Free what is kept for the session."""
+        self._sessions.forget(session)
 
     def close(self) -> None:
         """Free context and weights."""
@@ -180,39 +174,41 @@ class LlamaBackend:
 
     def _start_queued(self) -> None:
         waiting: deque[tuple[int, Request]] = deque()
+        opening = {job.opening for job in self._jobs.values() if not job.prefilled}
         for ticket, request in self._queue:
-            slot = self._slot_for(request.session)
-            if slot is None:
+            if _opening_of(request) in opening and not self._sessions.has_opening(_opening_of(request)):
+                waiting.append((ticket, request))  # it is being evaluated, and will be had for nothing
+                continue
+            busy = {job.cache.sequence for job in self._jobs.values() if job.cache.sequence is not None}
+            session = self._sessions.seat(request.session, busy)
+            if session is None:
                 waiting.append((ticket, request))
                 continue
             try:
-                self._jobs[ticket] = self._start(ticket, request, slot)
+                self._jobs[ticket] = self._start(ticket, request, session)
+                opening.add(_opening_of(request))
             except GenerationFailed as error:
                 self._failed.append(Done(ticket, error))
         self._queue = waiting
 
-    def _slot_for(self, session: str) -> _Slot | None:
-        slot = self._slots.get(session)
-        if slot is None and self._free:
-            slot = self._slots[session] = _Slot(self._free.pop(0))
-        return slot
-
-    def _start(self, ticket: int, request: Request, slot: _Slot) -> _Job:
+    def _start(self, ticket: int, request: Request, session: Session) -> _Job:
         # Under `exact` the prompt must not depend on how the model happened to cut its own words into tokens.
-        written = None if self._exact else slot.written
+        written = None if self._exact else session.written
         prompt = self._chat.prompt(request.messages, request.prefill, written)
         if len(prompt) >= self._context_size:
             raise self._outgrown(request, len(prompt))
-        kept = self._keep(slot, prompt)
+        self._sessions.begin_with(_opening_of(request), session, prompt)
+        kept = self._keep(session, prompt)
         sampler = Sampler(
             self._model, request.sampling, request.seed, request.form.grammar() if request.sampling.grammar else None
         )
         job = _Job(
             ticket=ticket,
             request=request,
-            slot=slot,
+            cache=session,
             pending=prompt[kept:],
             sampler=sampler,
+            opening=_opening_of(request),
             prompt_tokens=len(prompt),
             evaluated_tokens=len(prompt) - kept,
             started=self._clock(),
@@ -220,18 +216,16 @@ class LlamaBackend:
         self._hear(job)
         return job
 
-    def _keep(self, slot: _Slot, prompt: list[int]) -> int:
-        """Cut the slot's cache back to what it shares with `prompt`, at most all but the last token."""
+    def _keep(self, session: Session, prompt: list[int]) -> int:
+        """Cut the cache back to what it shares with `prompt`, at most all but the last token."""
         shared = 0
-        for ours, theirs in zip(slot.tokens, prompt[:-1], strict=False):
+        for ours, theirs in zip(session.tokens, prompt[:-1], strict=False):
             if ours != theirs:
                 break
             shared += 1
         if self._exact:
-            shared = min(shared, slot.canonical) // CHUNK * CHUNK
-            slot.canonical = shared
-        self._lib.llama_memory_seq_rm(self._memory, slot.sequence, shared, -1)
-        del slot.tokens[shared:]
+            shared = min(shared, session.canonical) // CHUNK * CHUNK
+        self._sessions.cut(session, shared)
         return shared
 
     def _hear(self, job: _Job) -> None:
@@ -250,36 +244,36 @@ class LlamaBackend:
         """How many pending tokens `exact` evaluates now: up to the next multiple of CHUNK while it is the prompt."""
         if job.prefilled:
             return len(job.pending)
-        return min(len(job.pending), CHUNK - len(job.slot.tokens) % CHUNK)
+        return min(len(job.pending), CHUNK - len(job.cache.tokens) % CHUNK)
 
     def _share(self, jobs: list[_Job]) -> list[tuple[_Job, int]]:
-        """How many pending tokens of each job go into the next decode: replies first, then prompts in fair parts."""
+        """How many pending tokens of each job go into the next decode: all replies, and a part of one prompt.
+
+        llama.cpp cuts a batch into pieces in which every sequence has the same number of tokens; two prompts of unequal
+        length would make small, slow pieces.
+        """
         shares = {job.ticket: len(job.pending) for job in jobs if job.prefilled}
-        prompts = [job for job in jobs if not job.prefilled]
-        budget = BATCH - sum(shares.values())
-        if shares:
-            budget = min(budget, PREFILL_SHARE)
-        for position, job in enumerate(sorted(prompts, key=lambda job: len(job.pending))):
-            part = min(len(job.pending), budget // (len(prompts) - position))
-            shares[job.ticket] = part
-            budget -= part
-        return [(job, shares[job.ticket]) for job in jobs if shares[job.ticket]]
+        room = BATCH - sum(shares.values())
+        prompt = min((job for job in jobs if not job.prefilled), key=lambda job: len(job.pending), default=None)
+        if prompt is not None:
+            shares[prompt.ticket] = min(len(prompt.pending), PREFILL_SHARE if shares else room)
+        return [(job, shares[job.ticket]) for job in jobs if job.ticket in shares]
 
     def _decode(self, shares: list[tuple[_Job, int]]) -> list[Done]:
         """Evaluate the given numbers of pending tokens, then draw a token where a job's last one was among them."""
         batch = self._batch
-        grown = [job for job, count in shares if len(job.slot.tokens) + count > self._context_size]
+        grown = [job for job, count in shares if len(job.cache.tokens) + count > self._context_size]
         if grown:
             return [self._fail(job, self._outgrown(job.request, job.prompt_tokens)) for job in grown]
         row = 0
         drawing: list[tuple[_Job, int]] = []
         for job, count in shares:
-            slot = job.slot
+            session = job.cache
             for offset in range(count):
                 batch.token[row] = job.pending[offset]
-                batch.pos[row] = len(slot.tokens) + offset
+                batch.pos[row] = len(session.tokens) + offset
                 batch.n_seq_id[row] = 1
-                batch.seq_id[row][0] = slot.sequence
+                batch.seq_id[row][0] = session.sequence
                 batch.logits[row] = offset + 1 == len(job.pending)
                 row += 1
             if count == len(job.pending):
@@ -295,14 +289,16 @@ class LlamaBackend:
         return [done for job, index in drawing if (done := self._draw(job, index)) is not None]
 
     def _advance(self, job: _Job, count: int) -> None:
-        slot = job.slot
-        slot.tokens += job.pending[:count]
+        session = job.cache
+        session.tokens += job.pending[:count]
         del job.pending[:count]
         if not job.prefilled:
-            slot.canonical = len(slot.tokens) // CHUNK * CHUNK
+            session.canonical = len(session.tokens) // CHUNK * CHUNK
             job.prefilled = not job.pending
 
     def _draw(self, job: _Job, row: int) -> Done | None:
+        if not job.tokens and len(job.request.messages) <= OPENING_MESSAGES:
+            self._sessions.keep_opening(job.opening, job.cache)
         pointer = self._lib.llama_get_logits_ith(self._context, row)
         logits = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
         token = job.sampler.draw(self._candidates, logits, in_text=job.request.form.in_text(job.full_text))
@@ -344,7 +340,7 @@ class LlamaBackend:
         request = job.request
         if not self._exact:
             reply = (*self._chat.content(request.prefill), *job.tokens)
-            job.slot.written[job.full_text] = reply
+            job.cache.written[job.full_text] = reply
         details = {"forced": job.forced, "refused": job.sampler.refused, "sampling": asdict(request.sampling)}
         job.sampler.free()
         generation = Generation(
@@ -370,7 +366,5 @@ class LlamaBackend:
         del self._jobs[job.ticket]
         job.sampler.free()
         # What the failed decode left in the cache is unknown, so the session starts from nothing.
-        self._lib.llama_memory_seq_rm(self._memory, job.slot.sequence, -1, -1)
-        job.slot.tokens.clear()
-        job.slot.canonical = 0
+        self._sessions.cut(job.cache, 0)
         return Done(job.ticket, error)

@@ -1,0 +1,3 @@
+-- Replies that did not parse, and why.
+SELECT mode, model, malformed, count(*) AS replies FROM v_generations
+WHERE malformed IS NOT NULL GROUP BY ALL ORDER BY replies DESC;

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Measure the acceptance figures again and rewrite the tables in docs/. Takes some minutes to an hour.
+
+    make verify
+
+Every figure comes from a command that runs here; nothing is carried over from an earlier time.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BLIND = "tests/data/endings_heldout.jsonl"
+STUDY = [f"scenarios/{family}_{number:02d}.yaml" for family in ("mutual_friends", "craigslist") for number in (1, 2)]
+POLICIES = {
+    "mutual_friends": ("guesser", "friends", "omniscient"),
+    "craigslist": ("random-haggler", "haggler", "firm", "omniscient"),
+}
+
+
+def main() -> None:
+    """All figures, then the two pages."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        parts = [
+            part("Start-up", start_up),
+            part("Reading endings and names", parser),
+            part("Baselines", lambda: baselines(folder)),
+            part("A study on the embedded model", lambda: study(folder)),
+            part("Reproducibility", lambda: exactness(folder)),
+        ]
+        queries(folder / "study.duckdb")
+    head = (
+        "# Acceptance figures\n\n"
+        f"Measured by `make verify` on {datetime.now(UTC):%Y-%m-%d}, {platform.processor() or platform.machine()}, "
+        f"{platform.system()}, Python {platform.python_version()}. Run it again on yours.\n\n"
+    )
+    (ROOT / "docs" / "acceptance.md").write_text(head + "\n".join(parts), encoding="utf-8")
+    print("wrote docs/acceptance.md and docs/sql.md")
+
+
+def part(title: str, measure: Callable[[], str]) -> str:
+    """A section of the page."""
+    print(f"==> {title}", flush=True)
+    text = f"## {title}\n\n{measure()}\n"
+    print(text, flush=True)
+    return text
+
+
+def localsim(*arguments: str, check: bool = True) -> str:
+    """Standard output of a command."""
+    command = [sys.executable, "-m", "localsim", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=check, stdout=subprocess.PIPE, text=True).stdout
+
+
+def start_up() -> str:
+    """Seconds that `localsim --help` takes."""
+    times = []
+    for _ in range(11):
+        start = time.perf_counter()
+        localsim("--help")
+        times.append(time.perf_counter() - start)
+    return f"`localsim --help`: {statistics.median(times):.3f} s (median of {len(times)}; at most 0.2 is wanted)."
+
+
+def parser() -> str:
+    """Accuracy of the rules on the blind set; stored with the package, because reports print it."""
+    command = [sys.executable, "scripts/measure_endings.py", BLIND, "--write"]
+    out = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    head = f"`python scripts/measure_endings.py {BLIND}` (the rules were written without seeing these talks):"
+    return f"{head}\n\n```\n{out}```"
+
+
+def baselines(folder: Path) -> str:
+    """Scripted players on fresh instances: what guessing and what knowing everything is worth."""
+    lines = ["60 fresh instances a family (seeds 5000 to 5059), mode agents, and mindreaders for `omniscient`.", ""]
+    lines += ["| family | player | success | first mention | deal rate | turns |", "|---|---|---|---|---|---|"]
+    for family, names in POLICIES.items():
+        place = folder / family
+        localsim("scenarios", "generate", "--family", family, "--seed", "5000", "-n", "60", "-o", str(place))
+        for name in names:
+            mode = "mindreaders" if name == "omniscient" else "agents"
+            db = str(folder / f"{family}-{name}.duckdb")
+            localsim("run", str(place), "-m", f"scripted:{name}", "--mode", mode, "--db", db, "--json")
+            row = json.loads(localsim("report", "@last", "--db", db, "--json"))["comparison"][0]
+            cells = [
+                share(row, "success_rate"),
+                number(row, "first_mention"),
+                share(row, "deal_rate"),
+                number(row, "turns"),
+            ]
+            lines.append(f"| {family} | {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def study(folder: Path) -> str:
+    """The demo's study, its table and what it took."""
+    db = str(folder / "study.duckdb")
+    arguments = [
+        "run",
+        *STUDY,
+        "--mode",
+        "all",
+        "-n",
+        "2",
+        "--seed",
+        "7",
+        "--fail-on-error",
+        "99",
+        "--db",
+        db,
+        "--json",
+    ]
+    found = json.loads(localsim("run", *STUDY, *options))
+    audit = json.loads(localsim("audit", "@last", "--db", db, "--json"))
+    table = localsim("report", "@last", "--db", db)
+    rate = found["tokens_generated"] / found["seconds"]
+    return (
+        f"{found['completed']} of {found['episodes']} episodes completed in {found['seconds']:.0f} s "
+        f"({found['tokens_generated']} tokens generated, {rate:.0f} a second; {found['tokens_evaluated']} prompt tokens "
+        f"evaluated). Audit: {audit['prompts_checked']} prompts checked, {audit['violations']} violations.\n\n"
+        f"```\n{table}```"
+    )
+
+
+def exactness(folder: Path) -> str:
+    """Whether `exact` gives the same turns under -j 1 and -j 8, and what it costs beside `stable`."""
+    runs = {}
+    for repro, parallel in (("exact", "1"), ("exact", "8"), ("stable", "8")):
+        db = str(folder / f"{repro}{parallel}.duckdb")
+        options = [
+            "--mode",
+            "all",
+            "-n",
+            "2",
+            "--seed",
+            "11",
+            "--repro",
+            repro,
+            "-j",
+            parallel,
+            "--fail-on-error",
+            "99",
+        ]
+        found = json.loads(localsim("run", STUDY[0], STUDY[2], *options, "--db", db, "--json"))
+        query = "SELECT mode, seed, turn, action, text FROM v_turns JOIN episodes USING (episode_id, mode) ORDER BY ALL"
+        turns = json.loads(localsim("sql", query, "--db", db, "--json"))
+        runs[repro, parallel] = (found["seconds"], turns)
+    same = runs["exact", "1"][1] == runs["exact", "8"][1]
+    if not same:
+        raise SystemExit("exact is not exact: the turns under -j 1 and -j 8 differ")
+    slow, fast = runs["exact", "8"][0], runs["stable", "8"][0]
+    return (
+        f"`--repro exact`: {len(runs['exact', '1'][1])} turns of 12 episodes are identical under `-j 1` and `-j 8`. "
+        f"It took {slow:.0f} s where `stable` took {fast:.0f} s ({slow / fast:.2f} times as long)."
+    )
+
+
+def queries(db: Path) -> None:
+    """docs/sql.md: every query of db/queries with what it answers about the study."""
+    lines = [
+        "# Worked queries",
+        "",
+        "The views `v_runs`, `v_episodes`, `v_turns`, `v_generations` and `v_scores` are the public contract; their",
+        "columns stay. `localsim db schema` prints everything, `localsim sql -f db/queries/NAME.sql` runs a query. The",
+        "answers below are of the study in [acceptance.md](acceptance.md).",
+    ]
+    for file in sorted((ROOT / "db" / "queries").glob("*.sql")):
+        out = localsim("sql", "-f", str(file), "--db", str(db))
+        lines += [
+            "",
+            f"## {file.stem[3:].replace('_', ' ')}",
+            "",
+            f"```sql\n{file.read_text().strip()}\n```",
+            "",
+            f"```\n{out}```",
+        ]
+    (ROOT / "docs" / "sql.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def share(row: dict[str, Any], key: str) -> str:
+    """A rate with its interval."""
+    if row[key] is None:
+        return "–"
+    return f"{row[key]:.0%} [{row[key + '_low']:.0%}, {row[key + '_high']:.0%}]"
+
+
+def number(row: dict[str, Any], key: str) -> str:
+    """A mean with its interval."""
+    if row[key] is None:
+        return "–"
+    return f"{row[key]:.2f} [{row[key + '_low']:.2f}, {row[key + '_high']:.2f}]"
+
+
+if __name__ == "__main__":
+    main()
