@@ -107,29 +107,15 @@ def baselines(folder: Path) -> str:
 def study(folder: Path) -> str:
     """The demo's study, its table and what it took."""
     db = str(folder / "study.duckdb")
-    arguments = [
-        "run",
-        *STUDY,
-        "--mode",
-        "all",
-        "-n",
-        "2",
-        "--seed",
-        "7",
-        "--fail-on-error",
-        "99",
-        "--db",
-        db,
-        "--json",
-    ]
+    options = ["--mode", "all", "-n", "2", "--seed", "7", "--fail-on-error", "99", "--db", db, "--json"]
     found = json.loads(localsim("run", *STUDY, *options))
     audit = json.loads(localsim("audit", "@last", "--db", db, "--json"))
     table = localsim("report", "@last", "--db", db)
     rate = found["tokens_generated"] / found["seconds"]
     return (
         f"{found['completed']} of {found['episodes']} episodes completed in {found['seconds']:.0f} s "
-        f"({found['tokens_generated']} tokens generated, {rate:.0f} a second; {found['tokens_evaluated']} prompt tokens "
-        f"evaluated). Audit: {audit['prompts_checked']} prompts checked, {audit['violations']} violations.\n\n"
+        f"({found['tokens_generated']} tokens generated, {rate:.0f} a second; {found['tokens_evaluated']} prompt "
+        f"tokens evaluated). Audit: {audit['prompts_checked']} prompts checked, {audit['violations']} violations.\n\n"
         f"```\n{table}```"
     )
 
