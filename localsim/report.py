@@ -31,6 +31,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("turns", "turns", "number"),
     ("repeated_turn_rate", "repeated turns", "share"),
     ("malformed_rate", "malformed", "share"),
+    ("truncated_rate", "cut short", "share"),
 )
 """(key, heading, kind) of every estimate of a row."""
 
@@ -42,6 +43,7 @@ class _Cell:
     episodes: list[Row]
     scores: list[Row]
     generations: list[Row]
+    turns: list[Row]
 
     def completed(self) -> int:
         return sum(row["status"] == "completed" for row in self.episodes)
@@ -92,8 +94,11 @@ def _cells(store: Store, run_id: str) -> dict[tuple[str, str, str], _Cell]:
         "SELECT e.family, e.mode, e.model, g.malformed, g.cause FROM generations g "
         "JOIN v_episodes e USING (episode_id) WHERE e.run_id = ?"
     )
+    turns = by_cell("SELECT family, mode, model, truncated FROM v_turns WHERE run_id = ?")
     ordered = sorted(episodes, key=lambda key: (key[0], MODES.index(key[1]), key[2]))
-    return {key: _Cell(episodes[key], scores.get(key, []), generations.get(key, [])) for key in ordered}
+    return {
+        key: _Cell(episodes[key], scores.get(key, []), generations.get(key, []), turns.get(key, [])) for key in ordered
+    }
 
 
 def _sellers(store: Store, run_id: str) -> dict[str, str]:
@@ -139,6 +144,7 @@ def _estimates(cell: _Cell, completed: int, sellers: dict[str, str]) -> dict[str
         "turns": stats.mean(cell.values("turns")),
         "repeated_turn_rate": stats.mean(cell.values("repeated_turns")),
         "malformed_rate": stats.share(malformed, len(cell.generations)),
+        "truncated_rate": stats.share(sum(bool(row["truncated"]) for row in cell.turns), len(cell.turns)),
     }
 
 

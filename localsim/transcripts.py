@@ -52,23 +52,18 @@ class StoredEpisode:
 
 def load_episode(store: Store, episode_id: str) -> StoredEpisode:
     """One episode by its whole id."""
-    with store.reading() as connection:
-
-        def ask(query: str) -> list[Row]:
-            cursor = connection.execute(query, [episode_id])
-            columns = [column[0] for column in cursor.description or []]
-            return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
-
-        episode = ask(
-            "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?"
-        )[0]
-        turns = ask(
-            "SELECT turn, speaker, action, text, words, truncated FROM turns WHERE episode_id = ? ORDER BY turn"
-        )
-        scores = ask(
-            "SELECT evaluator, version, name, agent, value, label, reason, turns_json FROM v_scores "
-            "WHERE episode_id = ? AND newest ORDER BY evaluator, name, agent"
-        )
+    key = [episode_id]
+    episode = store.rows(
+        "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?", key
+    )[0]
+    turns = store.rows(
+        "SELECT turn, speaker, action, text, words, truncated FROM turns WHERE episode_id = ? ORDER BY turn", key
+    )
+    scores = store.rows(
+        "SELECT evaluator, version, name, agent, value, label, reason, turns_json FROM v_scores "
+        "WHERE episode_id = ? AND newest ORDER BY evaluator, name, agent",
+        key,
+    )
     scenario = Scenario.model_validate_json(episode["document_json"])
     values = [Turn(row["turn"], row["speaker"], Action(row["action"], row["text"])) for row in turns]
     return StoredEpisode(

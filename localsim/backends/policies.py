@@ -18,7 +18,7 @@ from localsim.transcript import Action, Turn
 Policy = Callable[[Observation, random.Random], Action]
 _ASKS = ("Do you know {}?", "Have you ever met {}?", "Is {} a friend of yours?", "I have a friend called {}. You too?")
 _ASKED = re.compile("|".join(re.escape(form).replace(r"\{\}", r"(\w[\w'-]*)") for form in _ASKS))
-_LIST_PRICE = re.compile(r"for \$(\d+(?:\.\d+)?)")
+_LIST_PRICE = re.compile(r"for (\$\d[\d,]*(?:\.\d+)?)")
 
 
 def friends(seen: Observation, rng: random.Random) -> Action:
@@ -57,8 +57,8 @@ def omniscient(seen: Observation, rng: random.Random) -> Action:
     others = [agent for agent in seen.agents if agent.name != seen.viewer]
     if seen.family == "mutual_friends":
         theirs = {name for agent in others for name in _friend_names(agent)}
-        shared = [name for name in _friend_names(seen.me()) if name in theirs]
-        return _friends_turn(seen, rng, shared or _friend_names(seen.me()))
+        if theirs:
+            return _friends_turn(seen, rng, [name for name in _friend_names(seen.me()) if name in theirs])
     if seen.family == "craigslist":
         targets = [price for agent in seen.agents if (price := _target(agent)) is not None]
         if len(targets) == len(seen.agents):
@@ -70,7 +70,7 @@ def smalltalk(seen: Observation, rng: random.Random) -> Action:
     """Any scenario: a few friendly words, then a goodbye."""
     own = sum(turn.speaker == seen.viewer for turn in seen.transcript.turns)
     if own >= 3:
-        return Action("leave", "It was good talking to you. Goodbye!")
+        return _leave(seen, "It was good talking to you. Goodbye!")
     lines = (
         ("Hello, good to see you.", "Hi there, how are you?", "Good day! How have you been?"),
         ("I have been thinking about this for a while.", "There is something I would like to talk about."),
@@ -98,6 +98,11 @@ POLICIES: dict[str, Policy] = {
 }
 
 
+def _leave(seen: Observation, text: str) -> Action:
+    """Go with a last word; where nobody may go, only the word."""
+    return Action("leave" if "leave" in seen.actions else "speak", text)
+
+
 # ---- mutual friends ------------------------------------------------------------------------------------------------
 
 
@@ -106,14 +111,14 @@ def _friends_turn(seen: Observation, rng: random.Random, candidates: list[str]) 
     own = _friend_names(seen.me())
     last = _last_of_others(seen)
     if last is not None and ("I know" in last.action.text and "too" in last.action.text):
-        return Action("leave", "What a small world! I will tell them that we met. Goodbye!")
+        return _leave(seen, "What a small world! I will tell them that we met. Goodbye!")
     answer = ""
     for name in _asked_in(last) if last is not None else []:
         if any(mentions(name, friend) for friend in own):
             return Action("speak", f"Yes, I know {name} too!")
         answer = f"No, I do not know {name}. "
     if not candidates:
-        return Action("leave", f"{answer}It seems we have no friend in common. Goodbye!")
+        return _leave(seen, f"{answer}It seems we have no friend in common. Goodbye!")
     return Action("speak", answer + rng.choice(_ASKS).format(candidates[0]))
 
 
@@ -135,7 +140,7 @@ def _bargain(seen: Observation, rng: random.Random, pace: float) -> Action:
     if target is None or match is None:
         return smalltalk(seen, rng)
     selling = (seen.me().goal or "").startswith("Sell")
-    opening = float(match.group(1)) * (1.0 if selling else 0.5)
+    opening = find_prices(match[1])[0].value * (1.0 if selling else 0.5)
     if not selling:
         opening = min(opening, target)
     own_turns = sum(turn.speaker == seen.viewer for turn in seen.transcript.turns)
@@ -148,22 +153,22 @@ def _settle(seen: Observation, rng: random.Random, offer: int, *, stuck: bool = 
     selling = (seen.me().goal or "").startswith("Sell")
     last = _last_of_others(seen)
     if last is not None and "Deal" in last.action.text:
-        return Action("leave", "Great, see you then. Goodbye!")
+        return _leave(seen, "Great, see you then. Goodbye!")
     prices = find_prices(last.action.text) if last is not None else []
     if prices:
         asked = prices[-1].value
         if (asked >= offer) if selling else (asked <= offer):
             return Action("speak", f"Deal! ${asked:g} it is.")
     if stuck:
-        return Action("leave", "I am afraid we are too far apart. No deal. Goodbye!")
+        return _leave(seen, "I am afraid we are too far apart. No deal. Goodbye!")
     forms = ("I can do ${}.", "How about ${}?", "My offer is ${}.", "Could we say ${}?")
     return Action("speak", rng.choice(forms).format(offer))
 
 
 def _target(agent: AgentView) -> float | None:
     for fact in agent.facts:
-        if fact.id.endswith("_target") and fact.terms:
-            return float(fact.terms[0].lstrip("$"))
+        if fact.id.endswith("_target") and fact.terms and (prices := find_prices(fact.terms[0])):
+            return prices[0].value
     return None
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from localsim.backends.base import Done, Generation, Request
 from localsim.backends.policies import POLICIES, Policy
 from localsim.episode import Observation
-from localsim.errors import GenerationFailed, InvalidInput
+from localsim.errors import GenerationFailed, InvalidInput, MalformedReply
 from localsim.scenario import WRITER
-from localsim.transcript import Action, Transcript, Turn, line_of
+from localsim.transcript import ACTION_TYPES, Action, Transcript, Turn, line_of
 
 PREFIX = "scripted"
 
@@ -127,7 +127,7 @@ def _read_replies(file: Path) -> list[Action | str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot be read: {error}", where=str(file)) from error
     replies: list[Action | str] = []
-    for line in lines:
+    for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
@@ -135,7 +135,11 @@ def _read_replies(file: Path) -> list[Action | str]:
         except ValueError:
             data = None
         if isinstance(data, dict) and isinstance(data.get("action"), str):
-            replies.append(Action(data["action"], str(data.get("text", ""))))
+            try:
+                replies.append(Action(data["action"], str(data.get("text", ""))))
+            except MalformedReply as error:
+                hint = f"actions are {', '.join(ACTION_TYPES)}"
+                raise InvalidInput(error.message, where=f"{file}:{number}", hint=hint) from error
         else:
             replies.append(Action("speak", line))
     return replies

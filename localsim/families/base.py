@@ -45,5 +45,8 @@ def merged(defaults: Mapping[str, Any], parameters: Mapping[str, Any], family: s
         try:
             result[key] = type(defaults[key])(value)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"{family}: {key} = {value!r} is not a {type(defaults[key]).__name__}") from error
+            raise InvalidInput(
+                f"{family}: {key} = {value!r} is not a {type(defaults[key]).__name__}",
+                hint=f"for example {key}={defaults[key]}",
+            ) from error
     return result

@@ -38,7 +38,7 @@ class Craigslist:
         """
         chosen = merged(self.defaults, parameters, self.name)
         if chosen["zone"] not in _ZONES:
-            raise InvalidInput(f"zone must be one of {', '.join(_ZONES)}, not {chosen['zone']!r}")
+            raise InvalidInput(f"zone = {chosen['zone']!r} is unknown", hint=f"zone is one of {', '.join(_ZONES)}")
         rng = random.Random(f"{self.name}/{seed}")
         seller, buyer = rng.sample(FIRST_NAMES, 2)
         item, description, low, high = rng.choice(GOODS)

@@ -75,7 +75,10 @@ class MutualFriends:
                 f"unknown attributes {', '.join(unknown) or '(none given)'}", hint=f"known: {', '.join(_ATTRIBUTES)}"
             )
         if not 1 <= chosen["friends"] <= 20 or not 0 <= chosen["common"] <= chosen["friends"]:
-            raise InvalidInput("friends must be 1 to 20, and common 0 to friends")
+            raise InvalidInput(
+                f"friends = {chosen['friends']} with common = {chosen['common']} cannot be made",
+                hint="friends is 1 to 20, and common 0 to friends",
+            )
 
     def _tables(
         self, rng: random.Random, friends: list[str], size: int, common: int, attributes: list[str]
