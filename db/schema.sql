@@ -124,7 +124,7 @@ FROM generations g JOIN episodes e ON e.episode_id = g.episode_id;
 CREATE OR REPLACE VIEW v_scores AS
 SELECT c.episode_id, nullif(c.agent, '') AS agent, c.evaluator, c.version, c.name, c.value, c.reason,
        c.label, c.turns_json, e.run_id, e.mode, e.model, s.scenario_id, s.family,
-       c.version = max(c.version) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
+       c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
 FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
 
 COMMENT ON TABLE runs IS 'One row for each localsim run';
@@ -153,7 +153,7 @@ COMMENT ON COLUMN runs.versions_json IS 'Versions of localsim, its prompts and i
 
 COMMENT ON TABLE scenarios IS 'Scenario files as they were when used, one row for each content';
 
-COMMENT ON COLUMN scenarios.scenario_hash IS 'sha256 of the scenario without its answer key';
+COMMENT ON COLUMN scenarios.scenario_hash IS 'sha256 of the scenario with its answer key';
 
 COMMENT ON COLUMN scenarios.scenario_id IS 'The id in the file';
 
@@ -241,7 +241,7 @@ COMMENT ON COLUMN generations.grammar_hash IS 'Content hash of the GBNF grammar;
 
 COMMENT ON COLUMN generations.text IS 'Raw reply after the prefill';
 
-COMMENT ON COLUMN generations.cause IS 'finished, end_of_text, length, cancelled or error';
+COMMENT ON COLUMN generations.cause IS 'finished, end_of_text, length or error';
 
 COMMENT ON COLUMN generations.malformed IS 'What is wrong with the reply; NULL if nothing is';
 

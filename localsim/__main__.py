@@ -38,9 +38,19 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of a pipe went away; nothing is left to say
-        return 0
+    except SystemExit:
+        return 0  # click ends so where the reader of a pipe went away: nothing is left to say
+    except OSError as error:
+        if paths.debug():
+            raise
+        _complain(LocalsimError(str(error.strerror or error), where=str(error.filename or "")), as_json)
+        return 1
+    except Exception as error:
+        if paths.debug():
+            raise
+        hint = "LOCALSIM_DEBUG=1 shows where; please report it"
+        _complain(LocalsimError(f"unexpected: {type(error).__name__}: {error}", hint=hint), as_json)
+        return 1
 
 
 def _complain(error: LocalsimError, as_json: bool, exit_code: int | None = None) -> None:

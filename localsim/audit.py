@@ -21,12 +21,16 @@ from localsim.store import Store
 _SHORTEST = 3
 """Strings shorter than this (an age, a small number) stand in prompts by chance."""
 
+_ACQUAINTED = {"age", "gender", "pronouns", "occupation", "public_info"}
+_CLOSE = {*_ACQUAINTED, "personality_and_values", "decision_making_style"}
 _SEEN_BY_OTHERS = {
     "stranger": set[str](),
     "know_by_name": set[str](),
-    "acquaintance": {"age", "gender", "pronouns", "occupation", "public_info"},
+    "acquaintance": _ACQUAINTED,
+    "friend": _CLOSE,
+    "romantic": _CLOSE,
+    "family": _CLOSE,
 }
-_SEEN_BY_CLOSE = {*_SEEN_BY_OTHERS["acquaintance"], "personality_and_values", "decision_making_style"}
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,9 @@ def _withheld(loaded: LoadedScenario, mode: str, viewer: str) -> Iterator[tuple[
                 yield f"{what.replace('_', ' ')} of {agent.name}", text
     for text in _leaves(loaded.answer.answer):
         yield "answer key", text
+    for text in _leaves(loaded.answer.parameters):
+        if not text.isdigit():  # a seed or a count stands in prices by chance
+            yield "generation parameters", text
     for text in (scenario.info.what, scenario.info.how or "", *scenario.info.things_to_try):
         yield "info", text
 
@@ -129,7 +136,8 @@ def _belongings(agent: Agent) -> Iterator[tuple[str, str]]:
     """(what, text) of all that is an agent's own."""
     for field, value in agent.profile:
         if value is not None:
-            yield field, str(value).rstrip(".")
+            text = str(value).rstrip(".")
+            yield field, f"{text} years old" if field == "age" and text.isdigit() else text
     yield "goal", agent.goal
     if agent.secret:
         yield "secret", agent.secret
@@ -141,7 +149,7 @@ def _belongings(agent: Agent) -> Iterator[tuple[str, str]]:
 def _may_see(scenario: Scenario, mode: str, viewer: str, agent: Agent, what: str) -> bool:
     if mode in ("script", "mindreaders") or agent.name == viewer:
         return True
-    return what in _SEEN_BY_OTHERS.get(scenario.level(viewer, agent.name), _SEEN_BY_CLOSE)
+    return what in _SEEN_BY_OTHERS[scenario.level(viewer, agent.name)]
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -152,7 +160,7 @@ def _leaves(value: Any) -> Iterator[str]:
         for item in value:
             yield from _leaves(item)
     elif value is not None and not isinstance(value, bool):
-        yield f"{value:g}" if isinstance(value, float) else str(value)
+        yield f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _stands_in(text: str, place: str) -> bool:

@@ -56,13 +56,14 @@ class Journal:
             raise _cannot_write(self.path, error) from error
 
     def close(self, *, remove: bool) -> None:
-        """Release the journal; `remove` it once all of it is in the database."""
+        """Release the journal; `remove` it once all of it is in the database. Closing twice does nothing."""
+        if self._file.closed:
+            return
         self._file.close()
-        if remove:
+        if remove or self.path.stat().st_size == 0:
             self.path.unlink(missing_ok=True)
         _release(self._lock)
-        if remove:
-            remove_if_empty(self.path.parent)
+        remove_if_empty(self.path.parent)
 
 
 def _cannot_write(path: Path, error: OSError) -> DatabaseError:
@@ -86,6 +87,20 @@ def leftover_journals(database: Path) -> Iterator[Path]:
                 yield path
         finally:
             _release(lock)
+
+
+def is_written(database: Path, run_id: str) -> bool:
+    """Whether a living process writes the run."""
+    path = journal_folder(database) / f"{run_id}.jsonl"
+    if not path.exists():
+        return False
+    lock = FileLock(str(path) + ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    _release(lock)
+    return False
 
 
 def _release(lock: FileLock) -> None:

@@ -7,6 +7,7 @@ secondary indexes DuckDB refuses later changes of columns (duckdb#17348). Views 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
     "scenarios": (
         "Scenario files as they were when used, one row for each content",
         {
-            "scenario_hash": ("VARCHAR NOT NULL", "sha256 of the scenario without its answer key"),
+            "scenario_hash": ("VARCHAR NOT NULL", "sha256 of the scenario with its answer key"),
             "scenario_id": ("VARCHAR NOT NULL", "The id in the file"),
             "title": ("VARCHAR NOT NULL", "One line"),
             "family": ("VARCHAR", "Task family that scores it, if any"),
@@ -103,7 +104,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
             "prefill_hash": ("VARCHAR NOT NULL", "Content hash of the fixed start of the reply"),
             "grammar_hash": ("VARCHAR", "Content hash of the GBNF grammar; NULL without one"),
             "text": ("VARCHAR NOT NULL", "Raw reply after the prefill"),
-            "cause": ("VARCHAR NOT NULL", "finished, end_of_text, length, cancelled or error"),
+            "cause": ("VARCHAR NOT NULL", "finished, end_of_text, length or error"),
             "malformed": ("VARCHAR", "What is wrong with the reply; NULL if nothing is"),
             "prompt_tokens": ("INTEGER NOT NULL", "Tokens of the prompt"),
             "evaluated_tokens": ("INTEGER NOT NULL", "Prompt tokens that were not in the cache"),
@@ -170,7 +171,7 @@ FROM generations g JOIN episodes e ON e.episode_id = g.episode_id""",
         "Scores with the newest version of each evaluator marked",
         """SELECT c.episode_id, nullif(c.agent, '') AS agent, c.evaluator, c.version, c.name, c.value, c.reason,
        c.label, c.turns_json, e.run_id, e.mode, e.model, s.scenario_id, s.family,
-       c.version = max(c.version) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
+       c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
 FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
     ),
 }
@@ -240,7 +241,8 @@ def migrate(connection: duckdb.DuckDBPyConnection, *, stop_before: int | None = 
                 connection.execute(statement)
             connection.commit()
         except BaseException:
-            connection.rollback()
+            with contextlib.suppress(Exception):  # a failed commit has rolled back already
+                connection.rollback()
             raise
     if last > done:
         # A crash must never meet DDL in the write-ahead log: replaying it is where DuckDB files break.

@@ -91,7 +91,7 @@ def installed_path(model: ModelEntry) -> Path | None:
 
 def resolve(name: str) -> ModelFile:
     """The file that a name, alias or path means, checksum compared. Raises ModelMissing."""
-    if name.endswith(".gguf") or os.sep in name or (os.altsep and os.altsep in name):
+    if is_path(name):
         path = Path(name).expanduser()
         if not path.is_file():
             raise ModelMissing("no such model file", where=str(path), hint="localsim models list shows what is there")
@@ -103,6 +103,21 @@ def resolve(name: str) -> ModelFile:
     if found is None:
         raise ModelMissing(f"model {name} is not here", hint=f"localsim models pull {name}")
     return ModelFile(model.name, found, _verified(model, found))
+
+
+def where(name: str) -> Path:
+    """Where a model of any kind lies, or a path that was given. Raises ModelMissing."""
+    if is_path(name):
+        return resolve(name).path
+    found = installed_path(entry(name))
+    if found is None:
+        raise ModelMissing(f"model {name} is not here", hint=f"localsim models pull {name}")
+    return found
+
+
+def is_path(name: str) -> bool:
+    """Whether a model is named by its file."""
+    return name.endswith(".gguf") or os.sep in name or bool(os.altsep and os.altsep in name)
 
 
 def embedding_folder(name: str = "all-minilm-l6-v2") -> Path:

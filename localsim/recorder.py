@@ -29,12 +29,18 @@ class Recorder:
     """Writes one run. `notice` is told in one line when the database is held by somebody else."""
 
     def __init__(
-        self, store: Store, run: Event, scenarios: Sequence[LoadedScenario], notice: Callable[[str], None]
+        self,
+        store: Store,
+        journal: Journal,
+        run: Event,
+        scenarios: Sequence[LoadedScenario],
+        notice: Callable[[str], None],
     ) -> None:
         self._store = store
         self._notice = notice
         self._run = {"event": "run", **run}
-        self._journal = Journal(store.path, run["run_id"])
+        self._journal = journal
+        self._scenarios = {loaded.scenario.hash: loaded.hash for loaded in scenarios}
         self._known_contents: set[str] = set()
         self._prompts: dict[str, tuple[int, tuple[Message, ...]]] = {}
         self._open: dict[str, list[Event]] = {}
@@ -51,7 +57,7 @@ class Recorder:
             "event": "episode",
             "episode_id": episode_id,
             "run_id": self._run["run_id"],
-            "scenario_hash": spec.scenario.hash,
+            "scenario_hash": self._scenarios[spec.scenario.hash],
             "mode": spec.mode,
             "model": "|".join(models),
             "episode_index": spec.index,
@@ -129,6 +135,7 @@ class Recorder:
         }
         self._note(episode_id, ended, *scores)
         self._unwritten += self._open.pop(episode_id)
+        self._prompts = {key: known for key, known in self._prompts.items() if not key.startswith(f"{episode_id}/")}
         self._breathe(BREATH_PATIENCE_S)
 
     def close(self, *, finished_utc: str, complete: bool) -> bool:
@@ -139,17 +146,9 @@ class Recorder:
         self._unwritten += [event for events in self._open.values() for event in events]
         self._unwritten.append(ended)
         self._told = False
-        try:
-            written = self._breathe(END_PATIENCE_S)
-        except BaseException:
-            self._journal.close(remove=False)
-            raise
+        written = self._breathe(END_PATIENCE_S)
         self._journal.close(remove=written)
         return written
-
-    def abandon(self) -> None:
-        """Close without a word in the database, after an error; the journal stays for the next command."""
-        self._journal.close(remove=False)
 
     # ---- helpers -----------------------------------------------------------------------------------------------
 
@@ -194,13 +193,13 @@ def scenario_event(loaded: LoadedScenario) -> Event:
     scenario = loaded.scenario
     return {
         "event": "scenario",
-        "scenario_hash": scenario.hash,
+        "scenario_hash": loaded.hash,
         "scenario_id": scenario.id,
         "title": scenario.title,
         "family": scenario.family,
         "document_json": scenario.model_dump_json(),
         "answer_json": json.dumps({"answer": loaded.answer.answer, "parameters": loaded.answer.parameters}),
-        "path": loaded.path,
+        "path": loaded.path.encode("utf-8", "replace").decode(),
     }
 
 

@@ -128,7 +128,7 @@ def _estimates(cell: _Cell, completed: int, sellers: dict[str, str]) -> dict[str
     for row in cell.scores:
         if row["name"] == "surplus" and row["value"] is not None:
             surplus[row["agent"] == sellers.get(row["episode_id"])].append(float(row["value"]))
-    malformed = sum(row["malformed"] is not None for row in cell.generations)
+    had = [row for row in cell.generations if row["cause"] != "error"]
     bargaining = cell.has("ending")
     return {
         "success_rate": _share_of(cell.values("success")),
@@ -143,7 +143,7 @@ def _estimates(cell: _Cell, completed: int, sellers: dict[str, str]) -> dict[str
         "words_per_turn": stats.mean(cell.values("words_per_turn")),
         "turns": stats.mean(cell.values("turns")),
         "repeated_turn_rate": stats.mean(cell.values("repeated_turns")),
-        "malformed_rate": stats.share(malformed, len(cell.generations)),
+        "malformed_rate": stats.share(sum(row["malformed"] is not None for row in had), len(had)),
         "truncated_rate": stats.share(sum(bool(row["truncated"]) for row in cell.turns), len(cell.turns)),
     }
 
@@ -203,8 +203,8 @@ def _warnings(run: Row, comparison: list[Row]) -> list[str]:
     failed = sum(row["failed"] for row in comparison)
     if failed:
         found.append(f"{failed} of {done} episodes failed; rates are of completed ones.")
-    small = min((row["completed"] for row in comparison), default=0)
-    if 0 < small < 30:
+    small = min((row["completed"] for row in comparison if row["completed"]), default=30)
+    if small < 30:
         found.append(f"As few as {small} completed episodes a cell: read the intervals, not the differences.")
     found += _no_guess_baseline(comparison)
     return found

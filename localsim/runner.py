@@ -25,8 +25,8 @@ from localsim.backends.base import Backend, Generation
 from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.episode import EpisodeSpec, Mode, Repro, Sampling
 from localsim.errors import InvalidInput, LocalsimError
-from localsim.journal import Event
-from localsim.models import ModelFile, resolve
+from localsim.journal import Event, Journal
+from localsim.models import ModelFile, is_path, resolve
 from localsim.modes import roles as roles_of
 from localsim.recorder import Recorder, episode_id_of
 from localsim.scenario import WRITER, AnswerKey, LoadedScenario, Scenario
@@ -92,7 +92,7 @@ class Plan:
 
     def as_json(self) -> str:
         """All that `resume` needs, scenarios by hash."""
-        data = asdict(self) | {"scenarios": [loaded.scenario.hash for loaded in self.scenarios]}
+        data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
         return json.dumps(data, sort_keys=True)
 
 
@@ -129,19 +129,93 @@ def start(plan: Plan, store: Store, watcher: Watcher, say: Say) -> Result:
     """Simulate a plan as a new run."""
     now = datetime.now(UTC)
     run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    return _execute(run_id, now, plan, store, watcher, say, finished={}, recorded={})
+    specs = plan.specs()
+    parallel = max(1, min(plan.parallel or MOST_PARALLEL, len(specs)))
+    store.ensure_usable()
+    with open_backends(plan, specs, parallel, say) as backends:
+        run = _run_event(run_id, now, plan, parallel, len(specs), backends)
+        with _journal(store, run_id) as journal:
+            return _simulate(_Job(run, plan, specs, backends), store, journal, watcher, say, {}, {})
 
 
 def resume(reference: str, store: Store, watcher: Watcher, say: Say) -> Result:
-    """Go on with a run that was interrupted: finished episodes stand, unfinished ones go on after their last turn."""
+    """Go on with a run that was interrupted: finished episodes stand, unfinished ones go on after their last turn.
+
+    Raises DatabaseError where the run is still being written, or what it left behind cannot be taken in now.
+    """
+    store.take_in_leftovers()
     run_id = store.run_id(reference)
-    run = store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
-    plan = _plan_of(run, store)
-    rows = store.rows("SELECT episode_id, status FROM episodes WHERE run_id = ?", [run_id])
-    finished = {row["episode_id"]: row["status"] for row in rows if row["status"] != "interrupted"}
-    _refuse_other_files(json.loads(run["models_json"]))
-    started = run["started_utc"].replace(tzinfo=UTC)
-    return _execute(run_id, started, plan, store, watcher, say, finished, _recorded(store, run_id))
+    with _journal(store, run_id) as journal:  # from here on nobody else can resume it
+        run = store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
+        plan = _plan_of(run, store)
+        rows = store.rows("SELECT episode_id, status FROM episodes WHERE run_id = ?", [run_id])
+        finished = {row["episode_id"]: row["status"] for row in rows if row["status"] != "interrupted"}
+        specs = [spec for spec in plan.specs() if episode_id_of(run_id, spec) not in finished]
+        if not specs:
+            journal.close(remove=True)
+            return _nothing_left(run_id, finished, run)
+        _refuse_other_conditions(run, plan)
+        with open_backends(plan, specs, run["parallel"], say) as backends:
+            event = _resumed_event(run, backends)
+            return _simulate(
+                _Job(event, plan, specs, backends), store, journal, watcher, say, finished, _recorded(store, run_id)
+            )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is to be simulated now, and with what."""
+
+    run: Event
+    plan: Plan
+    specs: Sequence[EpisodeSpec]
+    backends: Mapping[str, Backend]
+
+
+@contextmanager
+def _journal(store: Store, run_id: str) -> Iterator[Journal]:
+    """The journal of a run, which is also its lock; left in place where something goes wrong."""
+    journal = Journal(store.path, run_id)
+    try:
+        yield journal
+    finally:
+        journal.close(remove=False)
+
+
+def _simulate(
+    job: _Job,
+    store: Store,
+    journal: Journal,
+    watcher: Watcher,
+    say: Say,
+    finished: Mapping[str, str],
+    recorded: Mapping[str, Sequence[Recorded]],
+) -> Result:
+    clock = time.perf_counter()
+    run_id = job.run["run_id"]
+    answers = {loaded.scenario.hash: loaded.answer for loaded in job.plan.scenarios}
+    recorder = Recorder(store, journal, job.run, job.plan.scenarios, say)
+    with _interruptible(say) as interrupted:
+        simulation = Simulation(
+            run_id,
+            job.backends,
+            answers,
+            recorder,
+            watcher,
+            parallel=job.run["parallel"],
+            should_stop=lambda: interrupted[0],
+        )
+        summary = simulation.run(job.specs, recorded)
+    in_database = recorder.close(finished_utc=_now(), complete=not summary.stopped)
+    summary.completed += sum(status == "completed" for status in finished.values())
+    summary.failed += sum(status == "failed" for status in finished.values())
+    return Result(run_id, summary, job.run["episodes_planned"], time.perf_counter() - clock, in_database)
+
+
+def _nothing_left(run_id: str, finished: Mapping[str, str], run: Mapping[str, Any]) -> Result:
+    completed = sum(status == "completed" for status in finished.values())
+    summary = Summary(completed=completed, failed=len(finished) - completed)
+    return Result(run_id, summary, int(run["episodes_planned"]), 0.0, in_database=True)
 
 
 def progress_of(reference: str, store: Store) -> tuple[int, int]:
@@ -157,44 +231,8 @@ def memory_lines(plan: Plan) -> list[str]:
     """What each llama.cpp model of a plan will take, a line for each."""
     specs = plan.specs()
     names = dict.fromkeys(model for spec in specs for model in spec.models.values() if not is_scripted(model))
-    return [str(_memory(name, resolve(name), plan, specs, _parallel(plan, specs))) for name in names]
-
-
-def _execute(
-    run_id: str,
-    started: datetime,
-    plan: Plan,
-    store: Store,
-    watcher: Watcher,
-    say: Say,
-    finished: Mapping[str, str],
-    recorded: Mapping[str, Sequence[Recorded]],
-) -> Result:
-    specs = plan.specs()
-    todo = [spec for spec in specs if episode_id_of(run_id, spec) not in finished]
-    parallel = _parallel(plan, todo)
-    clock = time.perf_counter()
-    with open_backends(plan, todo, parallel, say) as backends:
-        event = _run_event(run_id, started, plan, parallel, len(specs), backends)
-        recorder = Recorder(store, event, plan.scenarios, say)
-        answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
-        try:
-            with _interruptible(say) as interrupted:
-                simulation = Simulation(
-                    run_id, backends, answers, recorder, watcher, parallel=parallel, should_stop=lambda: interrupted[0]
-                )
-                summary = simulation.run(todo, recorded)
-        except BaseException:
-            recorder.abandon()
-            raise
-        in_database = recorder.close(finished_utc=_now(), complete=not summary.stopped)
-    summary.completed += sum(status == "completed" for status in finished.values())
-    summary.failed += sum(status == "failed" for status in finished.values())
-    return Result(run_id, summary, len(specs), time.perf_counter() - clock, in_database)
-
-
-def _parallel(plan: Plan, specs: Sequence[EpisodeSpec]) -> int:
-    return max(1, min(plan.parallel or MOST_PARALLEL, len(specs)))
+    parallel = max(1, min(plan.parallel or MOST_PARALLEL, len(specs)))
+    return [str(_memory(name, resolve(name), plan, parallel)) for name in names]
 
 
 @contextmanager
@@ -233,11 +271,18 @@ def open_backends(plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: 
             if is_scripted(name):
                 backends[name] = open_scripted(name)
             else:
-                backends[name] = _open_llama(name, files[name], plan, specs, parallel, say)
+                backends[name] = _open_llama(name, files[name], plan, parallel, say)
         yield backends
     finally:
         for backend in backends.values():
             backend.close()
+
+
+def absolute(model: str) -> str:
+    """A model's name with any path in it made absolute, so that the run can be resumed from another folder."""
+    if model.startswith(f"{PREFIX}:@"):
+        return f"{PREFIX}:@{Path(model.removeprefix(f'{PREFIX}:@')).absolute()}"
+    return str(Path(model).expanduser().absolute()) if not is_scripted(model) and is_path(model) else model
 
 
 def is_scripted(name: str) -> bool:
@@ -245,16 +290,14 @@ def is_scripted(name: str) -> bool:
     return name == PREFIX or name.startswith(PREFIX + ":")
 
 
-def _open_llama(
-    name: str, file: ModelFile, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: Say
-) -> Backend:
+def _open_llama(name: str, file: ModelFile, plan: Plan, parallel: int, say: Say) -> Backend:
     from localsim.backends.llama import LlamaBackend
     from localsim.backends.llama_lib import LlamaModel
     from localsim.backends.probe import ensure_works
     from localsim.planning import refuse_if_too_large
 
     ensure_works(file.path, file.sha256)
-    memory = _memory(name, file, plan, specs, parallel)
+    memory = _memory(name, file, plan, parallel)
     say(str(memory))
     refuse_if_too_large(memory)
     return LlamaBackend(
@@ -268,11 +311,15 @@ def _open_llama(
     )
 
 
-def _memory(name: str, file: ModelFile, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int) -> MemoryPlan:
-    """What a model will take; only the file's header is read."""
+def _memory(name: str, file: ModelFile, plan: Plan, parallel: int) -> MemoryPlan:
+    """What a model will take; only the file's header is read.
+
+    From all episodes of the plan, so that a resumed run has the contexts that it began with.
+    """
     from localsim import planning
     from localsim.backends.llama_lib import LlamaModel
 
+    specs = plan.specs()
     caches = parallel * planning.sessions_per_episode(specs, name)
     header = LlamaModel(file.path, vocab_only=True)
     context = plan.context or planning.context_needed(specs, name, header)
@@ -352,18 +399,29 @@ def stored_answers(store: Store, run_id: str) -> dict[str, LoadedScenario]:
     return {row["scenario_hash"]: _stored_scenario(store, row["scenario_hash"]) for row in rows}
 
 
-def _refuse_other_files(identities: Mapping[str, Mapping[str, Any]]) -> None:
-    """Half a run with one file and half with another would be neither."""
-    for name, identity in identities.items():
-        if is_scripted(name):
-            continue
-        file = resolve(name)
-        if file.sha256 != identity["sha256"]:
+def _resumed_event(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> Event:
+    """The run's row as it was, running again; models that are opened now join those that were there."""
+    models = json.loads(run["models_json"]) | {name: backend.identity for name, backend in backends.items()}
+    started = run["started_utc"].isoformat()
+    return {**run, "status": "running", "started_utc": started, "finished_utc": None, "models_json": json.dumps(models)}
+
+
+def _refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
+    """Half a run under one model file or wording and half under another would be neither."""
+    hint = "put back what the run was made with, or start a new run"
+    then, now = json.loads(run["versions_json"]), versions()
+    for part in ("prompts", "llama-cpp-python"):
+        if then[part] != now[part]:
+            raise InvalidInput(f"the run was made with {part} {then[part]}, here is {now[part]}", hint=hint)
+    for name, identity in json.loads(run["models_json"]).items():
+        if not is_scripted(name) and (file := resolve(name)).sha256 != identity["sha256"]:
             raise InvalidInput(
                 f"the run was made with {identity['file']} {identity['sha256'][:12]}..., now {name} is "
                 f"{file.path.name} {file.sha256[:12]}...",
-                hint="put the old file back, or start a new run",
+                hint=hint,
             )
+    if json.loads(plan.as_json())["scenarios"] != json.loads(run["plan_json"])["scenarios"]:
+        raise InvalidInput("this localsim reads the run's scenarios differently than the one that made it", hint=hint)
 
 
 def _recorded(store: Store, run_id: str) -> dict[str, list[Recorded]]:

@@ -117,8 +117,8 @@ class Limits(_Value):
     """Turns of all agents together."""
     chars: Annotated[int, Field(ge=20, le=1000)] = 280
     """Characters of one turn's text; the grammar closes the text there."""
-    tokens: Annotated[int, Field(ge=40, le=2000)] = 160
-    """Tokens generated for one turn."""
+    tokens: Annotated[int, Field(ge=40, le=2000)] = 400
+    """Tokens generated for one turn; high enough that `chars` ends a text first, in scripts with long tokens too."""
     silence: Annotated[int, Field(ge=1, le=20)] = 3
     """Consecutive `none` turns that end the episode."""
 
@@ -238,6 +238,11 @@ class LoadedScenario:
     scenario: Scenario
     answer: AnswerKey
     path: str
+
+    @property
+    def hash(self) -> str:
+        """sha256 of the scenario with its answer key: what a stored scenario is known by."""
+        return canonical_hash([self.scenario.hash, dict(self.answer.answer), dict(self.answer.parameters)])
 
 
 def canonical_json(value: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from localsim.errors import DatabaseError, InvalidInput
-from localsim.journal import Event, leftover_journals, read_journal, remove_if_empty
+from localsim.journal import Event, is_written, leftover_journals, read_journal, remove_if_empty
 from localsim.migrations import MIGRATIONS, TABLES, migrate, schema_version
 from localsim.rows import rows_of
 
@@ -71,8 +71,11 @@ class Store:
             connection = self._connect(patience, read_only=False, config={**_SAFE, **_STORAGE})
             try:
                 self._refuse_newer(connection)
+                self._refuse_foreign(connection, empty_is_ours=True)
                 migrate(connection)
                 yield connection
+            except (duckdb.DataError, duckdb.InvalidInputException) as error:
+                raise Unwritable(_one_line(str(error)), where=str(self.path)) from error
             except duckdb.Error as error:
                 raise _as_ours(error, self.path) from error
             finally:
@@ -100,6 +103,7 @@ class Store:
         connection = self._connect(self._patience_s, read_only=True, config=config)
         try:
             self._refuse_newer(connection)
+            self._refuse_foreign(connection, empty_is_ours=False)
             if schema_version(connection) < len(MIGRATIONS):
                 _close(connection)
                 with self.writing():
@@ -156,6 +160,22 @@ class Store:
                 hint="update localsim, or choose another file with --db",
             )
 
+    def _refuse_foreign(self, connection: duckdb.DuckDBPyConnection, *, empty_is_ours: bool) -> None:
+        """Leave files alone that are somebody else's."""
+        if schema_version(connection) > 0:
+            return
+        row = connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
+        if not empty_is_ours or (row and row[0]):
+            raise DatabaseError(
+                "not a database of localsim", where=str(self.path), hint="choose another file with --db"
+            )
+
+    def ensure_usable(self) -> None:
+        """Raise DatabaseError now, before models are loaded, where a run could not write its rows later."""
+        if self.path.exists():
+            with suppress(Busy), self.writing(patience_s=1.0):
+                return
+
     # ---- writing -----------------------------------------------------------------------------------------------
 
     def take_in(self, events: Sequence[Event], *, patience_s: float | None = None) -> None:
@@ -168,24 +188,40 @@ class Store:
                     _upsert(connection, table, rows)
                 connection.commit()
             except BaseException:
-                connection.rollback()
+                with suppress(duckdb.Error):  # a failed commit has rolled back already
+                    connection.rollback()
                 raise
 
     def take_in_leftovers(self) -> int:
-        """Take in the journals of runs that died; return how many there were."""
+        """Take in the journals of runs that died; return how many there were.
+
+        A journal that cannot be understood is put aside under another name, so that it does not block the others.
+        Raises DatabaseError where the database cannot be written now.
+        """
         count = 0
         for path in leftover_journals(self.path):
-            events = read_journal(path)
-            if events:
-                self.take_in([*events, {"event": "run_died"}])
-            path.unlink()
+            try:
+                events = read_journal(path)
+                rows_of(events)
+                if events:
+                    self.take_in([*events, {"event": "run_died"}])
+                path.unlink()
+            except (KeyError, TypeError, ValueError, Unwritable) as error:
+                aside = path.with_suffix(".broken")
+                path.replace(aside)
+                self._waiting(f"a journal cannot be understood ({type(error).__name__}); it is kept as {aside}")
             count += 1
         if count:
             remove_if_empty(self.path.with_name(self.path.name + ".d"))
         return count
 
     def remove_run(self, run_id: str) -> int:
-        """Delete a run with all that belongs to it; return the number of episodes."""
+        """Delete a run with all that belongs to it; return the number of episodes.
+
+        Raises DatabaseError where the run is still being written.
+        """
+        if is_written(self.path, run_id):
+            raise DatabaseError(f"run {run_id} is being written", where=str(self.path), hint="stop it first (Ctrl-C)")
         with self.writing() as connection:
             connection.begin()
             episodes = "SELECT episode_id FROM episodes WHERE run_id = ?"
@@ -211,10 +247,10 @@ class Store:
         """
         with self.reading(restricted=True) as connection:
             try:
-                cursor = connection.execute(query)
+                cursor = connection.execute(query.encode().decode())
                 columns = [column[0] for column in cursor.description or []]
                 return columns, cursor.fetchall()
-            except duckdb.Error as error:
+            except (duckdb.Error, UnicodeError) as error:
                 raise InvalidInput(
                     _one_line(str(error)), where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views"
                 ) from error
@@ -262,6 +298,8 @@ class Store:
                 return connection.execute(query).df()
             except ImportError as error:
                 raise InvalidInput("data frames need pandas", hint="pip install pandas") from error
+            except duckdb.Error as error:
+                raise InvalidInput(_one_line(str(error)), where="sql") from error
 
     def run_id(self, reference: str) -> str:
         """The run that `@last`, `@last-N`, an id or the unique start of one means. Raises InvalidInput."""
@@ -270,8 +308,8 @@ class Store:
     def episode_id(self, reference: str) -> str:
         """The episode that `@last`, `@last-N`, an id or the unique start of one means. Raises InvalidInput."""
         query = (
-            "SELECT e.episode_id AS id FROM episodes e JOIN runs r ON r.run_id = e.run_id "
-            "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_hash, e.mode DESC, e.episode_id"
+            "SELECT e.episode_id AS id FROM v_episodes e JOIN runs r ON r.run_id = e.run_id "
+            "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_id DESC, e.mode DESC, e.episode_id"
         )
         return self._resolve(reference, "episode", query)
 
@@ -297,6 +335,10 @@ class Store:
 
 def _ignore(_message: str) -> None:
     """Nobody wants to know."""
+
+
+class Unwritable(DatabaseError):
+    """Rows that the database refuses whatever its state."""
 
 
 class Busy(DatabaseError):

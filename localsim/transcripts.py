@@ -90,10 +90,11 @@ def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
         [episode_id],
     )
     by_number = {row["generation"]: row for row in rows}
-    fitting = [row for row in rows if row["turn"] <= turn]
-    if not fitting:
-        raise InvalidInput(f"episode {episode_id} has no turn {turn}")
-    last = fitting[-1]
+    holder = store.rows("SELECT generation FROM turns WHERE episode_id = ? AND turn = ?", [episode_id, turn])
+    numbers = [row["generation"] for row in holder] or [row["generation"] for row in rows if row["turn"] == turn]
+    if not numbers:
+        raise InvalidInput(f"episode {episode_id} has no turn {turn}", hint=f"localsim show {episode_id} lists them")
+    last = by_number[numbers[-1]]
     chain = [last]
     while chain[0]["parent"] is not None:
         chain.insert(0, by_number[chain[0]["parent"]])

@@ -96,18 +96,21 @@ def install() -> None:
     free = shutil.disk_usage(ROOT).free
     if free < NEEDED_BYTES:
         fail(f"{free / 1e9:.1f} GB free on {ROOT}, {NEEDED_BYTES / 1e9:.0f} GB needed", "free some space")
-    if not PYTHON.exists():
+    if not importable("pip"):  # where python3-venv was missing, a Python without pip was left behind
         step(f"virtual environment {VENV}")
-        run([sys.executable, "-m", "venv", str(VENV)], "python -m venv failed", "on Debian: apt install python3-venv")
-    if not llama_installed():
-        install_llama()
+        clear = [] if PYTHON.exists() else ["--clear"]
+        command = [sys.executable, "-m", "venv", *clear, str(VENV)]
+        run(command, "python -m venv failed", "on Debian: apt install python3-venv")
+    requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
+    # Left to pip, another version than the pinned one would be replaced by a build without our flags.
+    if not importable("llama_cpp", requirement.partition("==")[2].strip()):
+        install_llama(requirement)
     step("localsim and its dependencies")
     pip("install", "-c", str(CONSTRAINTS), "-e", f"{ROOT}[dev]")
 
 
-def install_llama() -> None:
+def install_llama(requirement: str) -> None:
     """llama-cpp-python with our flags. Built wheels are kept by flags, which pip's own cache does not know."""
-    requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
     machine = f"{requirement} {LLAMA_FLAGS} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
     cache = cache_folder() / "wheels" / hashlib.sha256(machine.encode()).hexdigest()[:16]
     wheels = list(cache.glob("llama_cpp_python-*.whl"))
@@ -124,9 +127,11 @@ def install_llama() -> None:
     pip("install", "-c", str(CONSTRAINTS), str(wheels[0]))
 
 
-def llama_installed() -> bool:
-    """Whether the environment has llama-cpp-python already."""
-    return subprocess.run([str(PYTHON), "-c", "import llama_cpp"], capture_output=True, check=False).returncode == 0
+def importable(module: str, version: str = "") -> bool:
+    """Whether the environment is there and has a module (of that version)."""
+    test = f"import {module}" + (f"; assert {module}.__version__ == {version!r}" if version else "")
+    command = [str(PYTHON), "-c", test]
+    return PYTHON.exists() and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def fingerprint() -> str:

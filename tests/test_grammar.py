@@ -23,7 +23,7 @@ def form(turns: int = 1, turn: int = 0, nones: int = 0, given: int = 0, chars: i
 
 def admits(model: LlamaModel, lines: ActionLines, text: str) -> bool:
     """Whether the grammar takes all of `text` and may end there."""
-    lib, candidates = library(), Candidates(model.n_vocab)
+    lib, candidates = library(), Candidates(model)
     sampler = _cloned_grammar(model, lines.grammar())
 
     def allowed(token: int) -> bool:

@@ -15,6 +15,7 @@ from localsim.backends.chat import ChatTokenizer
 from localsim.backends.llama_lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
 from localsim.episode import MODES as MODE_NAMES
+from localsim.journal import Journal
 from localsim.modes import MODES, Ask
 from localsim.recorder import Recorder
 from localsim.runner import Plan, start
@@ -193,7 +194,7 @@ def test_hostile_text_reaches_the_partner_unchanged(store: Store, talk: Any, tex
     }
     run = {"run_id": "r", "status": "running", "started_utc": "2026-01-01T00:00:00", "seed": 1, "repro": "stable"}
     run |= {"parallel": 1, "episodes_planned": 1, "plan_json": "{}", "models_json": "{}", "versions_json": "{}"}
-    recorder = Recorder(store, run, [talk], print)
+    recorder = Recorder(store, Journal(store.path, "r"), run, [talk], print)
     Simulation("r", backends, {talk.scenario.hash: talk.answer}, recorder, Quiet(), parallel=1).run([spec])
     recorder.close(finished_utc="2026-01-01T00:00:01", complete=True)
     folded = text.replace("\n", " ")

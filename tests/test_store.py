@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,47 @@ def test_removing_a_run_takes_all_of_it(store: Store) -> None:
     assert store.check() == []
 
 
+def test_resuming_a_finished_run_changes_nothing(store: Store) -> None:
+    run_id = simulate(store).run_id
+    before = store.rows("SELECT * FROM runs")
+    result = runner.resume(run_id, store, Quiet(), print)
+    assert (result.summary.completed, result.seconds) == (4, 0.0)
+    assert store.rows("SELECT * FROM runs") == before
+    assert not journal_folder(store.path).exists()
+
+
+def test_a_run_is_not_resumed_from_a_database_that_lacks_its_journal(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulate(store, episodes=1)
+    monkeypatch.setattr("localsim.recorder.END_PATIENCE_S", 0.3)
+    monkeypatch.setattr("localsim.recorder.BREATH_PATIENCE_S", 0.1)
+    with held_by_another(store.path):
+        run_id = simulate(store, episodes=1).run_id
+        with pytest.raises(Busy):
+            runner.resume(run_id, Store(store.path, patience_s=0.3), Quiet(), print)
+    assert runner.resume(run_id, store, Quiet(), print).summary.completed == 2
+
+
+def test_a_journal_that_makes_no_sense_is_put_aside_and_blocks_no_other(store: Store) -> None:
+    simulate(store, episodes=1)
+    folder = journal_folder(store.path)
+    folder.mkdir()
+    (folder / "20200101-000000-aaaa.jsonl").write_text('{"no": "event"}\n')
+    (folder / "20200102-000000-bbbb.jsonl").write_text('{"event": "content", "content_hash": "x", "text": "y"}\n')
+    assert store.rows("SELECT text FROM contents WHERE content_hash = 'x'") == [{"text": "y"}]
+    assert [path.name for path in folder.iterdir()] == ["20200101-000000-aaaa.broken"]
+
+
+def test_a_changed_answer_key_is_a_row_of_its_own(store: Store) -> None:
+    loaded = generated("mutual_friends")
+    changed = replace(loaded, answer=replace(loaded.answer, parameters={"seed": 99}))
+    for scenario in (loaded, changed):
+        runner.start(runner.Plan((scenario,), ("agents",), "scripted"), store, Quiet(), print)
+    assert len(store.rows("SELECT 1 FROM scenarios")) == 2
+    assert len(store.rows("SELECT DISTINCT scenario_hash FROM episodes")) == 2
+
+
 # ---- refusals ------------------------------------------------------------------------------------------------------
 
 
@@ -164,6 +206,17 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"this is not a database" * 1000)
     with pytest.raises(DatabaseError):
         Store(path).rows("SELECT 1")
+
+
+def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE theirs (a INTEGER)")
+    for attempt in (lambda: Store(path).rows("SELECT 1"), lambda: Store(path).take_in([])):
+        with pytest.raises(DatabaseError, match="not a database of localsim"):
+            attempt()
+    with duckdb.connect(str(path)) as connection:
+        assert connection.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("theirs",)]
 
 
 def test_a_missing_database_says_how_to_make_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from localsim.episode import Observation, Sampling
 from localsim.errors import GenerationFailed
 
 Role = Literal["system", "user", "assistant"]
-StopCause = Literal["finished", "end_of_text", "length", "cancelled"]
+StopCause = Literal["finished", "end_of_text", "length"]
 
 
 @dataclass(frozen=True)

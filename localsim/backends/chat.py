@@ -109,11 +109,33 @@ class ChatTokenizer:
         bos, eos = lib.llama_vocab_bos(model.vocab), lib.llama_vocab_eos(model.vocab)
         self._template = ChatTemplate(source, bos=model.token_text(bos), eos=model.token_text(eos), name=name)
         self._begin = model.begin_tokens()
-        self._tokenize = lru_cache(maxsize=20_000)(lambda text, special: tuple(model.tokenize(text, special=special)))
+        self._model = model
+        self._marks: set[int] = set()
+        self._template_part = lru_cache(maxsize=2_000)(self._part_tokens)
+        self.content = lru_cache(maxsize=20_000)(self._content_tokens)
 
-    def content(self, text: str) -> tuple[int, ...]:
-        """Tokens of a content; control tokens in it stay plain text."""
-        return self._tokenize(text, False)
+    def _part_tokens(self, text: str) -> tuple[int, ...]:
+        tokens = self._model.tokenize(text, special=True)
+        self._marks |= {token for token in tokens if self._model.is_user_defined(token)}
+        return tuple(tokens)
+
+    def _content_tokens(self, text: str) -> tuple[int, ...]:
+        """Tokens of a content; control tokens in it stay plain text.
+
+        Some files declare their marks of roles user-defined, which llama.cpp reads from any text: such a mark is
+        tokenized in two halves.
+        """
+        tokens = self._model.tokenize(text, special=False)
+        if not self._marks.intersection(tokens):
+            return tuple(tokens)
+        found: list[int] = []
+        for token in tokens:
+            piece = self._model.piece(token).decode("utf-8", "replace")
+            if token in self._marks and len(piece) > 1:
+                found += self._model.tokenize(piece[:1], special=False) + self._model.tokenize(piece[1:], special=False)
+            else:
+                found.append(token)
+        return tuple(found)
 
     def prompt(
         self, messages: Sequence[Message], prefill: str, written: dict[str, tuple[int, ...]] | None = None
@@ -125,7 +147,9 @@ class ChatTokenizer:
         tokens: list[int] = []
         for piece in self._template.pieces(messages):
             known = written.get(piece.text) if written and piece.is_content else None
-            tokens += known if known is not None else self._tokenize(piece.text, not piece.is_content)
+            if known is None:
+                known = self.content(piece.text) if piece.is_content else self._template_part(piece.text)
+            tokens += known
         if self._begin and tuple(tokens[:1]) != self._begin:
             tokens[:0] = self._begin
         return tokens + list(self.content(prefill))

@@ -38,6 +38,9 @@ PREFILL_SHARE = 128
 """Prompt tokens in a decode while others are generating, so that they are not held up."""
 
 
+_UTF8 = codecs.getincrementaldecoder("utf-8")
+
+
 @dataclass
 class _Job:
     """A request at work."""
@@ -56,7 +59,7 @@ class _Job:
     tokens: list[int] = field(default_factory=list)
     forced: int = 0
     prefilled: bool = False
-    decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8"))
+    decoder: codecs.IncrementalDecoder = field(default_factory=lambda: _UTF8(errors="replace"))
 
     @property
     def full_text(self) -> str:
@@ -96,7 +99,7 @@ class LlamaBackend:
         self._context = self._make_context(sequences, context, threads)
         self._sessions = SessionCache(self._context, sequences)
         self._batch = self._lib.llama_batch_init(BATCH, 0, 1)
-        self._candidates = Candidates(model.n_vocab)
+        self._candidates = Candidates(model)
         self._jobs: dict[int, _Job] = {}
         self._queue: deque[tuple[int, Request]] = deque()
         self._failed: list[Done] = []
@@ -252,12 +255,16 @@ class LlamaBackend:
         llama.cpp cuts a batch into pieces in which every sequence has the same number of tokens; two prompts of unequal
         length would make small, slow pieces.
         """
-        shares = {job.ticket: len(job.pending) for job in jobs if job.prefilled}
-        room = BATCH - sum(shares.values())
+        shares: dict[int, int] = {}
+        room = BATCH
+        for job in jobs:
+            if job.prefilled:
+                shares[job.ticket] = min(len(job.pending), room)
+                room -= shares[job.ticket]
         prompt = min((job for job in jobs if not job.prefilled), key=lambda job: len(job.pending), default=None)
         if prompt is not None:
-            shares[prompt.ticket] = min(len(prompt.pending), PREFILL_SHARE if shares else room)
-        return [(job, shares[job.ticket]) for job in jobs if job.ticket in shares]
+            shares[prompt.ticket] = min(len(prompt.pending), room, PREFILL_SHARE if shares else room)
+        return [(job, shares[job.ticket]) for job in jobs if shares.get(job.ticket)]
 
     def _decode(self, shares: list[tuple[_Job, int]]) -> list[Done]:
         """Evaluate the given numbers of pending tokens, then draw a token where a job's last one was among them."""
@@ -310,28 +317,31 @@ class LlamaBackend:
             return self._finish(job, "finished")
         if len(job.tokens) >= job.request.max_tokens:
             return self._finish(job, "length")
-        if job.request.sampling.grammar:
-            self._append_forced(job, form.forced(job.full_text))
-            if form.finished(job.full_text):
-                return self._finish(job, "finished")
-        return None
+        while job.request.sampling.grammar and (text := form.forced(job.full_text)):
+            if not self._append_forced(job, text):
+                break
+        return self._finish(job, "finished") if form.finished(job.full_text) else None
 
     def _append(self, job: _Job, token: int) -> None:
         job.tokens.append(token)
         job.pending.append(token)
         job.text += job.decoder.decode(self._model.piece(token))
 
-    def _append_forced(self, job: _Job, text: str) -> None:
-        """Take over text that the form leaves no choice about; it is evaluated with the next decode."""
-        if not text:
-            return
+    def _append_forced(self, job: _Job, text: str) -> bool:
+        """Take over text that the form leaves no choice about; it is evaluated with the next decode.
+
+        False where the vocabulary cannot write exactly this text, which is then drawn token by token.
+        """
         tokens = self._chat.content(text)
+        if self._model.text_of(tokens) != text.encode():
+            return False
         for token in tokens:
             self._append(job, token)
         job.sampler.take(tokens, in_text=False)
         job.forced += len(tokens)
         if "\n" in text:
             self._hear(job)
+        return True
 
     # ---- finishing ---------------------------------------------------------------------------------------------
 

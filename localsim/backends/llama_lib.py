@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ from typing import Any, cast
 from localsim.errors import BackendUnavailable, ModelMissing
 
 _log = logging.getLogger("localsim.llama_cpp")
+_USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
@@ -72,6 +74,8 @@ class LlamaModel:
         self.vocab = lib.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self._pieces: dict[int, bytes] = {}
+        # SentencePiece vocabularies put a space before whatever they are given; a line break in front takes it.
+        self._lead = self._raw_tokens("\n", False) if self.text_of(self._raw_tokens("a", False)) != b"a" else []
 
     @property
     def n_ctx_train(self) -> int:
@@ -121,7 +125,12 @@ class LlamaModel:
         return library().llama_vocab_get_text(self.vocab, token).decode() if token >= 0 else ""
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """Token ids; `special` decides whether control tokens written in `text` become control tokens."""
+        """Token ids whose pieces make up `text`; `special` decides whether control tokens written in it become such."""
+        if not self._lead:
+            return self._raw_tokens(text, special)
+        return self._raw_tokens("\n" + text, special)[len(self._lead) :]
+
+    def _raw_tokens(self, text: str, special: bool) -> list[int]:
         lib = library()
         data = text.encode("utf-8", "replace")
         size = len(data) + 8
@@ -141,6 +150,18 @@ class LlamaModel:
             known = buffer.raw[: max(length, 0)]
             self._pieces[token] = known
         return known
+
+    def text_of(self, tokens: Iterable[int]) -> bytes:
+        """What tokens stand for together."""
+        return b"".join(self.piece(token) for token in tokens)
+
+    def silent_tokens(self) -> list[int]:
+        """Tokens that stand for no text and do not end one, such as the marks of roles; no reply may hold them."""
+        return [token for token in range(self.n_vocab) if not self.piece(token) and not self.ends_text(token)]
+
+    def is_user_defined(self, token: int) -> bool:
+        """Whether llama.cpp takes a token from text even where control tokens are off."""
+        return bool(library().llama_vocab_get_attr(self.vocab, token) & _USER_DEFINED)
 
     def ends_text(self, token: int) -> bool:
         """Whether a token ends a generation (EOS, EOT and the like)."""

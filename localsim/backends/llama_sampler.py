@@ -26,8 +26,10 @@ _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32
 class Candidates:
     """A reusable array of all tokens with their logits, shaped as llama.cpp's samplers want it."""
 
-    def __init__(self, n_vocab: int) -> None:
+    def __init__(self, model: LlamaModel) -> None:
         lib = library()
+        n_vocab = model.n_vocab
+        self._silent = np.array(model.silent_tokens(), dtype=np.int64)
         self._all = np.zeros(n_vocab, dtype=_CANDIDATE)
         self._ids = np.arange(n_vocab, dtype=np.int32)
         self._one = np.zeros(1, dtype=_CANDIDATE)
@@ -35,9 +37,10 @@ class Candidates:
         self._pointer = lib.llama_token_data_p
 
     def load(self, logits: npt.NDArray[np.float32]) -> Any:
-        """All tokens with these logits (n_vocab values)."""
+        """All tokens with these logits (n_vocab values); marks of roles and the like cannot be drawn."""
         self._all["id"] = self._ids
         self._all["logit"] = logits
+        self._all["logit"][self._silent] = -np.inf
         return self._wrap(self._all)
 
     def single(self, token: int) -> Any:

@@ -57,7 +57,8 @@ def _read(file: str) -> str:
 @click.option("-f", "--format", "form", type=click.Choice(["jsonl", "parquet", "csv"]), required=True)
 @click.option("-o", "--output", type=click.Path(), help="File (jsonl) or folder (parquet, csv) [export-RUN].")
 @db_option
-def export(run: str, form: str, output: str | None, db: str | None) -> None:
+@json_option
+def export(run: str, form: str, output: str | None, db: str | None, as_json: bool) -> None:
     """Write a run: jsonl has an episode a line with turns and scores; parquet and csv a file for each view.
 
     \b
@@ -68,10 +69,12 @@ def export(run: str, form: str, output: str | None, db: str | None) -> None:
 
     store = store_of(db)
     run_id = store.run_id(run)
-    for path in export_run(
-        store, run_id, form, Path(output or f"export-{run_id}{'.jsonl' if form == 'jsonl' else ''}")
-    ):
-        click.echo(path)
+    target = Path(output or f"export-{run_id}{'.jsonl' if form == 'jsonl' else ''}")
+    written = [str(path) for path in export_run(store, run_id, form, target)]
+    if as_json:
+        print_json(written)
+    else:
+        click.echo("\n".join(written))
 
 
 @click.group(invoke_without_command=True)

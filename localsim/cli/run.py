@@ -39,7 +39,7 @@ def _roles(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) 
 def _parallel(_ctx: click.Context, _param: click.Parameter, value: str) -> int | None:
     if value == "auto":
         return None
-    if not value.isdigit() or int(value) < 1:
+    if not value.isdecimal() or int(value) < 1:
         raise click.BadParameter("a number from 1, or auto")
     return int(value)
 
@@ -66,7 +66,7 @@ live_option = click.option("--live", is_flag=True, help="Print the dialogue as i
     "--mode", "modes", default="agents", show_default=True, callback=_modes, help="script, agents, mindreaders or all."
 )
 @click.option("-n", "--episodes", type=click.IntRange(1), default=1, show_default=True, help="Per scenario and mode.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Master seed.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Master seed.")
 @click.option("-j", "--parallel", default="auto", show_default=True, callback=_parallel, help="Episodes side by side.")
 @click.option("--temperature", type=click.FloatRange(0, 5), default=Sampling.temperature, show_default=True)
 @click.option("--no-grammar", is_flag=True, help="Do not constrain output to lines of actions.")
@@ -90,8 +90,8 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     plan = runner.Plan(
         scenarios=tuple(find_scenarios(scenarios)),
         modes=options["modes"],
-        model=options["model"] or paths.default_model(),
-        roles=options["roles"],
+        model=runner.absolute(options["model"] or paths.default_model()),
+        roles={role: runner.absolute(model) for role, model in options["roles"].items()},
         episodes=options["episodes"],
         seed=options["seed"],
         repro=options["repro"],
@@ -146,7 +146,7 @@ def _print_plan(plan: runner.Plan, as_json: bool) -> None:
         "turns_at_most": turns,
         "seed": plan.seed,
         "repro": plan.repro,
-        "memory": runner.memory_lines(plan),
+        "memory": (memory := runner.memory_lines(plan)),
     }
     if as_json:
         print_json(data)
@@ -155,7 +155,7 @@ def _print_plan(plan: runner.Plan, as_json: bool) -> None:
         f"{len(plan.scenarios)} scenarios x {len(plan.modes)} modes x {plan.episodes} = {len(specs)} episodes, "
         f"at most {turns} turns, models: {', '.join(data['models'])}"  # type: ignore[arg-type]
     )
-    for line in runner.memory_lines(plan):
+    for line in memory:
         click.echo(line)
 
 

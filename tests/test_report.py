@@ -1,0 +1,343 @@
+"""The numbers of a report: intervals against published ones, and rates over the right denominators."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import signal
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from localsim import report as reports
+from localsim import stats
+from localsim.families import FAMILIES
+from localsim.report import COLUMNS, parser_accuracy, report
+from localsim.runner import Plan, Result, resume, start
+from localsim.scenario import LoadedScenario
+from localsim.scenario_yaml import parse_scenario
+from localsim.stats import NOTHING, Estimate, mean, share
+from localsim.store import Store
+from tests.conftest import TALK, Quiet, generated
+
+ROOT = Path(__file__).resolve().parent.parent
+HELDOUT = ROOT / "tests" / "data" / "endings_heldout.jsonl"
+
+
+# ---- intervals -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [
+        (8, 10, 0.490, 0.943),
+        (81, 263, 0.2553, 0.3662),  # Newcombe 1998, table I, method 3 (score), and the three below
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+        (29, 29, 0.8830, 1.0000),
+    ],
+)
+def test_a_share_has_wilsons_interval(successes: int, n: int, low: float, high: float) -> None:
+    found = share(successes, n)
+    assert (found.value, found.n) == (successes / n, n)
+    assert found.low == pytest.approx(low, abs=0.0006)
+    assert found.high == pytest.approx(high, abs=0.0006)
+
+
+def test_a_share_of_one_is_wide_and_of_none_is_nothing() -> None:
+    one = share(1, 1)
+    assert one.value == 1 and one.high == pytest.approx(1) and one.low == pytest.approx(0.2065, abs=0.0001)
+    assert share(0, 0) == NOTHING == Estimate(None, None, None, 0)
+
+
+def test_a_mean_has_the_t_interval() -> None:
+    found = mean([1.0, 2.0, 3.0, 4.0])
+    # sd = sqrt(5/3) = 1.29099, error = sd / 2 = 0.645497, t(0.975, 3) = 3.182446: 2.5 -+ 2.054260
+    assert found.value == 2.5 and found.n == 4
+    assert found.low == pytest.approx(0.445740, abs=1e-5)
+    assert found.high == pytest.approx(4.554260, abs=1e-5)
+    two = mean([0.0, 1.0])
+    # error = 0.5, t(0.975, 1) = 12.7062
+    assert two.low == pytest.approx(0.5 - 6.3531, abs=1e-3) and two.high == pytest.approx(0.5 + 6.3531, abs=1e-3)
+
+
+def test_a_mean_of_few() -> None:
+    assert mean([]) == NOTHING
+    assert mean([0.25]) == Estimate(0.25, None, None, 1)
+    assert mean([2.0, 2.0, 2.0]) == Estimate(2.0, 2.0, 2.0, 3)
+
+
+# ---- talks whose outcome is known ----------------------------------------------------------------------------------
+
+
+def leave(text: str) -> str:
+    return json.dumps({"action": "leave", "text": text})
+
+
+SILENCE = [json.dumps({"action": "none"})] * 3
+
+
+def renamed(family: str, name: str, **parameters: Any) -> LoadedScenario:
+    """An instance of a family under a name of its own."""
+    document = FAMILIES[family].generate(name, 1, parameters)
+    return LoadedScenario(*document.split(), f"{name}.yaml")
+
+
+def deal(price: float) -> list[str]:
+    return ["Hello.", f"How about ${price}?", f"Deal! ${price} it is.", leave("Great, see you then. Goodbye!")]
+
+
+def recited(
+    store: Store, tmp_path: Path, talks: list[tuple[LoadedScenario, list[str]]], **options: Any
+) -> tuple[dict[str, Any], Result]:
+    """The report of a run in which each scenario's talk is given line by line."""
+    lines = [line for _, talk in talks for line in talk]
+    (tmp_path / "lines.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    scenarios = tuple(loaded for loaded, _ in talks)
+    model = f"scripted:@{tmp_path / 'lines.txt'}"
+    result = start(Plan(scenarios, ("agents",), model, parallel=1, **options), store, Quiet(), lambda _: None)
+    return report(store, result.run_id), result
+
+
+@pytest.fixture
+def bargains(store: Store, tmp_path: Path) -> dict[str, Any]:
+    """Six bargains: in the zone, outside it, without a zone, walked away, unclear, and one that failed."""
+    names = ["inside", "outside", "walked", "unclear", "failed"]
+    made = {name: renamed("craigslist", name, zone="yes") for name in names}
+    made["nozone"] = renamed("craigslist", "nozone", zone="no")
+    key = made["inside"].answer.answer
+    talks = [
+        (made["inside"], deal(key["seller_target"])),
+        (made["outside"], deal(key["seller_target"] - 2)),
+        (made["nozone"], deal(key["seller_target"])),
+        (made["walked"], ["Hello.", leave("No deal. Goodbye!")]),
+        (made["unclear"], SILENCE),
+        (made["failed"], ["Hello."]),
+    ]
+    found, _ = recited(store, tmp_path, talks)
+    return found
+
+
+def test_rates_of_bargains_have_the_right_denominators(bargains: dict[str, Any]) -> None:
+    (row,) = bargains["comparison"]
+    assert (row["n"], row["completed"], row["failed"]) == (6, 5, 1)
+    assert row["deal_rate"] == 0.6, "three of all five completed episodes, the unclear one among them"
+    assert row["in_zone_rate"] == 0.5, "one of the two deals in scenarios with a zone"
+    assert row["success_rate"] == 0.2, "only the deal inside the zone"
+    assert row["explicit_end_rate"] == 0.8, "all but the unclear one"
+    for key, successes, n in (("deal_rate", 3, 5), ("in_zone_rate", 1, 2), ("success_rate", 1, 5)):
+        low, high = share(successes, n)[1:3]
+        assert row[f"{key}_low"] == pytest.approx(low, abs=1e-4)
+        assert row[f"{key}_high"] == pytest.approx(high, abs=1e-4)
+    assert row["turns"] == pytest.approx((4 + 4 + 4 + 2 + 3) / 5, abs=1e-4), "the failed one is left out"
+    assert row["first_mention"] is None and row["named_rate"] is None and row["first_mention_n"] == 0
+
+
+def test_a_generation_that_could_not_be_had_is_not_malformed(bargains: dict[str, Any]) -> None:
+    (row,) = bargains["comparison"]
+    assert row["malformed_rate"] == 0
+
+
+def test_a_malformed_reply_counts_among_generations(store: Store, tmp_path: Path) -> None:
+    talk = ["Hello.", "   ", "Hello to you.", leave("Bye.")]
+    found, result = recited(store, tmp_path, [(parse_scenario(TALK, "talk.yaml"), talk)])
+    assert result.summary.completed == 1
+    assert found["comparison"][0]["malformed_rate"] == 0.25, "one of four, tried again with success"
+
+
+def test_surplus_goes_to_its_side(store: Store, tmp_path: Path) -> None:
+    made = renamed("craigslist", "deal", zone="yes")
+    key = made.answer.answer
+    found, _ = recited(store, tmp_path, [(made, deal(key["seller_target"]))])
+    (row,) = found["comparison"]
+    assert row["seller_surplus"] == 0
+    expected = (key["buyer_target"] - key["seller_target"]) / key["list_price"]
+    assert row["buyer_surplus"] == pytest.approx(expected, abs=1e-4) and row["buyer_surplus"] > 0
+    assert row["buyer_surplus_low"] is None and row["buyer_surplus_high"] is None, "no interval from one value"
+
+
+def asking(name: str) -> list[str]:
+    return [f"Do you know {name}?", f"Yes, I know {name} too!", leave("Goodbye!")]
+
+
+def test_first_mentions_are_of_those_that_were_made(store: Store, tmp_path: Path) -> None:
+    made = {name: renamed("mutual_friends", name) for name in ("early", "late", "never")}
+    made["none"] = renamed("mutual_friends", "none", common=0)
+    friend = made["early"].answer.answer["mutual_friends"][0]
+    talks = [
+        (made["early"], asking(friend)),
+        (made["late"], ["Hello.", "Hello.", *asking(friend)]),
+        (made["never"], ["Hello.", leave("Goodbye!")]),
+        (made["none"], ["Hello.", leave("Goodbye!")]),
+    ]
+    found, _ = recited(store, tmp_path, talks)
+    (row,) = found["comparison"]
+    assert (row["n"], row["completed"], row["failed"]) == (4, 4, 0)
+    assert row["first_mention"] == 0.25 and row["first_mention_n"] == 2, "0 and 2/4; never is not a position"
+    assert row["named_rate"] == pytest.approx(2 / 3, abs=1e-4), "of the three that have a common friend"
+    assert row["success_rate"] == pytest.approx(2 / 3, abs=1e-4)
+    assert row["explicit_end_rate"] == 1
+    assert row["deal_rate"] is None and row["in_zone_rate"] is None and row["seller_surplus"] is None
+
+
+def test_never_named_is_null(store: Store, tmp_path: Path) -> None:
+    talks = [(renamed("mutual_friends", name), ["Hello.", leave("Goodbye!")]) for name in ("one", "two")]
+    found, _ = recited(store, tmp_path, talks)
+    (row,) = found["comparison"]
+    assert (row["first_mention"], row["first_mention_low"], row["first_mention_high"]) == (None, None, None)
+    assert row["first_mention_n"] == 0
+    assert row["named_rate"] == 0 and row["success_rate"] == 0
+    assert json.loads(json.dumps(found))["comparison"][0]["first_mention"] is None
+
+
+def test_a_cell_in_which_all_failed_has_no_rates(store: Store, tmp_path: Path) -> None:
+    found, result = recited(store, tmp_path, [(renamed("craigslist", "one"), ["Hello."])])
+    assert (result.summary.completed, result.summary.failed) == (0, 1)
+    (row,) = found["comparison"]
+    assert (row["n"], row["completed"], row["failed"]) == (1, 0, 1)
+    of_turns = ("malformed_rate", "truncated_rate")  # of what was written, whatever came of the episode
+    rates = {key: row[key] for key, _, _ in COLUMNS if key not in of_turns}
+    assert set(rates.values()) == {None}, "nothing is 0 that was not seen"
+    assert any("1 of 1 episodes failed" in warning for warning in found["warnings"])
+
+
+def test_only_the_newest_scores_count(store: Store, tmp_path: Path) -> None:
+    made = renamed("craigslist", "deal", zone="yes")
+    _, result = recited(store, tmp_path, [(made, deal(made.answer.answer["seller_target"]))])
+    with store.writing() as connection:
+        connection.execute("INSERT INTO scores SELECT * REPLACE ('0' AS version, 0 AS value) FROM scores")
+    (row,) = report(store, result.run_id)["comparison"]
+    assert (row["success_rate"], row["deal_rate"], row["turns"]) == (1, 1, 4)
+
+
+def test_a_row_for_each_family_mode_and_model(store: Store) -> None:
+    talk = parse_scenario(TALK, "talk.yaml")
+    plan = Plan(
+        (generated("mutual_friends"), generated("craigslist"), talk),
+        ("mindreaders", "script"),
+        "scripted",
+        roles={"Bo": "scripted:smalltalk"},
+        episodes=2,
+    )
+    result = start(plan, store, Quiet(), lambda _: None)
+    found = report(store, result.run_id)
+    assert [(row["family"], row["mode"], row["model"]) for row in found["comparison"]] == [
+        ("craigslist", "script", "scripted"),
+        ("craigslist", "mindreaders", "scripted"),
+        ("everyday", "script", "scripted"),
+        ("everyday", "mindreaders", "scripted|scripted:smalltalk"),
+        ("mutual_friends", "script", "scripted"),
+        ("mutual_friends", "mindreaders", "scripted"),
+    ]
+    assert all(row["n"] == row["completed"] == 2 for row in found["comparison"])
+    everyday = found["comparison"][2]
+    assert everyday["success_rate"] is None and everyday["explicit_end_rate"] is None and everyday["words_per_turn"] > 0
+    assert found["run"]["scenarios"] == ["craigslist.yaml", "mutual_friends.yaml", "talk.yaml"]
+    assert found["run"]["plan"]["episodes"] == 2
+
+
+# ---- warnings ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_scripted_says_so(store: Store) -> None:
+    plan = Plan((generated("craigslist"),), ("agents",), "scripted:firm")
+    warnings = report(store, start(plan, store, Quiet(), lambda _: None).run_id)["warnings"]
+    assert any("scripted:firm: played by a script, not by a language model" in warning for warning in warnings)
+
+
+def test_missing_episodes_are_counted_and_the_way_to_resume_is_named(store: Store) -> None:
+    turns = iter(range(10_000))
+
+    def stop_at_the_third() -> None:
+        if next(turns) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    plan = Plan((generated("mutual_friends"),), ("agents",), "scripted", episodes=4, parallel=1)
+    result = start(plan, store, Quiet(stop_at_the_third), lambda _: None)
+    assert result.summary.stopped
+    found = report(store, result.run_id)
+    missing = [warning for warning in found["warnings"] if "missing" in warning]
+    assert missing == [f"4 of 4 planned episodes are missing (localsim resume {result.run_id})."]
+    assert sum(row["completed"] for row in found["comparison"]) == 0
+    resume(result.run_id, store, Quiet(), lambda _: None)
+    found = report(store, result.run_id)
+    assert not any("missing" in warning for warning in found["warnings"])
+    assert found["comparison"][0]["completed"] == found["comparison"][0]["n"] == 4
+
+
+def test_failed_episodes_are_counted(bargains: dict[str, Any]) -> None:
+    assert "1 of 6 episodes failed; rates are of completed ones." in bargains["warnings"]
+    assert not any("missing" in warning for warning in bargains["warnings"])
+
+
+def cell(completed: int, family: str = "craigslist", model: str = "m", failed: int = 0) -> dict[str, Any]:
+    return {"family": family, "mode": "agents", "model": model, "completed": completed, "failed": failed}
+
+
+def warnings_of(*cells: dict[str, Any], planned: int | None = None, **identity: Any) -> str:
+    """Warnings about made-up cells of a made-up language model, one a line."""
+    total = sum(row["completed"] + row["failed"] for row in cells)
+    run = {"run_id": "r1", "episodes_planned": total if planned is None else planned}
+    run["models_json"] = json.dumps({"m": {"kind": "llama", "file": "Other.gguf", **identity}})
+    return "\n".join(reports._warnings(run, list(cells)))
+
+
+def test_small_numbers_are_said() -> None:
+    assert "As few as 29 completed" in warnings_of(cell(29), cell(100))
+    assert "As few as" not in warnings_of(cell(30), cell(100))
+    assert "As few as 5 completed" in warnings_of(cell(5), cell(0, failed=3)), "an empty cell does not hide a small one"
+    assert "As few as" not in warnings_of()
+
+
+def test_the_smallest_model_is_called_so() -> None:
+    assert "very small model" in warnings_of(cell(50), file="SmolLM2-135M-Instruct.Q4_1.gguf")
+    assert warnings_of(cell(50)) == "", "nothing to warn of"
+
+
+def test_first_mentions_want_a_guessing_baseline(store: Store) -> None:
+    assert "guessing baseline" in warnings_of(cell(50, "mutual_friends"))
+    baseline = cell(50, "mutual_friends", "scripted:guesser")
+    assert "guessing baseline" not in warnings_of(cell(50, "mutual_friends"), baseline)
+    assert "guessing baseline" not in warnings_of(cell(50, "craigslist"))
+    for model, wanted in (("scripted", True), ("scripted:guesser", False)):
+        plan = Plan((generated("mutual_friends"),), ("agents",), model)
+        warnings = report(store, start(plan, store, Quiet(), lambda _: None).run_id)["warnings"]
+        assert any("scripted:guesser on the same scenarios" in warning for warning in warnings) == wanted
+
+
+# ---- how often the parser is right ---------------------------------------------------------------------------------
+
+
+def measuring() -> ModuleType:
+    """scripts/measure_endings.py as a module."""
+    spec = importlib.util.spec_from_file_location("measure_endings_for_report", ROOT / "scripts" / "measure_endings.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_accuracy_that_is_reported_is_what_is_measured(bargains: dict[str, Any]) -> None:
+    script = measuring()
+    rows = script.read_rows(HELDOUT)
+    measured = script.as_json(script.measure(rows), HELDOUT.name, len(rows))
+    stored = parser_accuracy()
+    assert stored is not None
+    for key in ("file", "n", "measures"):
+        same = stored[key] == measured[key]
+        assert same, f"{key} differs: python scripts/measure_endings.py {HELDOUT} --write"
+    assert bargains["parser_accuracy"] == stored
+
+
+def test_an_accuracy_that_was_never_measured_is_absent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(reports, "files", lambda _package: tmp_path)
+    assert parser_accuracy() is None
+
+
+def test_all_intervals_are_of_the_stated_confidence() -> None:
+    assert stats.CONFIDENCE == 0.95
