@@ -58,10 +58,17 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
     return reason
 
 
+def _ask(request: Request) -> Generator[Step, Generation | None, str]:
+    """The text that answers a request."""
+    generation = yield Ask(request)
+    assert generation is not None, "an Ask is answered with a Generation"
+    return generation.text
+
+
 def _agent_turn(spec: EpisodeSpec, transcript: Transcript) -> Generator[Step, Generation | None, Transcript]:
     speaker = speaker_at(spec, len(transcript))
     for attempt in range(ATTEMPTS):
-        text = (yield Ask(_turn_request(spec, transcript, speaker, attempt))).text  # type: ignore[union-attr]
+        text = yield from _ask(_turn_request(spec, transcript, speaker, attempt))
         try:
             turn = _read(spec, len(transcript), line_start(speaker) + text)
         except MalformedReply as error:
@@ -82,7 +89,7 @@ def script(spec: EpisodeSpec) -> Play:
     while (reason := stop_reason(spec, transcript)) is None:
         start = len(transcript)
         request = _script_request(spec, transcript, attempt)
-        text = (yield Ask(request)).text  # type: ignore[union-attr]
+        text = yield from _ask(request)
         lines = (line_start(speaker_at(spec, start)) + text).split("\n")
         for line in lines:
             try:

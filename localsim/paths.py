@@ -87,6 +87,11 @@ def cache_folder() -> Path:
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_path("localsim"))
 
 
+def no_color() -> bool:
+    """Whether colours are unwanted (https://no-color.org)."""
+    return bool(os.environ.get("NO_COLOR"))
+
+
 def debug() -> bool:
     """Whether tracebacks are wanted (LOCALSIM_DEBUG=1)."""
     return os.environ.get("LOCALSIM_DEBUG", "") not in ("", "0")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from localsim.backends.base import Backend, Done, Generation, Request
-from localsim.episode import Episode, EpisodeSpec
+from localsim.episode import Episode, EpisodeSpec, StopReason
 from localsim.errors import GenerationFailed, MalformedReply
 from localsim.evaluators import evaluate
 from localsim.journal import Event
@@ -191,12 +191,12 @@ class Simulation:
         ticket = self._backends[model].submit(request)
         self._waiting[(model, ticket)] = (live, request)
 
-    def _end(self, live: _Live, *, stop_reason: str | None = None, error: str | None = None) -> None:
+    def _end(self, live: _Live, *, stop_reason: StopReason | None = None, error: str | None = None) -> None:
         episode = Episode(
             live.spec,
             live.transcript,
             status="failed" if error else "completed",
-            stop_reason=stop_reason,  # type: ignore[arg-type]  # a mode returns nothing but a StopReason
+            stop_reason=stop_reason,
             error=error,
         )
         events: list[Event] = []

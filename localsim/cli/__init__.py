@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from localsim import __version__
+from localsim import __version__, paths
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Simulate scenarios."),
@@ -55,7 +55,8 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="localsim")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Simulate social conversations between LLM agents offline, and see how much of their success is omniscience.
 
     \b
@@ -64,3 +65,5 @@ def cli() -> None:
     localsim report @last
     localsim sql "SELECT mode, avg(words) FROM v_turns GROUP BY mode"
     """
+    if paths.no_color():
+        ctx.color = False

@@ -85,7 +85,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
 
     \b
     localsim run scenarios/mutual_friends_01.yaml --mode all -n 4
-    localsim run roommates --role Ines=scripted:smalltalk --live
+    localsim run roommates --role Kit=scripted:smalltalk --live
     """
     plan = runner.Plan(
         scenarios=tuple(find_scenarios(scenarios)),
@@ -138,7 +138,7 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
 def _print_plan(plan: runner.Plan, as_json: bool) -> None:
     specs = plan.specs()
     turns = sum(spec.scenario.limits.turns for spec in specs)
-    data = {
+    data: dict[str, Any] = {
         "scenarios": [loaded.scenario.id for loaded in plan.scenarios],
         "modes": list(plan.modes),
         "models": sorted({model for spec in specs for model in spec.models.values()}),
@@ -153,7 +153,7 @@ def _print_plan(plan: runner.Plan, as_json: bool) -> None:
         return
     click.echo(
         f"{len(plan.scenarios)} scenarios x {len(plan.modes)} modes x {plan.episodes} = {len(specs)} episodes, "
-        f"at most {turns} turns, models: {', '.join(data['models'])}"  # type: ignore[arg-type]
+        f"at most {turns} turns, models: {', '.join(data['models'])}"
     )
     for line in memory:
         click.echo(line)
