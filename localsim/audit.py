@@ -17,6 +17,7 @@ from typing import Any
 from localsim.runner import stored_answers
 from localsim.scenario import Agent, LoadedScenario, Scenario
 from localsim.store import Store
+from localsim.transcripts import contents_of
 
 _SHORTEST = 3
 """Strings shorter than this (an age, a small number) stand in prompts by chance."""
@@ -66,7 +67,6 @@ class Audit:
 def audit_run(store: Store, run_id: str) -> Audit:
     """Check every stored prompt of a run."""
     scenarios = stored_answers(store, run_id)
-    contents = {row["content_hash"]: row["text"] for row in store.rows("SELECT content_hash, text FROM contents")}
     spoken: dict[str, list[dict[str, Any]]] = {}
     for row in store.rows(
         "SELECT t.episode_id, t.turn, t.speaker, t.text FROM turns t JOIN episodes e USING (episode_id) "
@@ -76,12 +76,15 @@ def audit_run(store: Store, run_id: str) -> Audit:
         spoken.setdefault(row["episode_id"], []).append(row)
     checked, violations = 0, []
     prompts: dict[tuple[str, int], str] = {}
-    for row in store.rows(
+    generations = store.rows(
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
         "e.scenario_hash FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",
         [run_id],
-    ):
+    )
+    hashes = {content_hash for row in generations for _, content_hash in json.loads(row["messages_json"])}
+    contents = contents_of(store, [*hashes, *(row["prefill_hash"] for row in generations)])
+    for row in generations:
         before = prompts.get((row["episode_id"], row["parent"]), "") if row["parent"] is not None else ""
         own = [contents[content_hash] for _, content_hash in json.loads(row["messages_json"])]
         prompt = "\n".join([before, *own])

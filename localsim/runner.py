@@ -90,6 +90,10 @@ class Plan:
             for mode in self.modes
         ]
 
+    def side_by_side(self) -> int:
+        """Episodes simulated at a time: what was asked for or MOST_PARALLEL, never more than there are."""
+        return max(1, min(self.parallel or MOST_PARALLEL, len(self.specs())))
+
     def as_json(self) -> str:
         """All that `resume` needs, scenarios by hash."""
         data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
@@ -130,7 +134,7 @@ def start(plan: Plan, store: Store, watcher: Watcher, say: Say) -> Result:
     now = datetime.now(UTC)
     run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     specs = plan.specs()
-    parallel = max(1, min(plan.parallel or MOST_PARALLEL, len(specs)))
+    parallel = plan.side_by_side()
     store.ensure_usable()
     with open_backends(plan, specs, parallel, say) as backends:
         run = _run_event(run_id, now, plan, parallel, len(specs), backends)
@@ -231,8 +235,7 @@ def memory_lines(plan: Plan) -> list[str]:
     """What each llama.cpp model of a plan will take, a line for each."""
     specs = plan.specs()
     names = dict.fromkeys(model for spec in specs for model in spec.models.values() if not is_scripted(model))
-    parallel = max(1, min(plan.parallel or MOST_PARALLEL, len(specs)))
-    return [str(_memory(name, resolve(name), plan, parallel)) for name in names]
+    return [str(_memory(name, resolve(name), plan, plan.side_by_side())) for name in names]
 
 
 @contextmanager

@@ -82,6 +82,12 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
     )
 
 
+def contents_of(store: Store, hashes: list[str]) -> dict[str, str]:
+    """The texts of prompts by their hashes."""
+    query = "SELECT content_hash, text FROM contents WHERE content_hash IN (SELECT unnest(?))"
+    return {row["content_hash"]: row["text"] for row in store.rows(query, [hashes])}
+
+
 def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
     """The messages that led to a turn, and what the model wrote. Raises InvalidInput where there is no such turn."""
     rows = store.rows(
@@ -99,7 +105,6 @@ def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
     while chain[0]["parent"] is not None:
         chain.insert(0, by_number[chain[0]["parent"]])
     references = [pair for row in chain for pair in json.loads(row["messages_json"])]
-    texts = store.rows("SELECT content_hash, text FROM contents")
-    contents = {row["content_hash"]: row["text"] for row in texts}
+    contents = contents_of(store, [content_hash for _, content_hash in references])
     messages = [{"role": role, "text": contents[content_hash]} for role, content_hash in references]
     return [*messages, {"role": f"reply ({last['speaker']}, {last['cause']})", "text": last["prefill"] + last["text"]}]
