@@ -76,6 +76,8 @@ CREATE TABLE generations (
     generated_tokens INTEGER NOT NULL,
     duration_ms DOUBLE NOT NULL,
     details_json VARCHAR NOT NULL,
+    shared_tokens INTEGER,
+    dropped_messages INTEGER,
     PRIMARY KEY (episode_id, generation)
 );
 
@@ -113,12 +115,14 @@ FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
 CREATE OR REPLACE VIEW v_turns AS
 SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family
-FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
+       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages
+FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation;
 
 CREATE OR REPLACE VIEW v_generations AS
 SELECT g.episode_id, g.generation, g.turn, g.attempt, g.speaker, g.model, g.seed, g.cause, g.malformed,
-       g.prompt_tokens, g.evaluated_tokens, g.generated_tokens, g.duration_ms, g.text, e.run_id, e.mode
+       g.prompt_tokens, g.evaluated_tokens, g.generated_tokens, g.duration_ms, g.text, e.run_id, e.mode,
+       g.shared_tokens, g.dropped_messages
 FROM generations g JOIN episodes e ON e.episode_id = g.episode_id;
 
 CREATE OR REPLACE VIEW v_scores AS
@@ -254,6 +258,10 @@ COMMENT ON COLUMN generations.generated_tokens IS 'Tokens of the reply, forced o
 COMMENT ON COLUMN generations.duration_ms IS 'From submission to end';
 
 COMMENT ON COLUMN generations.details_json IS 'Effective sampling, forced and refused tokens, max_tokens';
+
+COMMENT ON COLUMN generations.shared_tokens IS 'Prompt tokens that another conversation had evaluated';
+
+COMMENT ON COLUMN generations.dropped_messages IS 'Messages (or lines of a script) left out because the context was full';
 
 COMMENT ON TABLE contents IS 'Texts of prompts and grammars, each once';
 

@@ -19,6 +19,9 @@ Mode = Literal["script", "agents", "mindreaders"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Repro = Literal["exact", "stable", "fast"]
 REPRO_LEVELS: tuple[Repro, ...] = get_args(Repro)
+Overflow = Literal["error", "window"]
+"""What happens to a conversation that outgrows its context: it fails, or its oldest turns are left out."""
+OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 Status = Literal["completed", "failed", "interrupted"]
 StopReason = Literal["turn_limit", "left", "silence"]
 

@@ -111,6 +111,8 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
             "generated_tokens": ("INTEGER NOT NULL", "Tokens of the reply, forced ones included"),
             "duration_ms": ("DOUBLE NOT NULL", "From submission to end"),
             "details_json": ("VARCHAR NOT NULL", "Effective sampling, forced and refused tokens, max_tokens"),
+            "shared_tokens": ("INTEGER", "Prompt tokens that another conversation had evaluated"),
+            "dropped_messages": ("INTEGER", "Messages (or lines of a script) left out because the context was full"),
         },
         "episode_id, generation",
     ),
@@ -158,13 +160,15 @@ FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
         "Turns with their place in the conversation",
         """SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family
-FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
+       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages
+FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation""",
     ),
     "v_generations": (
         "Generations with what they cost",
         """SELECT g.episode_id, g.generation, g.turn, g.attempt, g.speaker, g.model, g.seed, g.cause, g.malformed,
-       g.prompt_tokens, g.evaluated_tokens, g.generated_tokens, g.duration_ms, g.text, e.run_id, e.mode
+       g.prompt_tokens, g.evaluated_tokens, g.generated_tokens, g.duration_ms, g.text, e.run_id, e.mode,
+       g.shared_tokens, g.dropped_messages
 FROM generations g JOIN episodes e ON e.episode_id = g.episode_id""",
     ),
     "v_scores": (
@@ -177,11 +181,26 @@ FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON
 }
 
 
+ADDED: dict[str, set[str]] = {"generations": {"shared_tokens", "dropped_messages"}}
+"""Columns that came after m001; they stand last in TABLES, in the order in which they came."""
+LATER_TABLES: set[str] = set()
+"""Tables that came after m001."""
+
+
 @migration
 def m001_initial(connection: duckdb.DuckDBPyConnection) -> None:
-    """The tables. Later migrations must not change TABLES of this one but alter what is there."""
+    """The first tables, as they were. What is added to TABLES later is added here by a migration of its own."""
     for name, (_, columns, key) in TABLES.items():
-        connection.execute(table_sql(name, columns, key))
+        if name not in LATER_TABLES:
+            first = {column: kind for column, kind in columns.items() if column not in ADDED.get(name, ())}
+            connection.execute(table_sql(name, first, key))
+
+
+@migration
+def m002_shared_and_dropped(connection: duckdb.DuckDBPyConnection) -> None:
+    """What generations took over from other conversations, and what a window left out."""
+    connection.execute("ALTER TABLE generations ADD COLUMN shared_tokens INTEGER")
+    connection.execute("ALTER TABLE generations ADD COLUMN dropped_messages INTEGER")
 
 
 def table_sql(name: str, columns: dict[str, tuple[str, str]], key: str) -> str:
@@ -235,10 +254,11 @@ def migrate(connection: duckdb.DuckDBPyConnection, *, stop_before: int | None = 
                 "INSERT INTO _migrations VALUES (?, ?, (now() AT TIME ZONE 'UTC')::TIMESTAMP)",
                 [number, function.__name__],
             )
-            for name in VIEWS:
-                connection.execute(view_sql(name))
-            for statement in comment_sql():
-                connection.execute(statement)
+            if number == len(MIGRATIONS):  # views and comments speak of the newest columns
+                for name in VIEWS:
+                    connection.execute(view_sql(name))
+                for statement in comment_sql():
+                    connection.execute(statement)
             connection.commit()
         except BaseException:
             with contextlib.suppress(Exception):  # a failed commit has rolled back already

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import psutil
 
 from localsim.backends.chat import ChatTokenizer
-from localsim.backends.llama import BATCH
 from localsim.backends.llama_cache import OPENINGS
-from localsim.backends.llama_lib import LlamaModel
+from localsim.backends.llama_lib import BATCH, LlamaModel
 from localsim.episode import EpisodeSpec
 from localsim.errors import ModelMissing
 from localsim.modes import roles

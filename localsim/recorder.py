@@ -90,6 +90,8 @@ class Recorder:
             event |= {
                 "prompt_tokens": 0,
                 "evaluated_tokens": 0,
+                "shared_tokens": 0,
+                "dropped_messages": 0,
                 "generated_tokens": 0,
                 "duration_ms": 0.0,
                 "details": {},

@@ -309,7 +309,7 @@ def _open_llama(name: str, file: ModelFile, plan: Plan, parallel: int, say: Say)
         sha256=file.sha256,
         sequences=parallel,
         context=memory.context,
-        threads=plan.threads or _cores(),
+        threads=plan.threads or physical_cores(),
         repro=plan.repro,
     )
 
@@ -331,7 +331,8 @@ def _memory(name: str, file: ModelFile, plan: Plan, parallel: int) -> MemoryPlan
     return memory
 
 
-def _cores() -> int:
+def physical_cores() -> int:
+    """Threads for llama.cpp: more than one on a core slow it down."""
     import psutil
 
     return psutil.cpu_count(logical=False) or os.cpu_count() or 1
@@ -442,6 +443,8 @@ def _recorded(store: Store, run_id: str) -> dict[str, list[Recorded]]:
             model=row["model"],
             prompt_tokens=row["prompt_tokens"],
             evaluated_tokens=row["evaluated_tokens"],
+            shared_tokens=row["shared_tokens"] or 0,
+            dropped_messages=row["dropped_messages"] or 0,
             generated_tokens=row["generated_tokens"],
             duration_ms=row["duration_ms"],
             details=json.loads(row["details_json"]),

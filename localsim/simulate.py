@@ -54,6 +54,9 @@ class Summary:
     failed: int = 0
     tokens_generated: int = 0
     tokens_evaluated: int = 0
+    tokens_in_prompts: int = 0
+    tokens_shared: int = 0
+    """Prompt tokens taken over from another conversation's opening."""
     stopped: bool = False
 
 
@@ -144,6 +147,8 @@ class Simulation:
             return
         self.summary.tokens_generated += done.result.generated_tokens
         self.summary.tokens_evaluated += done.result.evaluated_tokens
+        self.summary.tokens_in_prompts += done.result.prompt_tokens
+        self.summary.tokens_shared += done.result.shared_tokens
         self._watcher.tokens(done.result.generated_tokens)
         self._advance(live, done.result)
 

@@ -345,11 +345,21 @@ class Busy(DatabaseError):
     """Somebody else holds the file; what was to be written is still in the journal."""
 
 
+_ROWS = 200
+"""Rows in one INSERT."""
+
+
 def _upsert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
-    if rows:
-        places = ", ".join("?" for _ in rows[0])
-        columns = ", ".join(TABLES[table][1])
-        connection.executemany(f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({places})", rows)
+    columns = TABLES[table][1]
+    places = f"({', '.join('?' for _ in columns)})"
+    # One statement for many rows: executemany() takes thirty times as long.
+    for start in range(0, len(rows), _ROWS):
+        part = rows[start : start + _ROWS]
+        values = ", ".join([places] * len(part))
+        connection.execute(
+            f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES {values}",
+            [value for row in part for value in row],
+        )
 
 
 def _dictionaries(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:

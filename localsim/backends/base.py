@@ -80,6 +80,10 @@ class Generation:
     prompt_tokens: int = 0
     evaluated_tokens: int = 0
     """Prompt tokens that had to be evaluated; the others were in the cache."""
+    shared_tokens: int = 0
+    """Of those in the cache, the ones that another conversation had evaluated."""
+    dropped_messages: int = 0
+    """Messages, or lines of a script, that a window left out because the context was full."""
     generated_tokens: int = 0
     duration_ms: float = 0.0
     details: dict[str, Any] = field(default_factory=dict)

@@ -16,27 +16,26 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from localsim.backends.base import Done, Generation, Request, StopCause
 from localsim.backends.chat import ChatTokenizer
 from localsim.backends.llama_cache import Session, SessionCache
-from localsim.backends.llama_lib import LlamaModel, build_description, library
+from localsim.backends.llama_lib import BATCH, LlamaModel, build_description, library, new_context
 from localsim.backends.llama_sampler import Candidates, Sampler
-from localsim.episode import Repro
-from localsim.errors import BackendUnavailable, GenerationFailed
+from localsim.backends.window import windowed
+from localsim.episode import Overflow, Repro
+from localsim.errors import GenerationFailed
 
 CHUNK = 64
 """Prompt tokens that `exact` evaluates together, at positions that are multiples of it."""
-BATCH = 512
-"""Most tokens in one decode."""
 OPENING_MESSAGES = 2
 """Messages of a prompt that is remembered as an opening: instructions, and what begins the talk."""
-PREFILL_SHARE = 128
+PREFILL_SHARE = 256
 """Prompt tokens in a decode while others are generating, so that they are not held up."""
-
 
 _UTF8 = codecs.getincrementaldecoder("utf-8")
 
@@ -54,6 +53,8 @@ class _Job:
     opening: str
     prompt_tokens: int
     evaluated_tokens: int
+    shared_tokens: int
+    dropped_messages: int
     started: float
     text: str = ""
     tokens: list[int] = field(default_factory=list)
@@ -64,6 +65,14 @@ class _Job:
     @property
     def full_text(self) -> str:
         return self.request.prefill + self.text
+
+
+@dataclass
+class Effort:
+    """Seconds that the engine spent, so that what is left is Python's own share."""
+
+    decode: float = 0.0
+    sample: float = 0.0
 
 
 def _opening_of(request: Request) -> str:
@@ -87,6 +96,7 @@ class LlamaBackend:
         context: int,
         threads: int,
         repro: Repro = "stable",
+        overflow: Overflow = "error",
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.name = name
@@ -95,8 +105,10 @@ class LlamaBackend:
         self._chat = ChatTokenizer(model)
         self._context_size = context
         self._exact = repro == "exact"
+        self._overflow = overflow
         self._clock = clock
-        self._context = self._make_context(sequences, context, threads)
+        self.effort = Effort()
+        self._context = new_context(model, sequences=sequences, context=context, threads=threads)
         self._sessions = SessionCache(self._context, sequences)
         self._batch = self._lib.llama_batch_init(BATCH, 0, 1)
         self._candidates = Candidates(model)
@@ -113,24 +125,10 @@ class LlamaBackend:
             "context": context,
             "threads": threads,
             "repro": repro,
+            "overflow": overflow,
+            "gpu_layers": model.gpu_layers,
             "build": build_description(),
         }
-
-    def _make_context(self, sequences: int, context: int, threads: int) -> Any:
-        params = self._lib.llama_context_default_params()
-        params.n_ctx = context * sequences
-        params.n_seq_max = sequences
-        params.n_batch = params.n_ubatch = BATCH
-        params.n_threads = params.n_threads_batch = threads
-        params.flash_attn_type = 1
-        params.kv_unified = False
-        pointer = self._lib.llama_init_from_model(self._model.pointer, params)
-        if not pointer:
-            raise BackendUnavailable(
-                f"llama.cpp cannot make a context of {sequences} x {context} tokens for {self.name}",
-                hint="try fewer parallel episodes (-j) or a smaller --ctx",
-            )
-        return pointer
 
     # ---- Backend -----------------------------------------------------------------------------------------------
 
@@ -195,12 +193,8 @@ class LlamaBackend:
         self._queue = waiting
 
     def _start(self, ticket: int, request: Request, session: Session) -> _Job:
-        # Under `exact` the prompt must not depend on how the model happened to cut its own words into tokens.
-        written = None if self._exact else session.written
-        prompt = self._chat.prompt(request.messages, request.prefill, written)
-        if len(prompt) >= self._context_size:
-            raise self._outgrown(request, len(prompt))
-        self._sessions.begin_with(_opening_of(request), session, prompt)
+        prompt, dropped = self._prompt(request, session)
+        taken = self._sessions.begin_with(session, prompt)
         kept = self._keep(session, prompt)
         sampler = Sampler(
             self._model, request.sampling, request.seed, request.form.grammar() if request.sampling.grammar else None
@@ -214,10 +208,28 @@ class LlamaBackend:
             opening=_opening_of(request),
             prompt_tokens=len(prompt),
             evaluated_tokens=len(prompt) - kept,
+            shared_tokens=min(taken, kept),
+            dropped_messages=dropped,
             started=self._clock(),
         )
         self._hear(job)
         return job
+
+    def _prompt(self, request: Request, session: Session) -> tuple[list[int], int]:
+        """Tokens of the prompt and how many messages (or lines of a script) the window left out of it."""
+        # Under `exact` the prompt must not depend on how the model happened to cut its own words into tokens.
+        written = None if self._exact else session.written
+        prompt = self._chat.prompt(request.messages, request.prefill, written)
+        if self._overflow == "window":
+            room = self._context_size - min(request.max_tokens, self._context_size // 4)
+            if len(prompt) > room:
+                return windowed(self._chat, request, written, room) or self._refuse(request, len(prompt))
+        elif len(prompt) >= self._context_size:
+            self._refuse(request, len(prompt))
+        return prompt, 0
+
+    def _refuse(self, request: Request, prompt_tokens: int) -> NoReturn:
+        raise self._outgrown(request, prompt_tokens)
 
     def _keep(self, session: Session, prompt: list[int]) -> int:
         """Cut the cache back to what it shares with `prompt`, at most all but the last token."""
@@ -250,28 +262,25 @@ class LlamaBackend:
         return min(len(job.pending), CHUNK - len(job.cache.tokens) % CHUNK)
 
     def _share(self, jobs: list[_Job]) -> list[tuple[_Job, int]]:
-        """How many pending tokens of each job go into the next decode: all replies, and a part of one prompt.
+        """How many pending tokens of each job go into the next decode: all replies, and prompts as far as they fit.
 
-        llama.cpp cuts a batch into pieces in which every sequence has the same number of tokens; two prompts of unequal
-        length would make small, slow pieces.
+        Short prompts first: most are one utterance, and whoever has taken it in can write along with the others.
         """
-        shares: dict[int, int] = {}
         room = BATCH
-        for job in jobs:
-            if job.prefilled:
-                shares[job.ticket] = min(len(job.pending), room)
-                room -= shares[job.ticket]
-        prompt = min((job for job in jobs if not job.prefilled), key=lambda job: len(job.pending), default=None)
-        if prompt is not None:
-            shares[prompt.ticket] = min(len(prompt.pending), room, PREFILL_SHARE if shares else room)
-        return [(job, shares[job.ticket]) for job in jobs if shares.get(job.ticket)]
+        shares: dict[int, int] = {}
+        for job in sorted(jobs, key=lambda job: (not job.prefilled, len(job.pending))):
+            if not job.prefilled and any(other.prefilled for other in jobs):
+                room = min(room, PREFILL_SHARE)
+            shares[job.ticket] = min(len(job.pending), room)
+            room -= shares[job.ticket]
+        return [(job, shares[job.ticket]) for job in jobs if shares[job.ticket]]
 
     def _decode(self, shares: list[tuple[_Job, int]]) -> list[Done]:
         """Evaluate the given numbers of pending tokens, then draw a token where a job's last one was among them."""
         batch = self._batch
         grown = [job for job, count in shares if len(job.cache.tokens) + count > self._context_size]
         if grown:
-            return [self._fail(job, self._outgrown(job.request, job.prompt_tokens)) for job in grown]
+            return [self._outgrow(job) for job in grown]
         row = 0
         drawing: list[tuple[_Job, int]] = []
         for job, count in shares:
@@ -287,7 +296,9 @@ class LlamaBackend:
                 drawing.append((job, row - 1))
             self._advance(job, count)
         batch.n_tokens = row
+        begun = self._clock()
         status = self._lib.llama_decode(self._context, batch)
+        self.effort.decode += self._clock() - begun
         if status != 0:
             hint = "run with LOCALSIM_DEBUG=1 to see llama.cpp's log"
             return [
@@ -308,7 +319,11 @@ class LlamaBackend:
             self._sessions.keep_opening(job.opening, job.cache)
         pointer = self._lib.llama_get_logits_ith(self._context, row)
         logits = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
-        token = job.sampler.draw(self._candidates, logits, in_text=job.request.form.in_text(job.full_text))
+        in_text = job.request.form.in_text(job.full_text)
+        begun = self._clock()
+        token = self._choose(job, logits, in_text=in_text)
+        job.sampler.take([token], in_text=in_text)
+        self.effort.sample += self._clock() - begun
         if self._model.ends_text(token):
             return self._finish(job, "end_of_text")
         self._append(job, token)
@@ -321,6 +336,10 @@ class LlamaBackend:
             if not self._append_forced(job, text):
                 break
         return self._finish(job, "finished") if form.finished(job.full_text) else None
+
+    def _choose(self, job: _Job, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
+        """The next token; a benchmark that replays a recorded run takes another one than is drawn here."""
+        return job.sampler.draw(self._candidates, logits, in_text=in_text)
 
     def _append(self, job: _Job, token: int) -> None:
         job.tokens.append(token)
@@ -359,6 +378,8 @@ class LlamaBackend:
             model=f"{self.identity['file']} {self.identity['sha256'][:12]}",
             prompt_tokens=job.prompt_tokens,
             evaluated_tokens=job.evaluated_tokens,
+            shared_tokens=job.shared_tokens,
+            dropped_messages=job.dropped_messages,
             generated_tokens=len(job.tokens),
             duration_ms=(self._clock() - job.started) * 1000,
             details=details,
@@ -369,8 +390,15 @@ class LlamaBackend:
         return GenerationFailed(
             f"turn {request.turn} of {request.speaker} outgrew the context of {self._context_size} tokens "
             f"(its prompt has {prompt_tokens})",
-            hint="raise --ctx, or lower limits.turns or limits.chars in the scenario",
+            hint="raise --ctx, lower limits.turns or limits.chars in the scenario, or run with --overflow window",
         )
+
+    def _outgrow(self, job: _Job) -> Done:
+        """A reply that fills its context: with a window the mode goes on from its last whole line."""
+        if self._overflow == "window" and job.tokens:
+            job.pending.clear()
+            return self._finish(job, "length")
+        return self._fail(job, self._outgrown(job.request, job.prompt_tokens))
 
     def _fail(self, job: _Job, error: GenerationFailed) -> Done:
         del self._jobs[job.ticket]

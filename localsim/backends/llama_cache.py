@@ -6,7 +6,8 @@ as episodes run side by side; a listener's cache is set aside in memory and put 
 lowest sequence that is idle. A swap copies some megabytes once a turn; the sequences that work stay neighbours.
 
 The same agent of the same scenario and mode opens with the same prompt under every seed: the cache of an opening is
-kept and given to the next session that begins with it.
+kept and given to the next session that begins with it, or as far as it does: instructions of another mode, or of
+another judgement under the same rubric.
 """
 
 from __future__ import annotations
@@ -38,6 +39,12 @@ class Session:
 
 OPENINGS = 24
 """Openings whose caches are kept, the latest used."""
+SPARE = 4
+"""Buffers that wait for the next cache to be set aside."""
+ROOM = 4
+"""How many times its first size a cache may grow to in its buffer."""
+LEAST_SHARED = 16
+"""Tokens that a prompt and an opening must share to make a copy worth while."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,8 @@ class SessionCache:
         self._seated: list[Session | None] = [None] * sequences
         self._sessions: dict[str, Session] = {}
         self._openings: OrderedDict[str, Opening] = OrderedDict()
+        self._spare: list[npt.NDArray[np.uint8]] = []
+        """Buffers of caches that were put back: fresh memory would cost as much as the copy itself."""
 
     def seat(self, key: str, busy: Collection[int]) -> Session | None:
         """The session, in a sequence that is not among `busy`; None where all are."""
@@ -88,17 +97,22 @@ class SessionCache:
         if len(self._openings) > OPENINGS:
             self._openings.popitem(last=False)
 
-    def begin_with(self, name: str, session: Session, prompt: Sequence[int]) -> None:
-        """Give an empty session the cache of an opening, where its prompt begins with the same token."""
-        opening = self._openings.get(name)
-        if opening is None or session.tokens or opening.tokens[:1] != tuple(prompt[:1]):
-            return
+    def begin_with(self, session: Session, prompt: Sequence[int]) -> int:
+        """Give an empty session the opening that shares most with its prompt; returns how many tokens they share."""
+        if session.tokens or not self._openings:
+            return 0
+        shared, name = max((_common(opening.tokens, prompt), name) for name, opening in self._openings.items())
+        if shared < LEAST_SHARED:
+            return 0
         self._openings.move_to_end(name)
-        if self._lib.llama_state_seq_set_data(
+        opening = self._openings[name]
+        if not self._lib.llama_state_seq_set_data(
             self._context, _pointer(opening.data), len(opening.data), session.sequence
         ):
-            session.tokens = list(opening.tokens)
-            session.canonical = opening.canonical
+            return 0
+        session.tokens = list(opening.tokens)
+        session.canonical = opening.canonical
+        return shared
 
     def has_opening(self, name: str) -> bool:
         """Whether the cache of an opening is kept."""
@@ -118,13 +132,19 @@ class SessionCache:
         session = self._seated[number]
         if session is None:
             return
-        session.aside = self._copy_of(number)
+        session.aside = self._copy_of(number, self._spare)
         session.sequence = None
         self._empty(number)
 
-    def _copy_of(self, number: int) -> npt.NDArray[np.uint8]:
+    def _copy_of(self, number: int, spare: list[npt.NDArray[np.uint8]] | None = None) -> npt.NDArray[np.uint8]:
         size = self._lib.llama_state_seq_get_size(self._context, number)
-        data = np.empty(size, dtype=np.uint8)
+        fitting = [buffer for buffer in spare or () if len(buffer) >= size]
+        data = min(fitting, key=len, default=None)
+        if data is None:
+            # Room to grow costs nothing until it is written to.
+            data = np.empty(size if spare is None else ROOM * size, dtype=np.uint8)
+        elif spare:
+            spare[:] = [buffer for buffer in spare if buffer is not data]
         self._lib.llama_state_seq_get_data(self._context, _pointer(data), size, number)
         return data
 
@@ -135,8 +155,15 @@ class SessionCache:
                 self._empty(number)  # it does not fit back, so its prompt is evaluated anew
                 session.tokens.clear()
                 session.canonical = 0
+            self._spare = [*self._spare, data][-SPARE:]
         session.sequence = number
         self._seated[number] = session
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two prompts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _pointer(data: npt.NDArray[np.uint8]) -> Any:

@@ -55,6 +55,32 @@ def build_description() -> str:
     return f"llama-cpp-python {llama_cpp.__version__}; {' '.join(system.split())}"
 
 
+BATCH = 512
+"""Most tokens in one decode."""
+
+
+def new_context(model: LlamaModel, *, sequences: int, context: int, threads: int) -> Any:
+    """A llama.cpp context in the layout that was measured to be fastest (docs/performance.md).
+
+    A cache of `context` tokens for each sequence, flash attention on. Raises BackendUnavailable.
+    """
+    lib = library()
+    params = lib.llama_context_default_params()
+    params.n_ctx = context * sequences
+    params.n_seq_max = sequences
+    params.n_batch = params.n_ubatch = BATCH
+    params.n_threads = params.n_threads_batch = threads
+    params.flash_attn_type = 1
+    params.kv_unified = False
+    pointer = lib.llama_init_from_model(model.pointer, params)
+    if not pointer:
+        raise BackendUnavailable(
+            f"llama.cpp cannot make a context of {sequences} x {context} tokens for {model.path.name}",
+            hint="try fewer parallel episodes (-j) or a smaller --ctx",
+        )
+    return pointer
+
+
 class LlamaModel:
     """A GGUF file in memory: weights (unless `vocab_only`), vocabulary and metadata."""
 
@@ -64,6 +90,7 @@ class LlamaModel:
         params.vocab_only = vocab_only
         params.n_gpu_layers = gpu_layers
         self.path = path
+        self.gpu_layers = gpu_layers
         self.pointer = lib.llama_model_load_from_file(str(path).encode(), params)
         if not self.pointer:
             raise ModelMissing(

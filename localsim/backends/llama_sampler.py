@@ -59,7 +59,7 @@ class Sampler:
     def __init__(self, model: LlamaModel, sampling: Sampling, seed: int, grammar: str | None) -> None:
         self._lib = library()
         self._draw = self._draw_chain(sampling, seed)
-        self._repeat = self._repeat_chain(model, sampling)
+        self._repeat = self._lib.llama_sampler_clone(_repeat_chain(model, sampling))
         self._grammar = _cloned_grammar(model, grammar) if grammar is not None else None
         self.refused = 0
 
@@ -76,22 +76,6 @@ class Sampler:
         lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed))
         return chain
 
-    def _repeat_chain(self, model: LlamaModel, sampling: Sampling) -> Any:
-        lib = self._lib
-        chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
-        if sampling.repeat_penalty != 1.0:
-            penalties = lib.llama_sampler_init_penalties(
-                model.n_vocab, sampling.repeat_window, sampling.repeat_penalty, 0.0, 0.0
-            )
-            lib.llama_sampler_chain_add(chain, penalties)
-        if sampling.dry_multiplier > 0:
-            breakers = (ctypes.c_char_p * len(_BREAKERS))(*_BREAKERS)
-            dry = lib.llama_sampler_init_dry(
-                model.vocab, sampling.dry_multiplier, 1.75, 2, sampling.repeat_window, breakers, len(_BREAKERS)
-            )
-            lib.llama_sampler_chain_add(chain, dry)
-        return chain
-
     def hear(self, tokens: Iterable[int]) -> None:
         """Forget what was heard before, and take these tokens of utterances as what penalties look back on."""
         self._lib.llama_sampler_reset(self._repeat)
@@ -99,16 +83,15 @@ class Sampler:
             self._lib.llama_sampler_accept(self._repeat, token)
 
     def draw(self, candidates: Candidates, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
-        """The next token; the grammar, and within an utterance the penalties, have taken note of it."""
+        """A next token that the grammar allows; it counts once it is taken (`take`)."""
         token = self._pick(candidates.load(logits), in_text, masked=False)
         if self._grammar is not None and not self._allows(candidates, token):
             self.refused += 1
             token = self._pick(candidates.load(logits), in_text, masked=True)
-        self.take([token], in_text=in_text)
         return token
 
     def take(self, tokens: Iterable[int], *, in_text: bool) -> None:
-        """Take note of tokens that are now part of the reply."""
+        """Take note of tokens that are now part of the reply: the grammar, and within an utterance the penalties."""
         for token in tokens:
             if self._grammar is not None:
                 self._lib.llama_sampler_accept(self._grammar, token)
@@ -135,6 +118,25 @@ class Sampler:
             if sampler is not None:
                 self._lib.llama_sampler_free(sampler)
         self._draw = self._repeat = self._grammar = None
+
+
+@lru_cache(maxsize=64)
+def _repeat_chain(model: LlamaModel, sampling: Sampling) -> Any:
+    """Penalties, made once: DRY reads the whole vocabulary for its breakers. Each generation works on a clone."""
+    lib = library()
+    chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+    if sampling.repeat_penalty != 1.0:
+        penalties = lib.llama_sampler_init_penalties(
+            model.n_vocab, sampling.repeat_window, sampling.repeat_penalty, 0.0, 0.0
+        )
+        lib.llama_sampler_chain_add(chain, penalties)
+    if sampling.dry_multiplier > 0:
+        breakers = (ctypes.c_char_p * len(_BREAKERS))(*_BREAKERS)
+        dry = lib.llama_sampler_init_dry(
+            model.vocab, sampling.dry_multiplier, 1.75, 2, sampling.repeat_window, breakers, len(_BREAKERS)
+        )
+        lib.llama_sampler_chain_add(chain, dry)
+    return chain
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,430 @@
+#!/usr/bin/env python3
+"""Measure the engine side by side with its limit and its peers, on the turns of a real run.
+
+    .venv/bin/python scripts/bench_engine.py                       # both workloads, a table
+    .venv/bin/python scripts/bench_engine.py --json
+    .venv/bin/python scripts/bench_engine.py --server http://127.0.0.1:8080
+
+A run is recorded once. Everything that is timed then replays it: samplers and grammar run on the real logits, and the
+recorded token is taken, so that all variants do the same work on the same unequal turns.
+
+(a) wrapper: `Llama.create_chat_completion`, agents alternating on one model, one grammar with ours (a sample)
+(b) engine -j 1 (a sample of episodes)
+(c) engine -j 8, the whole workload, with recorder and database
+(d) limit: raw llama_decode on the tokens that (c) evaluates, at their depths: every prompt part in one call by
+    itself, written tokens in steps that are 8 abreast as long as there are 8 conversations; sampling, grammar and
+    Python cost nothing. *ideal* is stricter: prompts in parts of 512 from empty, always 8 abreast
+(e) llama.cpp's own server at --server (16 slots, prompt cache and grammar on), 8 live conversations at a time
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from localsim import models, planning  # noqa: E402
+from localsim.backends.base import Backend, Request  # noqa: E402
+from localsim.backends.llama import LlamaBackend  # noqa: E402
+from localsim.backends.llama_lib import LlamaModel, library  # noqa: E402
+from localsim.backends.measure import RawContext  # noqa: E402
+from localsim.episode import MODES, Episode, EpisodeSpec  # noqa: E402
+from localsim.families import FAMILIES  # noqa: E402
+from localsim.journal import Journal  # noqa: E402
+from localsim.recorder import Recorder  # noqa: E402
+from localsim.runner import Plan, physical_cores  # noqa: E402
+from localsim.scenario import LoadedScenario  # noqa: E402
+from localsim.simulate import Simulation, Summary  # noqa: E402
+from localsim.store import Store  # noqa: E402
+from localsim.transcript import Turn  # noqa: E402
+from scripts.bench_peers import ServerBackend, wrapper_seconds  # noqa: E402
+
+ABREAST = 8
+PIECES = 48
+"""Prompt parts on which the limit is measured, spread over all sizes and depths."""
+Key = tuple[str, int, int]
+
+
+def key_of(request: Request) -> Key:
+    """What a reply is known by."""
+    return request.session, request.turn, request.attempt
+
+
+@dataclass
+class Tape:
+    """A recorded run: what was drawn, and the whole replies, by request."""
+
+    drawn: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
+    replies: dict[Key, tuple[Request, list[int]]] = field(default_factory=dict)
+
+
+class Shared(LlamaModel):
+    """One model's weights under several backends."""
+
+    def __init__(self, model: LlamaModel) -> None:
+        self.__dict__.update(model.__dict__)
+
+    def free(self) -> None:
+        """The first owner frees them."""
+
+
+class Recording(LlamaBackend):
+    """The engine, with its draws kept."""
+
+    tape: Tape
+
+    def _choose(self, job: Any, logits: Any, *, in_text: bool) -> int:
+        token = super()._choose(job, logits, in_text=in_text)
+        self.tape.drawn[key_of(job.request)].append(token)
+        return token
+
+    def _finish(self, job: Any, cause: Any) -> Any:
+        self.tape.replies[key_of(job.request)] = (job.request, list(job.tokens))
+        return super()._finish(job, cause)
+
+
+class Replaying(LlamaBackend):
+    """The engine, taking recorded tokens instead of those that it draws; notes what it evaluates."""
+
+    tape: Tape
+
+    def begin(self, tape: Tape) -> None:
+        """Before the first request."""
+        self.tape = tape
+        self.cursor: Counter[Key] = Counter()
+        self.work = Work()
+
+    def _choose(self, job: Any, logits: Any, *, in_text: bool) -> int:
+        super()._choose(job, logits, in_text=in_text)
+        key = key_of(job.request)
+        self.cursor[key] += 1
+        return self.tape.drawn[key][self.cursor[key] - 1]
+
+    def _start(self, ticket: int, request: Request, session: Any) -> Any:
+        job = super()._start(ticket, request, session)
+        opening = request.turn < 2 or request.speaker == "writer"
+        self.work.pieces.append((len(session.tokens), len(job.pending), opening))
+        return job
+
+    def _decode(self, shares: Any) -> Any:
+        for job, count in shares:
+            if job.prefilled:
+                if count > 1:
+                    self.work.pieces.append((len(job.cache.tokens), count, False))
+                else:
+                    self.work.steps.append(len(job.cache.tokens))
+                    self.work.by_episode[job.request.session.partition("/")[0]] += 1
+        return super()._decode(shares)
+
+
+@dataclass
+class Work:
+    """What an engine evaluated."""
+
+    pieces: list[tuple[int, int, bool]] = field(default_factory=list)
+    """(tokens before it, its tokens, whether it is an opening) of each part of a prompt or forced text."""
+    steps: list[int] = field(default_factory=list)
+    """Tokens before each token that was evaluated alone."""
+    by_episode: Counter[str] = field(default_factory=Counter)
+    """How many such tokens each episode has, in the order of their first."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens that came in parts."""
+        return sum(count for _, count, _ in self.pieces)
+
+
+class Silent:
+    """A watcher that shows nothing."""
+
+    def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
+        """Nothing."""
+
+    def ended(self, episode: Episode) -> None:
+        """Nothing."""
+
+    def tokens(self, generated: int) -> None:
+        """Nothing."""
+
+
+# ---- workloads -----------------------------------------------------------------------------------------------------
+
+
+def workload(name: str, seeds: int, model: str) -> Plan:
+    """*independent*: 8 scenarios as agents; *study*: 2 scenarios x 3 modes x seeds. Conversations of 20 turns."""
+    families = sorted(FAMILIES)
+    if name == "independent":
+        found = [generated(families[number % 2], 100 + number) for number in range(8)]
+        return Plan(tuple(found), ("agents",), model=model, seed=7)
+    return Plan(tuple(generated(family, 200) for family in families), MODES, model=model, episodes=seeds, seed=7)
+
+
+def generated(family: str, seed: int) -> LoadedScenario:
+    """An instance of a task family."""
+    scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
+    return LoadedScenario(scenario, answer, f"{family}.yaml")
+
+
+def simulate(backend: Backend, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int) -> tuple[float, Summary]:
+    """Seconds and counts of a whole simulation, with recorder and database."""
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Store(Path(scratch) / "bench.duckdb")
+        run = {
+            "run_id": "bench",
+            "status": "running",
+            "started_utc": "2026-01-01T00:00:00",
+            "finished_utc": None,
+            "seed": plan.seed,
+            "repro": plan.repro,
+            "parallel": parallel,
+            "episodes_planned": len(specs),
+            "plan_json": "{}",
+            "models_json": "{}",
+            "versions_json": "{}",
+        }
+        answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
+        begun = time.perf_counter()
+        recorder = Recorder(store, Journal(store.path, "bench"), run, plan.scenarios, lambda _line: None)
+        simulation = Simulation("bench", {plan.model: backend}, answers, recorder, Silent(), parallel=parallel)
+        summary = simulation.run(specs)
+        recorder.close(finished_utc="2026-01-01T00:00:00", complete=True)
+        return time.perf_counter() - begun, summary
+
+
+@dataclass
+class Bench:
+    """A model, a workload and its recording."""
+
+    name: str
+    model: LlamaModel
+    plan: Plan
+    context: int
+    tape: Tape = field(default_factory=Tape)
+
+    def backend(self, kind: type[LlamaBackend], sequences: int) -> Any:
+        """A fresh engine."""
+        return kind(
+            Shared(self.model),
+            name=self.plan.model,
+            sha256="0" * 64,
+            sequences=sequences,
+            context=self.context,
+            threads=physical_cores(),
+        )
+
+    def record(self) -> Summary:
+        """Simulate once for real; nothing of it is timed."""
+        backend = self.backend(Recording, ABREAST)
+        backend.tape = self.tape
+        summary = simulate(backend, self.plan, self.plan.specs(), ABREAST)[1]
+        backend.close()
+        return summary
+
+    def replay(self, specs: Sequence[EpisodeSpec], parallel: int) -> dict[str, Any]:
+        """Engine on recorded turns."""
+        backend = self.backend(Replaying, parallel)
+        backend.begin(self.tape)
+        cpu = time.process_time()
+        seconds, summary = simulate(backend, self.plan, specs, parallel)
+        cpu = time.process_time() - cpu
+        effort, work = backend.effort, backend.work
+        backend.close()
+        generated_tokens = summary.tokens_generated
+        later = sum(count for _, count, opening in work.pieces if not opening) + len(work.steps)
+        return {
+            "seconds": seconds,
+            "tokens": generated_tokens,
+            "per_second": generated_tokens / seconds,
+            "python_share": 1 - (effort.decode + effort.sample) / seconds,
+            "sampling_share": effort.sample / seconds,
+            "evaluated_per_generated": later / generated_tokens,
+            "shared_tokens": summary.tokens_shared,
+            "work": work,
+        }
+
+    def samples(self, count: int) -> list[EpisodeSpec]:
+        """The first episodes of each mode."""
+        specs = self.plan.specs()
+        return [spec for mode in self.plan.modes for spec in [s for s in specs if s.mode == mode][:count]]
+
+    def tokens_by_mode(self) -> dict[str, int]:
+        """Generated tokens of the whole workload."""
+        modes = {spec.hash: spec.mode for spec in self.plan.specs()}
+        found: Counter[str] = Counter()
+        for request, reply in self.tape.replies.values():
+            found[modes[request.session.partition("/")[0]]] += len(reply)
+        return dict(found)
+
+
+# ---- the limit -----------------------------------------------------------------------------------------------------
+
+
+def limit_seconds(bench: Bench, work: Work) -> dict[str, float]:
+    """What llama_decode itself would need for the work, and (ideal) if prompts came in parts of 512 from empty."""
+    raw = RawContext(Shared(bench.model), sequences=ABREAST, context=bench.context, threads=physical_cores())
+    pieces = sorted(work.pieces)
+    chosen = pieces[:: max(1, len(pieces) // PIECES)]
+    cost = sum(seconds for seconds in raw.pieces([(depth, count) for depth, count, _ in chosen]))
+    per_token = cost / sum(count for _, count, _ in chosen)
+    widths = abreast(work.by_episode)
+    step = {width: statistics.mean(raw.steps(spread(work.steps, width))) for width in widths}
+    prefill = raw.prefill_rate()
+    raw.close()
+    decode = sum(step[width] * count for width, count in widths.items())
+    return {
+        "limit": per_token * work.prompt_tokens + decode,
+        "ideal": work.prompt_tokens / prefill + step[max(step)] * len(work.steps) / ABREAST,
+        "ms_per_prompt_token": per_token * 1000,
+        "ms_per_step": step[max(step)] * 1000,
+    }
+
+
+def abreast(by_episode: Mapping[str, int]) -> Counter[int]:
+    """How many steps have how many sequences, if every lane always had its next token ready: the episodes of the
+    workload on ABREAST lanes in their order, by the tokens that each writes one by one.
+    """
+    queue = list(by_episode.values())
+    lanes = [queue.pop(0) for _ in range(min(ABREAST, len(queue)))]
+    widths: Counter[int] = Counter()
+    while lanes:
+        shortest = min(lanes)
+        widths[len(lanes)] += shortest
+        lanes = [left - shortest for left in lanes if left > shortest]
+        while queue and len(lanes) < ABREAST:
+            lanes.append(queue.pop(0))
+    return widths
+
+
+def spread(depths: Sequence[int], width: int, steps: int = 12) -> list[list[int]]:
+    """Groups of `width` depths that stand for all."""
+    ordered = sorted(depths, reverse=True)
+    stride = max(1, len(ordered) // (steps * width))
+    chosen = ordered[::stride]
+    return [chosen[at : at + width] for at in range(0, len(chosen) - width + 1, width)][:steps]
+
+
+# ---- the whole -----------------------------------------------------------------------------------------------------
+
+
+def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
+    """Alternating repeats of all variants; medians."""
+    specs = bench.plan.specs()
+    rows: dict[str, list[float]] = defaultdict(list)
+    last: dict[str, Any] = {}
+    for number in range(repeats):
+        say(f"{bench.name}: repeat {number + 1} of {repeats}")
+        last = bench.replay(specs, ABREAST)
+        limit = limit_seconds(bench, last["work"])
+        rows["engine -j 8"].append(last["tokens"] / last["seconds"])
+        rows["limit"].append(last["tokens"] / limit["limit"])
+        rows["ideal"].append(last["tokens"] / limit["ideal"])
+        for name in ("python_share", "sampling_share", "evaluated_per_generated", "shared_tokens"):
+            rows[name].append(last[name])
+        one = bench.replay(bench.samples(1), 1)
+        rows["engine -j 1"].append(one["tokens"] / one["seconds"])
+        rows["wrapper"].append(wrapper_rate(bench))
+        if server:
+            peer = ServerBackend(server, bench.model)
+            seconds, summary = simulate(peer, bench.plan, specs, ABREAST)
+            rows["server"].append(summary.tokens_generated / seconds)
+            peer.close()
+    found: dict[str, Any] = {name: statistics.median(values) for name, values in rows.items()}
+    per_repeat = {
+        name: statistics.median(ours / other for ours, other in zip(rows["engine -j 8"], rows[peer], strict=True))
+        for name, peer in (("wrapper", "wrapper"), ("limit", "limit"), ("ideal", "ideal"), ("server", "server"))
+        if rows[peer]
+    }
+    return {"workload": bench.name, "rates": found, "ratios": per_repeat, "all": dict(rows)}
+
+
+def wrapper_rate(bench: Bench) -> float:
+    """Generated tokens a second of the wrapper over the whole workload, from an episode of each mode."""
+    totals = bench.tokens_by_mode()
+    seconds = 0.0
+    for mode, specs in groupby(bench.samples(1), key=lambda spec: spec.mode):
+        hashes = {spec.hash for spec in specs}
+        replies = [pair for key, pair in bench.tape.replies.items() if key[0].partition("/")[0] in hashes]
+        spent = wrapper_seconds(bench.model, bench.context, replies)
+        seconds += spent / sum(len(reply) for _, reply in replies) * totals[mode]
+    return sum(totals.values()) / seconds
+
+
+def benches(model_name: str, names: Sequence[str], seeds: int) -> Iterator[Bench]:
+    """The workloads, recorded."""
+    model = LlamaModel(models.resolve(model_name).path)
+    for name in names:
+        plan = workload(name, seeds, model_name)
+        bench = Bench(name, model, plan, planning.context_needed(plan.specs(), model_name, model))
+        say(f"{name}: recording {len(plan.specs())} episodes")
+        summary = bench.record()
+        say(f"{name}: {summary.tokens_generated} tokens in {summary.completed} episodes")
+        yield bench
+    model.free()
+
+
+def table(results: Sequence[Mapping[str, Any]]) -> str:
+    """One table for people."""
+    lines = ["| | " + " | ".join(result["workload"] for result in results) + " |", "|---|" + "---|" * len(results)]
+    rates = ("wrapper", "engine -j 1", "engine -j 8", "server", "limit", "ideal")
+    for name in rates:
+        if name in results[0]["rates"]:
+            cells = (f"{result['rates'][name]:.1f}" for result in results)
+            lines.append(f"| {name}, tokens/s | " + " | ".join(cells) + " |")
+    for name in results[0]["ratios"]:
+        cells = (f"{result['ratios'][name]:.2f}" for result in results)
+        lines.append(f"| **engine -j 8 / {name}** | " + " | ".join(cells) + " |")
+    for name, form in (
+        ("evaluated_per_generated", ".2f"),
+        ("python_share", ".1%"),
+        ("sampling_share", ".1%"),
+        ("shared_tokens", ".0f"),
+    ):
+        cells = (format(result["rates"][name], form) for result in results)
+        lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """Progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@click.command()
+@click.option("--model", default="starter", show_default=True)
+@click.option("--workload", "names", multiple=True, type=click.Choice(["independent", "study"]), help="[both]")
+@click.option("--repeats", default=3, show_default=True)
+@click.option("--seeds", default=8, show_default=True, help="Of the study.")
+@click.option("--server", help="Address of a llama.cpp server (16 slots) with the same model.")
+@click.option("--json", "as_json", is_flag=True)
+def main(model: str, names: tuple[str, ...], repeats: int, seeds: int, server: str | None, as_json: bool) -> None:
+    """Engine, wrapper, limit and, at an address, llama.cpp's server."""
+    results = [measure(bench, repeats, server) for bench in benches(model, names or ("independent", "study"), seeds)]
+    if as_json:
+        ratios = {
+            result["workload"]: {
+                f"engine_vs_{name}": result["ratios"].get(name) for name in ("wrapper", "limit", "ideal", "server")
+            }
+            for result in results
+        }
+        print(json.dumps({"ratios": ratios, "rows": results, "model": model}, indent=1))
+        return
+    print(f"{model}, {platform.processor() or platform.machine()}, {library().llama_print_system_info().decode()}\n")
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()
