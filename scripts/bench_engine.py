@@ -42,11 +42,12 @@ from localsim.backends.base import Backend, Request  # noqa: E402
 from localsim.backends.llama import LlamaBackend  # noqa: E402
 from localsim.backends.llama_lib import LlamaModel, library  # noqa: E402
 from localsim.backends.measure import RawContext  # noqa: E402
+from localsim.engines import physical_cores  # noqa: E402
 from localsim.episode import MODES, Episode, EpisodeSpec  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
 from localsim.journal import Journal  # noqa: E402
+from localsim.plan import Plan  # noqa: E402
 from localsim.recorder import Recorder  # noqa: E402
-from localsim.runner import Plan, physical_cores  # noqa: E402
 from localsim.scenario import LoadedScenario  # noqa: E402
 from localsim.simulate import Simulation, Summary  # noqa: E402
 from localsim.store import Store  # noqa: E402

@@ -14,7 +14,7 @@ import numpy as np
 from localsim.backends.base import Done, Generation, Request, StopCause
 from localsim.backends.chat import ChatTokenizer
 from localsim.backends.llama_lib import LlamaModel
-from localsim.runner import physical_cores
+from localsim.engines import physical_cores
 
 SLOTS = 16
 

@@ -9,6 +9,8 @@ Second runs find what is there and take seconds. A failed step says what failed 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import json
 import os
 import platform
 import shutil
@@ -22,11 +24,10 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "constraints.txt"
 STAMP = VENV / "localsim-setup"
+BUILD_FLAGS = ROOT / "localsim" / "build_flags.py"
 NEEDED_BYTES = 5 * 10**9
 
-# A native build crashes on processors that offer AMX to a compiler that mishandles it, and a wheel built on one
-# machine must run on the next: portable flags, AVX2 on x86.
-LLAMA_FLAGS = "-DGGML_NATIVE=OFF"
+FLAGS_STAMP = VENV / "llama-flags"
 
 DEMO = ["scenarios/mutual_friends_01.yaml", "scenarios/mutual_friends_02.yaml"]
 DEMO += ["scenarios/craigslist_01.yaml", "scenarios/craigslist_02.yaml"]
@@ -83,15 +84,19 @@ def set_up() -> None:
     """Virtual environment, dependencies, models; each only where it is missing or out of date."""
     if sys.version_info < (3, 11):  # noqa: UP036 - this file is what an older Python meets first
         fail(f"Python {platform.python_version()} is too old: localsim needs 3.11 or newer", "install Python 3.11")
-    wanted = fingerprint()
-    if not (PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted):
-        install()
-        STAMP.write_text(wanted)
+    flags = choices()[0]
+    wanted = fingerprint(flags)
+    fresh = not (PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted)
+    if fresh:
+        install(flags)
     step("models")
     localsim("models", "pull", "starter")
+    if fresh:
+        flags = first_that_works(flags)
+        STAMP.write_text(fingerprint(flags))
 
 
-def install() -> None:
+def install(flags: str) -> None:
     """Everything that pip installs."""
     free = shutil.disk_usage(ROOT).free
     if free < NEEDED_BYTES:
@@ -103,15 +108,16 @@ def install() -> None:
         run(command, "python -m venv failed", "on Debian: apt install python3-venv")
     requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
     # Left to pip, another version than the pinned one would be replaced by a build without our flags.
-    if not importable("llama_cpp", requirement.partition("==")[2].strip()):
-        install_llama(requirement)
+    there = importable("llama_cpp", requirement.partition("==")[2].strip())
+    if not (there and FLAGS_STAMP.exists() and FLAGS_STAMP.read_text() == flags):
+        install_llama(requirement, flags)
     step("localsim and its dependencies")
     pip("install", "-c", str(CONSTRAINTS), "-e", f"{ROOT}[dev]")
 
 
-def install_llama(requirement: str) -> None:
+def install_llama(requirement: str, flags: str) -> None:
     """llama-cpp-python with our flags. Built wheels are kept by flags, which pip's own cache does not know."""
-    machine = f"{requirement} {LLAMA_FLAGS} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
+    machine = f"{requirement} {flags} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
     cache = cache_folder() / "wheels" / hashlib.sha256(machine.encode()).hexdigest()[:16]
     wheels = list(cache.glob("llama_cpp_python-*.whl"))
     if not wheels:
@@ -120,11 +126,57 @@ def install_llama(requirement: str) -> None:
                 "no C++ compiler found; llama.cpp must be compiled",
                 "on Debian: apt install g++; macOS: xcode-select --install",
             )
-        step(f"compiling llama.cpp ({requirement}, {LLAMA_FLAGS}); a few minutes, once")
-        os.environ["CMAKE_ARGS"] = LLAMA_FLAGS
+        step(f"compiling llama.cpp ({requirement}, {flags}); a few minutes, once")
+        os.environ["CMAKE_ARGS"] = flags
         pip("wheel", "--no-cache-dir", "--no-deps", "-w", str(cache), requirement)
         wheels = list(cache.glob("llama_cpp_python-*.whl"))
-    pip("install", "-c", str(CONSTRAINTS), str(wheels[0]))
+    pip("install", "-c", str(CONSTRAINTS), "--force-reinstall", "--no-deps", str(wheels[0]))
+    FLAGS_STAMP.write_text(flags)
+
+
+# ---- build flags ---------------------------------------------------------------------------------------------------
+
+
+def choices() -> list[str]:
+    """Flags for this processor, fastest first, without those that are known to crash here; the last is portable."""
+    spec = importlib.util.spec_from_file_location("build_flags", BUILD_FLAGS)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: list[str] = module.candidates(module.processor_features(), platform.machine())
+    crashed = remembered()
+    return [flags for flags in found[:-1] if flags not in crashed] + found[-1:]
+
+
+def first_that_works(flags: str) -> str:
+    """Try the build on one token in a child process; on a crash remember it and build with the next flags."""
+    step("trying the build on one token")
+    probe = [str(PYTHON), "-m", "localsim.backends.probe", "starter"]
+    requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
+    while subprocess.run(probe, cwd=ROOT, check=False).returncode != 0:
+        left = [other for other in choices() if other != flags]
+        if flags == choices()[-1] or not left:
+            fail("llama.cpp does not work here, not even with portable flags", "see the message above")
+        print(f"the build with {flags} crashes on this processor; it is remembered", flush=True)
+        remember([*remembered(), flags])
+        flags = left[0]
+        install_llama(requirement, flags)
+    return flags
+
+
+def remembered() -> list[str]:
+    """Flags whose build crashed on this machine."""
+    try:
+        found = json.loads((cache_folder() / "crashed_flags.json").read_text())
+    except (OSError, ValueError):
+        return []
+    return [str(flags) for flags in found] if isinstance(found, list) else []
+
+
+def remember(crashed: list[str]) -> None:
+    """Keep them for the next time."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    (cache_folder() / "crashed_flags.json").write_text(json.dumps(crashed, indent=1))
 
 
 def importable(module: str, version: str = "") -> bool:
@@ -134,9 +186,9 @@ def importable(module: str, version: str = "") -> bool:
     return PYTHON.exists() and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def fingerprint() -> str:
+def fingerprint(flags: str) -> str:
     """Changes when an installation would come out differently."""
-    digest = hashlib.sha256(LLAMA_FLAGS.encode())
+    digest = hashlib.sha256(flags.encode())
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((ROOT / name).read_bytes())
     return f"{digest.hexdigest()} {ROOT}"

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "localsim"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS: list[set[str]] = [
-    {"errors", "paths", "_version"},
+    {"errors", "paths", "build_flags", "_version"},
     {"transcript"},
     {"scenario"},
     {"episode"},
@@ -19,12 +19,12 @@ LAYERS: list[set[str]] = [
     {"prompts", "grammar", "scenario_yaml", "mentions"},
     {"scenario_files", "modes", "embeddings", "evaluators", "journal", "models"},
     {"backends"},
-    {"migrations", "planning"},
+    {"migrations", "planning", "plan", "derived"},
     {"rows"},
     {"store"},
     {"recorder", "transcripts"},
-    {"simulate", "stats", "export"},
-    {"runner"},
+    {"simulate", "stats", "export", "engines"},
+    {"runner", "doctor"},
     {"report", "audit", "archive"},
     {"report_html"},
     {""},

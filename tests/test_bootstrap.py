@@ -70,6 +70,7 @@ def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module.ROOT, module.VENV = root, root / ".venv"
     module.PYTHON = module.VENV / folder
     module.BIN, module.STAMP = module.PYTHON.parent, module.VENV / "localsim-setup"
+    module.FLAGS_STAMP = module.VENV / "llama-flags"
     module.CONSTRAINTS = root / "constraints.txt"
     monkeypatch.setenv("LOCALSIM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("CMAKE_ARGS", "")  # so that what the script sets is taken back
@@ -100,7 +101,8 @@ def installed(bootstrap: Any) -> None:
     """An environment that is up to date."""
     bootstrap.PYTHON.parent.mkdir(parents=True)
     bootstrap.PYTHON.touch()
-    bootstrap.STAMP.write_text(bootstrap.fingerprint())
+    bootstrap.FLAGS_STAMP.write_text(bootstrap.choices()[0])
+    bootstrap.STAMP.write_text(bootstrap.fingerprint(bootstrap.choices()[0]))
 
 
 # ---- before anything is done ---------------------------------------------------------------------------------------
@@ -141,7 +143,9 @@ def test_an_old_python_is_told_so(
 
 def test_an_old_python_can_read_the_script() -> None:
     tree = ast.parse(SCRIPT.read_text(encoding="utf-8"), feature_version=(3, 7))
-    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules = {
+        alias.name.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
     modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert modules <= set(sys.stdlib_module_names), "it runs before anything is installed"
     assert "tomllib" not in modules
@@ -167,10 +171,11 @@ def test_a_fresh_clone_is_set_up_once(bootstrap: Any, shell: Shell, capsys: pyte
     assert kinds == ["venv", "wheel", "install", "install", "pull"]
     (wheel,) = shell.ran("pip --disable-pip-version-check wheel")
     assert wheel.endswith("llama-cpp-python==0.3.36") and "--no-cache-dir" in wheel
-    assert os.environ["CMAKE_ARGS"] == bootstrap.LLAMA_FLAGS
+    assert os.environ["CMAKE_ARGS"] == bootstrap.choices()[0]
     assert all(f"-c {bootstrap.CONSTRAINTS}" in line for line in shell.ran(" install "))
     assert shell.ran("-e")[0].endswith(f"{bootstrap.ROOT}[dev]")
-    assert shell.commands[-1] == [str(bootstrap.PYTHON), "-m", "localsim", "models", "pull", "starter"]
+    assert shell.commands[-2] == [str(bootstrap.PYTHON), "-m", "localsim", "models", "pull", "starter"]
+    assert shell.commands[-1][-2:] == ["localsim.backends.probe", "starter"], "the build is tried"
     assert "compiling llama.cpp" in capsys.readouterr().out
 
     shell.commands.clear()
@@ -183,7 +188,7 @@ def test_changed_constraints_install_again(bootstrap: Any, shell: Shell) -> None
     bootstrap.CONSTRAINTS.write_text("duckdb==1.4.1\nllama-cpp-python==0.3.36\n")
     bootstrap.set_up()
     assert shell.ran(" -e ") and not shell.ran("venv --clear") and not shell.ran(" wheel "), "what is there is kept"
-    assert bootstrap.STAMP.read_text() == bootstrap.fingerprint()
+    assert bootstrap.STAMP.read_text() == bootstrap.fingerprint(bootstrap.choices()[0])
 
 
 def test_another_pinned_llama_is_built_with_our_flags(bootstrap: Any, shell: Shell) -> None:
@@ -191,24 +196,24 @@ def test_another_pinned_llama_is_built_with_our_flags(bootstrap: Any, shell: She
     bootstrap.CONSTRAINTS.write_text("llama-cpp-python==0.3.37\n")
     bootstrap.set_up()
     (wheel,) = shell.ran(" wheel ")
-    assert wheel.endswith("llama-cpp-python==0.3.37") and os.environ["CMAKE_ARGS"] == bootstrap.LLAMA_FLAGS
+    assert wheel.endswith("llama-cpp-python==0.3.37") and os.environ["CMAKE_ARGS"] == bootstrap.choices()[0]
     assert shell.commands.index(wheel.split()) < shell.commands.index(shell.ran(" -e ")[0].split())
 
 
 def test_the_fingerprint_changes_with_what_decides_an_installation(
     bootstrap: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    seen = [bootstrap.fingerprint()]
-    assert bootstrap.fingerprint() == seen[0]
+    seen = [bootstrap.fingerprint(bootstrap.choices()[0])]
+    assert bootstrap.fingerprint(bootstrap.choices()[0]) == seen[0]
     (bootstrap.ROOT / "constraints.txt").write_text("duckdb==1.4.1\nllama-cpp-python==0.3.36\n")
-    seen.append(bootstrap.fingerprint())
+    seen.append(bootstrap.fingerprint(bootstrap.choices()[0]))
     (bootstrap.ROOT / "pyproject.toml").write_text("[project]\nname = 'x'\n")
-    seen.append(bootstrap.fingerprint())
-    monkeypatch.setattr(bootstrap, "LLAMA_FLAGS", "-DGGML_NATIVE=ON")
-    seen.append(bootstrap.fingerprint())
+    seen.append(bootstrap.fingerprint(bootstrap.choices()[0]))
+    monkeypatch.setattr(bootstrap, "choices", lambda: ["-DGGML_NATIVE=ON"])
+    seen.append(bootstrap.fingerprint(bootstrap.choices()[0]))
     shutil.copytree(bootstrap.ROOT, tmp_path / "moved")
     monkeypatch.setattr(bootstrap, "ROOT", tmp_path / "moved")
-    seen.append(bootstrap.fingerprint())
+    seen.append(bootstrap.fingerprint(bootstrap.choices()[0]))
     assert len(set(seen)) == len(seen) == 5
 
 
@@ -269,7 +274,7 @@ def test_a_failed_step_says_what_and_what_to_do(
     assert not bootstrap.STAMP.exists(), "the next run tries again"
     shell.codes.clear()
     bootstrap.set_up()
-    assert bootstrap.STAMP.read_text() == bootstrap.fingerprint()
+    assert bootstrap.STAMP.read_text() == bootstrap.fingerprint(bootstrap.choices()[0])
 
 
 def test_an_environment_left_without_pip_is_completed(bootstrap: Any, shell: Shell) -> None:
@@ -366,3 +371,29 @@ def test_where_wheels_are_kept(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert bootstrap.cache_folder() == Path(folder)
+
+
+def test_flags_whose_build_crashes_are_remembered_and_replaced(
+    bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shell.modules.clear()
+    processor = tmp_path / "build_flags.py"
+    processor.write_text(
+        "def processor_features():\n    return frozenset()\n"
+        "def candidates(features, machine):\n    return ['-DFAST=ON', '-DPORTABLE=ON']\n"
+    )
+    monkeypatch.setattr(bootstrap, "BUILD_FLAGS", processor)
+    assert bootstrap.choices() == ["-DFAST=ON", "-DPORTABLE=ON"]
+    ran = subprocess.run
+
+    def crashing(command: list[str], **options: Any) -> Any:
+        done = ran(command, **options)
+        if "localsim.backends.probe" in command and bootstrap.FLAGS_STAMP.read_text() == "-DFAST=ON":
+            return subprocess.CompletedProcess(command, -11, "", "")
+        return done
+
+    monkeypatch.setattr(subprocess, "run", crashing)
+    bootstrap.set_up()
+    assert bootstrap.FLAGS_STAMP.read_text() == "-DPORTABLE=ON" and bootstrap.choices() == ["-DPORTABLE=ON"]
+    assert bootstrap.STAMP.read_text() == bootstrap.fingerprint("-DPORTABLE=ON")
+    assert len(shell.ran(" wheel ")) == 2

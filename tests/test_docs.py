@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from localsim import runner
+from localsim.plan import Plan
 from localsim.store import Store
 from tests.conftest import Quiet, generated
 
@@ -20,7 +21,7 @@ QUERIES = sorted((ROOT / "db" / "queries").glob("*.sql"))
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = Store(tmp_path_factory.mktemp("docs") / "d.duckdb")
     scenarios = (generated("mutual_friends"), generated("craigslist"))
-    runner.start(runner.Plan(scenarios, ("script", "agents"), "scripted", episodes=2), store, Quiet(), print)
+    runner.start(Plan(scenarios, ("script", "agents"), "scripted", episodes=2), store, Quiet(), print)
     return store
 
 

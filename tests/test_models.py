@@ -114,9 +114,13 @@ def test_every_entry_that_ships_is_complete() -> None:
     found = models.entries()
     assert {model.kind for model in found} == {"chat", "embedding"}
     for model in found:
-        assert all(getattr(model, name) for name in ModelEntry.__dataclass_fields__), model
-        assert re.fullmatch(r"[0-9a-f]{64}", model.sha256)
-        assert re.fullmatch(r"[\w.-]+==[\w.]+", model.package), "a pinned version"
+        origin = {"source", "type"} if model.source else {"package", "member", "sha256"}
+        other = {"source", "type", "package", "member", "sha256"} - origin
+        assert all(getattr(model, name) for name in ModelEntry.__dataclass_fields__.keys() - other), model
+        assert not any(getattr(model, name) for name in other), model
+        if not model.source:
+            assert re.fullmatch(r"[0-9a-f]{64}", model.sha256)
+            assert re.fullmatch(r"[\w.-]+==[\w.]+", model.package), "a pinned version"
         assert 1_000_000 < model.bytes < 10_000_000_000
         assert not Path(model.file).is_absolute() and ".." not in Path(model.file).parts
     assert len({model.name for model in found}) == len(found) == len({model.file for model in found})

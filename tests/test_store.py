@@ -21,6 +21,7 @@ from localsim import migrations, runner
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.journal import Journal, journal_folder, read_journal
 from localsim.migrations import MIGRATIONS, TABLES, VIEWS, migrate, schema_sql
+from localsim.plan import Plan
 from localsim.store import Busy, Store
 from tests.conftest import Quiet, generated
 
@@ -29,7 +30,7 @@ HOLD = "import duckdb,sys,time; c=duckdb.connect(sys.argv[1],read_only=True); pr
 
 
 def simulate(store: Store, episodes: int = 2, say: Any = print, watcher: Any = None) -> Any:
-    plan = runner.Plan((generated("mutual_friends"),), ("agents", "script"), "scripted", episodes=episodes, seed=5)
+    plan = Plan((generated("mutual_friends"),), ("agents", "script"), "scripted", episodes=episodes, seed=5)
     return runner.start(plan, store, watcher or Quiet(), say)
 
 
@@ -184,7 +185,7 @@ def test_a_changed_answer_key_is_a_row_of_its_own(store: Store) -> None:
     loaded = generated("mutual_friends")
     changed = replace(loaded, answer=replace(loaded.answer, parameters={"seed": 99}))
     for scenario in (loaded, changed):
-        runner.start(runner.Plan((scenario,), ("agents",), "scripted"), store, Quiet(), print)
+        runner.start(Plan((scenario,), ("agents",), "scripted"), store, Quiet(), print)
     assert len(store.rows("SELECT 1 FROM scenarios")) == 2
     assert len(store.rows("SELECT DISTINCT scenario_hash FROM episodes")) == 2
 

@@ -27,7 +27,7 @@ class RawContext:
         self._lib = library()
         self._model = model
         self._size = context
-        self._context = new_context(model, sequences=sequences, context=context, threads=threads)
+        self._context: Any = new_context(model, sequences=sequences, context=context, threads=threads)
         self._memory = self._lib.llama_get_memory(self._context)
         self._batch = self._lib.llama_batch_init(PREFILL, 0, 1)
         self._length = [0] * sequences
@@ -92,7 +92,9 @@ class RawContext:
         row = 0
         for sequence, position, count in parts:
             for offset in range(count):
-                batch.token[row] = tokens[offset] if tokens else 100 + (row * 7919 + position) % (self._model.n_vocab // 2)
+                batch.token[row] = (
+                    tokens[offset] if tokens else 100 + (row * 7919 + position) % (self._model.n_vocab // 2)
+                )
                 batch.pos[row] = position + offset
                 batch.n_seq_id[row] = 1
                 batch.seq_id[row][0] = sequence
@@ -111,4 +113,4 @@ class RawContext:
         if self._context:
             self._lib.llama_batch_free(self._batch)
             self._lib.llama_free(self._context)
-            self._context: Any = None
+            self._context = None

@@ -1,6 +1,6 @@
 """Try a model on one token in a child process, so that a native crash is an error message and not a dead terminal.
 
-    python -m localsim.backends.probe FILE
+    python -m localsim.backends.probe FILE|NAME
 
 A file that passed once under the same build is not tried again.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from localsim import paths
 from localsim.errors import BackendUnavailable, LocalsimError, ModelMissing
+from localsim.models import where
 
 TIMEOUT_S = 600
 _CURE = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
@@ -110,7 +111,7 @@ def _decode_one_token(path: Path) -> None:
 
 if __name__ == "__main__":
     try:
-        _decode_one_token(Path(sys.argv[1]))
+        _decode_one_token(where(sys.argv[1]))
     except LocalsimError as problem:
         print(problem, file=sys.stderr)
         sys.exit(problem.exit_code)

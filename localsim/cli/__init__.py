@@ -23,7 +23,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("data", "List, show and remove runs."),
     "db": ("data", "Where the database is, and whether it is sound."),
     "scenarios": ("scenarios", "List, show, validate and generate scenarios."),
-    "models": ("models", "List, fetch and verify models."),
+    "models": ("models", "List, fetch, verify, measure and optimize models."),
+    "doctor": ("doctor", "Check this machine and the build of llama.cpp."),
 }
 
 EPILOG = """\b

@@ -11,8 +11,10 @@ import click
 
 from localsim import paths, runner
 from localsim.cli.common import Progress, db_option, json_option, print_json, say, store_of
-from localsim.episode import MODES, REPRO_LEVELS, Mode, Sampling
+from localsim.engines import absolute, memory_plans, side_by_side
+from localsim.episode import MODES, OVERFLOWS, REPRO_LEVELS, Mode, Sampling
 from localsim.errors import Interrupted, TooManyFailures
+from localsim.plan import Plan
 from localsim.scenario_files import find_scenarios
 
 
@@ -42,6 +44,12 @@ def _parallel(_ctx: click.Context, _param: click.Parameter, value: str) -> int |
     if not value.isdecimal() or int(value) < 1:
         raise click.BadParameter("a number from 1, or auto")
     return int(value)
+
+
+def _gpu(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if value not in ("auto", "off") and not value.isdecimal():
+        raise click.BadParameter("auto, off, or a number of layers")
+    return value
 
 
 fail_option = click.option(
@@ -74,6 +82,14 @@ live_option = click.option("--live", is_flag=True, help="Print the dialogue as i
     "--repro", type=click.Choice(REPRO_LEVELS), default="stable", show_default=True, help="How exactly text repeats."
 )
 @click.option("--ctx", "context", type=click.IntRange(256), help="Tokens of a conversation [what the longest needs].")
+@click.option(
+    "--overflow",
+    type=click.Choice(OVERFLOWS),
+    default="error",
+    show_default=True,
+    help="A conversation that outgrows its context fails, or loses its oldest turns.",
+)
+@click.option("--gpu", default="auto", show_default=True, callback=_gpu, help="Layers on a GPU: auto, off or a number.")
 @click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @fail_option
@@ -87,17 +103,19 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     localsim run scenarios/mutual_friends_01.yaml --mode all -n 4
     localsim run roommates --role Kit=scripted:smalltalk --live
     """
-    plan = runner.Plan(
+    plan = Plan(
         scenarios=tuple(find_scenarios(scenarios)),
         modes=options["modes"],
-        model=runner.absolute(options["model"] or paths.default_model()),
-        roles={role: runner.absolute(model) for role, model in options["roles"].items()},
+        model=absolute(options["model"] or paths.default_model()),
+        roles={role: absolute(model) for role, model in options["roles"].items()},
         episodes=options["episodes"],
         seed=options["seed"],
         repro=options["repro"],
         sampling=Sampling(temperature=options["temperature"], grammar=not options["no_grammar"]),
         parallel=options["parallel"],
         context=options["context"],
+        overflow=options["overflow"],
+        gpu=options["gpu"],
         threads=options["threads"],
     )
     if options["dry_run"]:
@@ -135,9 +153,10 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
     _conclude(result, store.path, as_json, fail_on_error)
 
 
-def _print_plan(plan: runner.Plan, as_json: bool) -> None:
+def _print_plan(plan: Plan, as_json: bool) -> None:
     specs = plan.specs()
     turns = sum(spec.scenario.limits.turns for spec in specs)
+    parallel = side_by_side(plan, say)
     data: dict[str, Any] = {
         "scenarios": [loaded.scenario.id for loaded in plan.scenarios],
         "modes": list(plan.modes),
@@ -146,14 +165,15 @@ def _print_plan(plan: runner.Plan, as_json: bool) -> None:
         "turns_at_most": turns,
         "seed": plan.seed,
         "repro": plan.repro,
-        "memory": (memory := runner.memory_lines(plan)),
+        "parallel": parallel,
+        "memory": (memory := [str(each) for each in memory_plans(plan, parallel)]),
     }
     if as_json:
         print_json(data)
         return
     click.echo(
         f"{len(plan.scenarios)} scenarios x {len(plan.modes)} modes x {plan.episodes} = {len(specs)} episodes, "
-        f"at most {turns} turns, models: {', '.join(data['models'])}"
+        f"at most {turns} turns, {parallel} at a time, models: {', '.join(data['models'])}"
     )
     for line in memory:
         click.echo(line)
@@ -170,6 +190,12 @@ def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: flo
             f"run {result.run_id}: {summary.completed} completed, {summary.failed} failed of {result.planned} episodes "
             f"in {result.seconds:.0f} s ({summary.tokens_generated} tokens, {rate:.0f}/s)"
         )
+        if summary.tokens_in_prompts:
+            cached = 1 - summary.tokens_evaluated / summary.tokens_in_prompts
+            say(
+                f"{cached:.0%} of {summary.tokens_in_prompts} prompt tokens were in the caches, "
+                f"{summary.tokens_shared} of them shared between conversations"
+            )
         say(f"next: localsim report {result.run_id}   localsim show @last   (database {db})")
     if not result.in_database:
         say(f"the database is still held; the next localsim command takes the rest in from {db}.d")

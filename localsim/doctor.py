@@ -1,0 +1,106 @@
+"""What this machine has, how llama.cpp was built for it, and what stands in the way of a run."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from localsim import build_flags, models, paths
+from localsim.backends.llama_lib import build_description, library
+from localsim.backends.probe import ensure_works
+from localsim.engines import physical_cores
+from localsim.errors import LocalsimError
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the diagnosis."""
+
+    name: str
+    value: str
+    ok: bool = True
+    advice: str = ""
+
+
+def diagnose() -> list[Finding]:
+    """All findings; a run can work where all are ok."""
+    return [
+        Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        _memory(),
+        _disk(),
+        *_library(),
+        *(_model(name) for name in models.aliases().get("starter", [])),
+    ]
+
+
+def as_json(findings: list[Finding]) -> dict[str, Any]:
+    """For --json."""
+    lines = [{"name": f.name, "value": f.value, "ok": f.ok, "advice": f.advice or None} for f in findings]
+    return {"ok": all(finding.ok for finding in findings), "findings": lines}
+
+
+def _memory() -> Finding:
+    memory = psutil.virtual_memory()
+    text = f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB free, {physical_cores()} physical cores"
+    return Finding("memory", text)
+
+
+def _disk() -> Finding:
+    folder = paths.database_path().parent
+    if not folder.is_dir():
+        return Finding("disk", f"{folder} is not there", ok=False, advice="make the folder, or set LOCALSIM_DB")
+    free = shutil.disk_usage(folder).free
+    few = free < 500_000_000
+    advice = "free some space, or set LOCALSIM_DB to a file on another disk" if few else ""
+    return Finding("disk", f"{free / 1e9:.1f} GB free in {folder}", ok=not few, advice=advice)
+
+
+def _library() -> list[Finding]:
+    try:
+        build = build_description()
+        offers = bool(library().llama_supports_gpu_offload())
+    except LocalsimError as error:
+        return [Finding("llama.cpp", error.message, ok=False, advice=error.hint or "")]
+    return [Finding("llama.cpp", build), build_finding(build), Finding("gpu", _gpu(offers))]
+
+
+def build_finding(build: str) -> Finding:
+    """Which features of the processor a build leaves unused, and the line that would use them."""
+    features = build_flags.processor_features()
+    missing = build_flags.unused(features, build.partition(";")[2])
+    best = build_flags.candidates(features, platform.machine())[0]
+    if not missing:
+        return Finding("build", "uses what this processor has (AMX is left out on purpose)")
+    return Finding(
+        "build",
+        f"does not use {', '.join(missing)}",
+        advice=f'faster: CMAKE_ARGS="{best}" pip install --no-cache-dir --force-reinstall llama-cpp-python',
+    )
+
+
+def _gpu(offers: bool) -> str:
+    return "this build can put layers on a GPU (--gpu)" if offers else "this build uses the processor alone"
+
+
+def _model(name: str) -> Finding:
+    def check() -> str:
+        model = models.entry(name)
+        path = models.verify(name)
+        if model.kind == "chat":
+            ensure_works(path, models.checksum(path))
+            return f"{path} is whole and writes"
+        return f"{path} is whole"
+
+    return _checked(name, check)
+
+
+def _checked(name: str, check: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, check())
+    except LocalsimError as error:
+        return Finding(name, error.message, ok=False, advice=error.hint or "")

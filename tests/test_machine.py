@@ -1,0 +1,141 @@
+"""What depends on the machine: build flags, derived models, memory, windows, shared openings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from localsim import build_flags, engines, models, paths
+from localsim.backends.llama import LlamaBackend
+from localsim.backends.llama_lib import LlamaModel
+from localsim.errors import InvalidInput, ModelMissing
+from localsim.plan import Plan
+from localsim.runner import start
+from localsim.store import Store
+from tests.conftest import Quiet, generated
+from tests.test_llama import SharedModel, converse, short, spec_of
+
+ALL = frozenset("avx2 avx512f avx512bw avx512dq avx512vl avx512cd avx512_vnni avx512vbmi avx512_bf16 amx_int8".split())
+
+
+# ---- build flags ---------------------------------------------------------------------------------------------------
+
+
+def test_avx512_is_used_and_amx_is_not() -> None:
+    fast, portable = build_flags.candidates(ALL, "x86_64")
+    assert portable == build_flags.PORTABLE and portable in fast
+    assert all(name in fast for name in ("AVX512=ON", "VNNI=ON", "VBMI=ON", "BF16=ON")) and "AMX" not in fast
+
+
+@pytest.mark.parametrize("missing", ["avx512f", "avx512vl"])
+def test_half_of_avx512_is_none(missing: str) -> None:
+    assert build_flags.candidates(ALL - {missing}, "x86_64") == [build_flags.PORTABLE]
+
+
+def test_what_a_build_leaves_unused() -> None:
+    portable = "CPU : SSE3 = 1 | AVX2 = 1 | REPACK = 1 | "
+    assert build_flags.unused(ALL, portable) == ["avx512f", "avx512_vnni", "avx512vbmi", "avx512_bf16"]
+    whole = "CPU : AVX2 = 1 | AVX512 = 1 | AVX512_VBMI = 1 | AVX512_VNNI = 1 | AVX512_BF16 = 1 | "
+    assert build_flags.unused(ALL, whole) == []
+    assert build_flags.unused(frozenset({"avx2"}), portable) == []
+
+
+# ---- derived models ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+def test_a_derived_model_is_checked_against_its_sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from localsim import derived
+
+    source = models.resolve("smollm2-135m")
+    monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path))
+    made = derived.optimize("smollm2-135m", "Q4_0", print)
+    assert made.name == "smollm2-135m-q4_0" and made.path.stat().st_size < source.path.stat().st_size
+    assert derived.optimize("smollm2-135m", "Q4_0", print) == made, "what is there is left alone"
+    assert models.resolve("smollm2-135m-q4_0") == made
+    with made.path.open("r+b") as file:
+        file.seek(5_000_000)
+        file.write(b"damaged")
+    with pytest.raises(ModelMissing, match="checksum"):
+        models.verify("smollm2-135m-q4_0")
+    models.sidecar_path(made.path).write_text("{}")
+    with pytest.raises(ModelMissing, match="no model is called"):
+        models.resolve("smollm2-135m-q4_0")
+
+
+# ---- memory and GPU ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+def test_j_auto_follows_memory_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan((generated("mutual_friends"),), ("agents",), model="starter", episodes=8)
+    said: list[str] = []
+    assert engines.side_by_side(plan, said.append) == 8 and said == []
+    eight, two = (engines.memory_plans(plan, number)[0].total for number in (8, 2))
+    assert two < eight
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=two + 1))
+    assert engines.side_by_side(plan, said.append) == 2
+    assert len(said) == 1 and "2 at a time instead of 8" in said[0]
+    assert engines.side_by_side(replace(plan, parallel=8), said.append) == 8, "what was asked for is not shrunk"
+
+
+@pytest.mark.model
+def test_layers_on_a_gpu_that_is_not_there_are_refused() -> None:
+    from localsim.backends.llama_lib import library
+
+    if library().llama_supports_gpu_offload():
+        pytest.skip("this build has a GPU")
+    assert engines.gpu_layers("auto") == engines.gpu_layers("off") == engines.gpu_layers("0") == 0
+    with pytest.raises(InvalidInput, match="processor alone"):
+        engines.gpu_layers("12")
+
+
+# ---- windows -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("mode", ["agents", "script"])
+def test_a_window_goes_on_where_the_context_is_full(store: Store, mode: Any) -> None:
+    plan = Plan((generated("mutual_friends"),), (mode,), model="starter", seed=3, context=768)
+    failed = start(plan, store, Quiet(), print)
+    assert failed.summary.failed == 1, "the policy is `error` unless said otherwise"
+    error = store.rows("SELECT error FROM episodes")[0]["error"]
+    assert "outgrew the context" in error
+
+    whole = start(replace(plan, overflow="window"), store, Quiet(), print)
+    assert whole.summary.completed == 1
+    rows = store.rows("SELECT turn, dropped_messages AS d FROM v_turns WHERE run_id = ? ORDER BY turn", [whole.run_id])
+    dropped = [row["d"] for row in rows]
+    assert dropped[0] == 0 and dropped[-1] > 0, "it stands with the turn how much its writer did not see"
+
+
+# ---- openings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+def test_another_seed_takes_over_the_opening(engine_model: LlamaModel) -> None:
+    backend = LlamaBackend(SharedModel(engine_model), name="m", sha256="0" * 64, sequences=2, context=1024, threads=2)
+    spec = spec_of(short(turns=2), models=dict.fromkeys(("Ana", "Bo"), "m"))
+    found: list[Any] = []
+    finish = backend._finish
+
+    def finishing(job: Any, cause: Any) -> Any:
+        done = finish(job, cause)
+        found.append(done.result)
+        return done
+
+    backend._finish = finishing  # type: ignore[method-assign]  # to look at what is counted
+    converse(backend, [spec])
+    converse(backend, [replace(spec, index=1)])
+    backend.close()
+    assert [one.shared_tokens > 0 for one in found] == [False, False, True, True]
+    assert found[2].evaluated_tokens <= 1 and found[2].shared_tokens >= found[2].prompt_tokens - 1
+
+
+def test_the_default_is_a_file_made_here() -> None:
+    model = models.entry(paths.default_model())
+    assert model.source and model.type in ("Q8_0", "Q4_0")
