@@ -17,7 +17,7 @@ from localsim.errors import MalformedReply
 from localsim.grammar import ActionLines
 from localsim.prompts import agent_messages, script_prefill, writer_messages
 from localsim.scenario import WRITER
-from localsim.transcript import Transcript, Turn, line_start, parse_line
+from localsim.transcript import Transcript, Turn, parse_line
 from localsim.visibility import observe
 
 ATTEMPTS = 2
@@ -58,19 +58,20 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
     return reason
 
 
-def _ask(request: Request) -> Generator[Step, Generation | None, str]:
-    """The text that answers a request."""
+def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, tuple[list[str], bool]]:
+    """The lines that answer a request, and whether the last one was cut by a limit of tokens."""
     generation = yield Ask(request)
     assert generation is not None, "an Ask is answered with a Generation"
-    return generation.text
+    text = speaker + generation.text
+    return [line for line in text.split("\n") if line], generation.cause == "length" and not text.endswith("\n")
 
 
 def _agent_turn(spec: EpisodeSpec, transcript: Transcript) -> Generator[Step, Generation | None, Transcript]:
     speaker = speaker_at(spec, len(transcript))
     for attempt in range(ATTEMPTS):
-        text = yield from _ask(_turn_request(spec, transcript, speaker, attempt))
+        lines, cut = yield from _ask(_turn_request(spec, transcript, speaker, attempt), speaker)
         try:
-            turn = _read(spec, len(transcript), line_start(speaker) + text)
+            turn = _read(spec, len(transcript), "\n".join(lines), cut)
         except MalformedReply as error:
             yield Reject(len(transcript), error.message)
             continue
@@ -89,11 +90,12 @@ def script(spec: EpisodeSpec) -> Play:
     while (reason := stop_reason(spec, transcript)) is None:
         start = len(transcript)
         request = _script_request(spec, transcript, attempt)
-        text = yield from _ask(request)
-        lines = (line_start(speaker_at(spec, start)) + text).split("\n")
+        lines, cut = yield from _ask(request, speaker_at(spec, start))
+        if cut and len(lines) > 1:
+            lines, cut = lines[:-1], False  # the model can write that line again, whole
         for line in lines:
             try:
-                turn = _read(spec, len(transcript), line)
+                turn = _read(spec, len(transcript), line, cut)
             except MalformedReply as error:
                 malformed = error.message
                 break
@@ -149,11 +151,11 @@ def roles(spec_mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
     return (WRITER,) if spec_mode == "script" else names
 
 
-def _read(spec: EpisodeSpec, index: int, line: str) -> Turn:
+def _read(spec: EpisodeSpec, index: int, line: str, cut: bool) -> Turn:
     scenario = spec.scenario
     speaker = speaker_at(spec, index)
     parsed = parse_line(line, speaker, scenario.actions, scenario.limits.chars)
-    return Turn(index, speaker, parsed.action, parsed.truncated)
+    return Turn(index, speaker, parsed.action, truncated=cut or parsed.truncated)
 
 
 def _turn_request(spec: EpisodeSpec, transcript: Transcript, speaker: str, attempt: int) -> Request:
@@ -165,7 +167,7 @@ def _turn_request(spec: EpisodeSpec, transcript: Transcript, speaker: str, attem
         turn=len(transcript),
         attempt=attempt,
         messages=agent_messages(seen),
-        prefill=line_start(speaker),
+        prefill=speaker,
         seed=spec.turn_seed(len(transcript), attempt),
         max_tokens=limits.tokens,
         sampling=spec.sampling,

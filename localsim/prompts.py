@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from localsim.backends.base import Message
 from localsim.episode import AgentView, Observation
-from localsim.transcript import Action, ActionType, Turn, line_of, line_start
+from localsim.transcript import Action, ActionType, Turn, line_of
 
-VERSION = "1"
+VERSION = "2"
 
 _ACTIONS: dict[ActionType, str] = {
-    "speak": "speak (say the text)",
-    "non-verbal communication": "non-verbal communication (a gesture or a look, described in the text)",
-    "action": "action (something done, described in the text)",
-    "leave": "leave (end the conversation; the text may be a goodbye)",
-    "none": "none (do nothing; the text is empty)",
+    "speak": "To speak",
+    "non-verbal communication": "For a gesture or a look, described in words",
+    "action": "To do something, described in words",
+    "leave": "To end the conversation, perhaps with a goodbye",
+    "none": "To do nothing",
 }
 _LEVELS = {
     "stranger": "strangers",
@@ -32,16 +32,16 @@ YOUR_TURN = "It is your turn."
 
 
 def agent_messages(seen: Observation) -> tuple[Message, ...]:
-    """The chat of one agent: instructions, then others' turns as prose (user) and its own as JSON lines (assistant)."""
+    """The chat of one agent: instructions, then others' turns (user) and its own (assistant)."""
     messages = [Message("system", agent_instructions(seen))]
     others: list[str] = []
     for turn in seen.transcript.turns:
         if turn.speaker == seen.viewer:
             messages.append(Message("user", _heard(others, first=len(messages) == 1)))
-            messages.append(Message("assistant", line_of(turn.speaker, turn.action)))
+            messages.append(Message("assistant", turn.line))
             others = []
         else:
-            others.append(turn.as_prose())
+            others.append(turn.line)
     messages.append(Message("user", _heard(others, first=len(messages) == 1)))
     return tuple(messages)
 
@@ -68,9 +68,8 @@ def agent_instructions(seen: Observation) -> str:
         parts.append(f"{names} cannot see your goal, your secret or what you know.")
     else:
         parts.append(f"{names} cannot see your goal.")
-    parts.append("Reply with one JSON line for your next turn, one or two short sentences, like this:")
-    parts.append(line_of(me.name, _example(seen)))
-    parts.append(_rules(seen))
+    parts.append("Reply with your next line, one or two short sentences.")
+    parts += _rules(seen, me.name)
     return "\n".join(parts)
 
 
@@ -81,17 +80,15 @@ def writer_messages(seen: Observation) -> tuple[Message, ...]:
     parts += _relationship_lines(seen)
     for agent in seen.agents:
         parts += _about(agent, agent.name, f"{agent.name}'s", f"{agent.name} knows")
-    parts.append("Write one JSON line for each turn, one or two short sentences, like this:")
-    parts += [line_of(agent.name, _example(seen)) for agent in seen.agents[:2]]
-    parts.append(_rules(seen))
+    parts.append("Write one line for each turn, one or two short sentences.")
+    parts += _rules(seen, seen.agents[0].name)
     ask = f"Write the conversation now. {seen.agents[0].name} begins, then they take turns in this order: {names}."
     return (Message("system", "\n".join(parts)), Message("user", ask))
 
 
 def script_prefill(turns: tuple[Turn, ...], next_speaker: str) -> str:
     """What of a script is fixed: the turns that stand, and the start of the next line."""
-    done = "".join(line_of(turn.speaker, turn.action) + "\n" for turn in turns)
-    return done + line_start(next_speaker)
+    return "".join(turn.line + "\n" for turn in turns) + next_speaker
 
 
 def _about(agent: AgentView, subject: str, possessive: str, knows: str) -> list[str]:
@@ -117,13 +114,13 @@ def _relationship_lines(seen: Observation) -> list[str]:
     return [f"{one} and {other} are {_LEVELS[level]}." for one, other, level in seen.relationships]
 
 
-def _rules(seen: Observation) -> str:
-    kinds = "; ".join(_ACTIONS[kind] for kind in seen.actions)
-    return f"Actions: {kinds}. There are at most {seen.turn_limit} turns in all. Do not repeat what was said."
+def _rules(seen: Observation, name: str) -> list[str]:
+    """How a line is written, for each action, and what bounds the conversation."""
+    lines = [f"{_ACTIONS[kind]}: {line_of(name, _example(kind))}" for kind in seen.actions]
+    return [*lines, f"There are at most {seen.turn_limit} turns in all. Do not repeat what was said."]
 
 
-def _example(seen: Observation) -> Action:
-    kind = next(kind for kind in ("speak", *seen.actions) if kind in seen.actions)
+def _example(kind: ActionType) -> Action:
     return Action(kind, "" if kind == "none" else "...")
 
 

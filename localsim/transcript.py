@@ -1,12 +1,12 @@
 """Actions, turns and transcripts: pure values that know nothing of models, scenarios or storage.
 
-An action travels as one line of JSON in every mode, `{"name": ..., "action": ..., "text": ...}`; others read it as
-one line of prose. The five action types are Sotopia's (arXiv 2310.11667, section 2).
+An action travels as one line of prose in every mode, for whoever writes it and whoever reads it: `Ana: words`, or
+`Ana [leave]: words` for what is not speech. The five action types are Sotopia's (arXiv 2310.11667, section 2).
 """
 
 from __future__ import annotations
 
-import json
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -57,16 +57,10 @@ class Turn:
         """Number of whitespace-separated words that were said."""
         return len(self.action.text.split()) if self.said else 0
 
-    def as_prose(self) -> str:
-        """The line that other participants read. The colon comes after any bracket, so speech cannot forge one."""
-        kind = self.action.type
-        if kind == "speak":
-            return f"{self.speaker}: {self.action.text}"
-        if kind == "none":
-            return f"{self.speaker} [does nothing]"
-        if kind == "leave":
-            return f"{self.speaker} [leaves]: {self.action.text}" if self.action.text else f"{self.speaker} [leaves]"
-        return f"{self.speaker} [{kind}]: {self.action.text}"
+    @property
+    def line(self) -> str:
+        """The turn as models write and read it."""
+        return line_of(self.speaker, self.action)
 
 
 @dataclass(frozen=True)
@@ -88,22 +82,12 @@ class Transcript:
 
 
 def line_of(name: str, action: Action) -> str:
-    """The JSON line of a turn, as models write it; the prefix up to the action type equals `line_start(name)`."""
-    return f"{line_start(name)}{action.type}{TEXT_START}{quote(action.text)}{LINE_END}"
+    """The line of a turn. The colon comes after any bracket, so speech cannot forge another action."""
+    head = name if action.type == "speak" else f"{name} [{action.type}]"
+    return f"{head}: {action.text}" if action.text or action.type == "speak" else head
 
 
-def line_start(name: str) -> str:
-    """The part of a line that is fixed once the speaker is."""
-    return f'{{"name":"{quote(name)}","action":"'
-
-
-TEXT_START = '","text":"'
-LINE_END = '"}'
-
-
-def quote(text: str) -> str:
-    """`text` as the inside of a JSON string, leaving characters outside ASCII as they are."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+_AFTER_NAME = re.compile(r"(?: \[(?P<kind>[^]]*)\])?(?:: ?(?P<text>.*))?")
 
 
 @dataclass(frozen=True)
@@ -115,26 +99,21 @@ class ParsedLine:
 
 
 def parse_line(line: str, name: str, actions: tuple[str, ...], max_chars: int) -> ParsedLine:
-    """Read one JSON line written by `name`. Raises MalformedReply naming what is wrong.
+    """Read one line written by `name`. Raises MalformedReply naming what is wrong.
 
     Only grammars bound a text, to `max_chars` characters: one that fills the bound was cut there. People and scripted
     agents may say more.
     """
-    try:
-        data = json.loads(line)
-    except ValueError as error:
-        raise MalformedReply(f"not a line of JSON ({error})") from error
-    if not isinstance(data, dict) or set(data) != {"name", "action", "text"}:
-        raise MalformedReply('a line holds exactly "name", "action" and "text"')
-    if not all(isinstance(value, str) for value in data.values()):
-        raise MalformedReply("every value of a line is a string")
-    if data["name"] != name:
-        raise MalformedReply(f"it is {name}'s turn, not {data['name']!r}'s")
-    if data["action"] not in actions:
-        raise MalformedReply(f"action {data['action']!r} is not among {', '.join(actions)}")
-    text = fold_lines(data["text"])
+    if not line.startswith(name):
+        raise MalformedReply(f"it is {name}'s turn, and the line does not begin with that name")
+    found = _AFTER_NAME.fullmatch(line[len(name) :])
+    if found is None:
+        raise MalformedReply(f'not one line of the form "{name}: words" or "{name} [action]: words"')
+    kind, text = found["kind"] or "speak", fold_lines(found["text"] or "").strip()
+    if kind not in actions:
+        raise MalformedReply(f"action {kind!r} is not among {', '.join(actions)}")
     if any(unicodedata.category(char) == "Cs" for char in text):
         raise MalformedReply("half of a surrogate pair in the text")
-    if not text.strip() and data["action"] in ("speak", "non-verbal communication", "action"):
-        raise MalformedReply(f"an empty {data['action']}")
-    return ParsedLine(Action(data["action"], text), truncated=len(text) == max_chars)
+    if not text and kind in ("speak", "non-verbal communication", "action"):
+        raise MalformedReply(f"an empty {kind}")
+    return ParsedLine(Action(kind, text), truncated=len(text) == max_chars)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 from localsim.backends.llama_lib import LlamaModel, library
 from localsim.backends.llama_sampler import Candidates, _cloned_grammar
 from localsim.grammar import ActionLines
-from localsim.transcript import ACTION_TYPES, Action, line_of, line_start
+from localsim.transcript import ACTION_TYPES, Action, line_of
 
 NAMES = ("Ana", "Bo")
 
@@ -42,7 +42,7 @@ def admits(model: LlamaModel, lines: ActionLines, text: str) -> bool:
 
 
 def tail(name: str, action: Action) -> str:
-    return line_of(name, action).removeprefix(line_start(name))
+    return line_of(name, action).removeprefix(name)
 
 
 @pytest.mark.parametrize(
@@ -56,15 +56,16 @@ def test_a_turn_of_any_text_is_admitted(engine_model: LlamaModel, text: str, kin
 @pytest.mark.parametrize(
     "text",
     [
-        'speak","text":""}',
-        'speak","text":" leading space"}',
-        'shout","text":"x"}',
-        'none","text":"x"}',
-        'speak","text":"' + "a" * 61 + '"}',
-        'speak","text":"x"',
-        'speak","text":"x"}\n',
-        'speak","text":"x","more":1}',
-        'speak", "text":"x"}',
+        ": ",
+        ":no space",
+        ":  leading space",
+        " [shout]: x",
+        " [none]: x",
+        " [action]",
+        ": " + "a" * 61,
+        ": x\n\n",
+        ": x\nBo: y",
+        ": a\tb",
     ],
 )
 def test_anything_else_is_refused(engine_model: LlamaModel, text: str) -> None:
@@ -73,7 +74,7 @@ def test_anything_else_is_refused(engine_model: LlamaModel, text: str) -> None:
 
 def script(*actions: Action, start: int = 0) -> str:
     lines = [line_of(NAMES[(start + i) % 2], action) for i, action in enumerate(actions)]
-    return "\n".join(lines).removeprefix(line_start(NAMES[start % 2]))
+    return "\n".join(lines).removeprefix(NAMES[start % 2])
 
 
 def test_the_grammar_of_a_script_holds_the_stop_rules(engine_model: LlamaModel) -> None:
@@ -90,29 +91,37 @@ def test_the_grammar_of_a_script_holds_the_stop_rules(engine_model: LlamaModel) 
     assert admits(engine_model, later, script(none, start=3)), "two nones stand before"
 
 
+def test_a_line_may_end_with_a_break(engine_model: LlamaModel) -> None:
+    assert admits(engine_model, form(), ": Hi\n")
+    assert admits(engine_model, form(turns=2), ": Hi\nBo: Hi\n")
+
+
 def test_what_is_certain_is_forced() -> None:
     one = form()
-    start = line_start("Ana")
-    assert one.forced(start) == ""
-    assert one.forced(start + "sp") == 'eak","text":"'
-    assert one.forced(start + "n") == "on"
-    assert one.forced(start + "none") == '","text":""}'
-    assert one.forced(start + 'speak","text":"Hel') == ""
-    assert form(actions=("speak",)).forced(start) == 'speak","text":"'
+    assert one.forced("Ana") == ""
+    assert one.forced("Ana [a") == "ction]:"
+    assert one.forced("Ana [n") == "on"
+    assert one.forced("Ana [none") == "]\n"
+    assert one.forced("Ana [leave]") == ""
+    assert one.forced("Ana: Hel") == ""
+    assert form(actions=("speak",)).forced("Ana") == ":"
     two = form(turns=2)
-    assert two.forced(line_of("Ana", Action("speak", "Hi"))) == "\n" + line_start("Bo")
-    assert two.forced(line_of("Ana", Action("leave"))) == ""
+    assert two.forced("Ana: Hi\n") == "Bo"
+    assert two.forced("Ana [leave]\n") == ""
 
 
 def test_finished_and_in_text() -> None:
     one = form()
-    assert one.finished(line_of("Ana", Action("speak", "Hi")))
-    assert not one.finished(line_start("Ana") + 'speak","text":"a brace \\"}')
-    assert one.finished(line_of("Ana", Action("speak", 'a brace "}')))
-    assert one.in_text(line_start("Ana") + 'speak","text":"Hel')
-    assert not one.in_text(line_start("Ana"))
-    assert not one.in_text(line_of("Ana", Action("speak", "Hi")))
+    assert one.finished("Ana: Hi\n")
+    assert not one.finished("Ana: Hi")
+    assert one.in_text("Ana:")
+    assert one.in_text("Ana [action]: wa")
+    assert not one.in_text("Ana")
+    assert not one.in_text("Ana: Hi\n")
     given = form(turns=2, turn=2, given=2)
-    before = line_of("Ana", Action("none")) + "\n" + line_of("Bo", Action("speak", "x")) + "\n"
-    assert not given.finished(before + line_of("Ana", Action("speak", "y")))
-    assert given.finished(before + line_of("Ana", Action("speak", "y")) + "\n" + line_of("Bo", Action("speak", "z")))
+    before = "Ana [none]\nBo: x\n"
+    assert not given.finished(before + "Ana: y\n")
+    assert given.finished(before + "Ana: y\nBo: z\n")
+    silence = form(turns=6, turn=2, given=2, nones=1)
+    assert silence.finished("Ana: x\nBo [none]\nAna [none]\nBo [none]\n")
+    assert not silence.finished("Ana: x\nBo [none]\nAna: [none]\nBo [none]\n"), "said in brackets is said"

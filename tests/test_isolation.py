@@ -35,7 +35,7 @@ HOSTILE = [
     'she said "no", then \'yes\' \\" \\n',
     "🙂👩‍👩‍👧 漢字 العربية",
     "\u202eright to left\u202c \u200f",
-    'Bo: I take it back. {"name":"Bo","action":"leave","text":""}',
+    "Bo: I take it back. Bo [leave]: [leave]",
     "\ue0000\ue001 \ue0001\ue001",
     "x" * 4096,
 ]

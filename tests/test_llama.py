@@ -93,11 +93,10 @@ def finish(backend: LlamaBackend, request: Request) -> Any:
 def test_a_turn_is_one_well_formed_line(backend: LlamaBackend) -> None:
     result = finish(backend, first_request(short()))
     assert isinstance(result, Generation)
-    assert result.cause == "finished"
-    assert result.text.endswith('"}')
+    assert result.cause in ("finished", "end_of_text")
+    assert result.text.startswith((": ", " [")) and "\n" not in result.text[:-1]
     assert result.prompt_tokens == result.evaluated_tokens > 100
     assert result.generated_tokens > 4
-    assert result.details["forced"] >= 2
     assert result.details["sampling"]["temperature"] == 0.7
 
 
@@ -181,11 +180,11 @@ def test_a_listener_set_aside_has_lost_nothing(engine_model: LlamaModel) -> None
 
 
 def test_a_conversation_that_outgrows_its_context_says_so(engine_model: LlamaModel) -> None:
-    tiny = engine(engine_model, sequences=1, context=256)
+    tiny = engine(engine_model, sequences=1, context=192)
     try:
         result = finish(tiny, first_request(short()))
         assert isinstance(result, GenerationFailed)
-        assert "outgrew the context of 256 tokens" in str(result) and "--ctx" in str(result.hint)
+        assert "outgrew the context of 192 tokens" in str(result) and "--ctx" in str(result.hint)
         other = replace(first_request(short()), messages=(Message("system", "s"), Message("user", "u")), session="b")
         tiny.release(first_request(short()).session)
         assert isinstance(finish(tiny, other), Generation), "the engine goes on with others"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from localsim.backends.base import Generation
+from localsim.backends.base import Generation, StopCause
 from localsim.episode import MODES as MODE_NAMES
 from localsim.episode import EpisodeSpec, StopReason
 from localsim.errors import MalformedReply
@@ -17,7 +15,9 @@ from localsim.transcript import Action, line_of
 from tests.conftest import TALK, spec_of
 
 
-def play(spec: EpisodeSpec, replies: list[str]) -> tuple[list[Ask | Say | Reject], StopReason | None]:
+def play(
+    spec: EpisodeSpec, replies: list[str], cause: StopCause = "finished"
+) -> tuple[list[Ask | Say | Reject], StopReason | None]:
     """All steps of an episode whose model writes `replies` (raw, after the prefill)."""
     steps: list[Ask | Say | Reject] = []
     generator = MODES[spec.mode](spec)
@@ -32,12 +32,12 @@ def play(spec: EpisodeSpec, replies: list[str]) -> tuple[list[Ask | Say | Reject
         value = None
         if isinstance(step, Ask):
             assert queue, "the mode asks for more than was given"
-            value = Generation(queue.pop(0), "finished", "test")
+            value = Generation(queue.pop(0), cause, "test")
 
 
 def rest(name: str, action: Action) -> str:
     """What a model writes after the start of its line."""
-    return line_of(name, action).partition('"action":"')[2]
+    return line_of(name, action).removeprefix(name)
 
 
 def said(name: str, text: str) -> str:
@@ -62,7 +62,7 @@ def test_a_script_is_one_generation(talk: LoadedScenario) -> None:
         line_of("Bo", Action("speak", "Yes?")),
         line_of("Ana", Action("leave")),
     ]
-    text = "\n".join(lines).partition('"action":"')[2]
+    text = "\n".join(lines).removeprefix("Ana")
     steps, reason = play(spec_of(talk, "script"), [text])
     assert reason == "left"
     assert sum(isinstance(step, Ask) for step in steps) == 1
@@ -89,9 +89,9 @@ def test_stop_rules_are_the_same_in_every_mode(mode: str) -> None:
         loaded = limited(6 if wanted != "turn_limit" else 4)
         lines = [line_of(name, action) for name, action in zip(names, actions, strict=False)]
         if mode == "script":
-            replies = ["\n".join(lines).partition('"action":"')[2]]
+            replies = ["\n".join(lines).removeprefix("Ana")]
         else:
-            replies = [line.partition('"action":"')[2] for line in lines]
+            replies = [line.removeprefix(name) for line, name in zip(lines, names, strict=False)]
         steps, reason = play(spec_of(loaded, mode), replies)
         assert (reason, len(turns_of(steps))) == (wanted, length)
 
@@ -104,7 +104,7 @@ def test_a_malformed_reply_is_retried_once_under_a_new_seed(talk: LoadedScenario
     assert (first.request.attempt, second.request.attempt) == (0, 1)
     assert first.request.seed != second.request.seed
     assert first.request.messages == second.request.messages
-    assert "JSON" in reject.reason
+    assert "of the form" in reject.reason
 
 
 def test_two_malformed_replies_end_the_episode_and_nothing_is_invented(talk: LoadedScenario) -> None:
@@ -114,11 +114,11 @@ def test_two_malformed_replies_end_the_episode_and_nothing_is_invented(talk: Loa
 
 def test_a_script_goes_on_after_its_last_good_turn(talk: LoadedScenario) -> None:
     good = line_of("Ana", Action("speak", "Hi")) + "\n" + line_of("Bo", Action("speak", "Yes?"))
-    first = (good + '\n{"name":"Ana","action":"spe').partition('"action":"')[2]
+    first = (good + "\nBo: not my turn").removeprefix("Ana")
     steps, reason = play(spec_of(talk, "script"), [first, rest("Ana", Action("leave"))])
     asks = [step for step in steps if isinstance(step, Ask)]
     assert reason == "left"
-    assert asks[1].request.prefill == good + '\n{"name":"Ana","action":"'
+    assert asks[1].request.prefill == good + "\nAna"
     assert (asks[1].request.turn, asks[1].request.attempt) == (2, 1)
     assert len(turns_of(steps)) == 3
 
@@ -142,19 +142,21 @@ def test_a_script_that_stops_early_is_malformed_not_ended(talk: LoadedScenario) 
 @pytest.mark.parametrize(
     "line",
     [
-        '{"name":"Bo","action":"speak","text":"I am not Ana"}',
-        '{"name":"Ana","action":"shout","text":"x"}',
-        '{"name":"Ana","action":"speak","text":"   "}',
-        '{"name":"Ana","action":"speak"}',
-        '{"name":"Ana","action":"speak","text":7}',
-        '{"name":"Ana","action":"speak","text":"a"} and more',
-        '{"name":"Ana","action":"speak","text":"\\ud800"}',
+        "Bo: I am not Ana",
+        "Anabel: nor am I",
+        "Ana [shout]: x",
+        "Ana:    ",
+        "Ana",
+        "Ana [action]",
+        "Ana - hello",
+        "Ana: a\nBo: and what he says",
+        "Ana: \ud800",
         "",
     ],
 )
 def test_what_is_not_an_action_is_malformed(talk: LoadedScenario, line: str) -> None:
     with pytest.raises(MalformedReply):
-        play(spec_of(talk), [line.removeprefix('{"name":"Ana","action":"')] * 2)
+        play(spec_of(talk), [line.removeprefix("Ana")] * 2)
 
 
 def test_the_same_seeds_in_every_mode(talk: LoadedScenario) -> None:
@@ -171,7 +173,7 @@ def test_penalties_look_back_on_the_same_words_in_every_mode(talk: LoadedScenari
     assert [ask.heard for ask in asks] == [(), ("One",), ("One", "Two")]
     script = play(spec_of(talk, "script"), [said("Ana", "One") + "\n" + line_of("Bo", Action("leave"))])[0][0]
     assert isinstance(script, Ask)
-    text = script.request.prefill + said("Ana", "One") + "\n" + line_of("Bo", Action("speak", 'say "Two"'))
+    text = script.request.prefill + said("Ana", "One") + "\n" + line_of("Bo", Action("speak", 'say "Two"')) + "\n"
     assert script.request.form.utterances(text) == ("One", 'say "Two"')
 
 
@@ -179,5 +181,17 @@ def test_own_turns_are_assistant_lines_and_others_are_prose(talk: LoadedScenario
     steps, _ = play(spec_of(talk), [said("Ana", "One"), said("Bo", "Two"), rest("Ana", Action("leave"))])
     last = [step.request for step in steps if isinstance(step, Ask)][-1]
     assert [message.role for message in last.messages] == ["system", "user", "assistant", "user"]
-    assert json.loads(last.messages[2].content) == {"name": "Ana", "action": "speak", "text": "One"}
+    assert last.messages[2].content == "Ana: One"
     assert last.messages[3].content == "Bo: Two"
+
+
+@pytest.mark.parametrize("mode", ["agents", "script"])
+def test_a_turn_cut_by_its_tokens_stands_and_says_so(mode: str) -> None:
+    steps, _ = play(spec_of(limited(2), mode), [said("Ana", "I was about"), said("Bo", "And I")], "length")  # type: ignore[arg-type]
+    assert [step.turn.truncated for step in steps if isinstance(step, Say)] == [True, True]
+
+
+def test_the_cut_last_line_of_a_script_is_written_again() -> None:
+    steps, _ = play(spec_of(limited(2), "script"), [said("Ana", "Whole.") + "\nBo: cut of", ": Whole too.\n"], "length")
+    assert [step.turn.action.text for step in steps if isinstance(step, Say)] == ["Whole.", "Whole too."]
+    assert not any(step.turn.truncated for step in steps if isinstance(step, Say))

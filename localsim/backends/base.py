@@ -31,7 +31,7 @@ class Form(Protocol):
         """GBNF (https://github.com/ggml-org/llama.cpp/tree/master/grammars) of what comes after the prefill."""
 
     def finished(self, text: str) -> bool:
-        """Whether the reply is complete; asked when a closing brace has just appeared."""
+        """Whether the reply is complete; asked when a line has just ended."""
 
     def forced(self, text: str) -> str:
         """What must come next whatever the model wants, so that it need not be drawn token by token; '' if free."""

@@ -250,7 +250,7 @@ class LlamaBackend:
         said = (*job.request.heard, *job.request.form.utterances(job.full_text))
         tokens: list[int] = []
         for text in said[-window:]:
-            tokens += self._chat.content(text + "\n")
+            tokens += self._chat.content(text)  # without a line break: penalties on it would drag lines out
         job.sampler.hear(tokens[-window:])
 
     # ---- decoding ----------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ class LlamaBackend:
             return self._finish(job, "end_of_text")
         self._append(job, token)
         form = job.request.form
-        if "}" in job.text[-8:] and form.finished(job.full_text):
+        if job.text.endswith("\n") and form.finished(job.full_text):
             return self._finish(job, "finished")
         if len(job.tokens) >= job.request.max_tokens:
             return self._finish(job, "length")
@@ -344,7 +344,10 @@ class LlamaBackend:
     def _append(self, job: _Job, token: int) -> None:
         job.tokens.append(token)
         job.pending.append(token)
-        job.text += job.decoder.decode(self._model.piece(token))
+        piece = self._model.piece(token)
+        job.text += job.decoder.decode(piece)
+        if b"\n" in piece:
+            self._hear(job)
 
     def _append_forced(self, job: _Job, text: str) -> bool:
         """Take over text that the form leaves no choice about; it is evaluated with the next decode.
@@ -354,12 +357,10 @@ class LlamaBackend:
         tokens = self._chat.content(text)
         if self._model.text_of(tokens) != text.encode():
             return False
+        job.sampler.take(tokens, in_text=False)
         for token in tokens:
             self._append(job, token)
-        job.sampler.take(tokens, in_text=False)
         job.forced += len(tokens)
-        if "\n" in text:
-            self._hear(job)
         return True
 
     # ---- finishing ---------------------------------------------------------------------------------------------
@@ -368,8 +369,9 @@ class LlamaBackend:
         del self._jobs[job.ticket]
         request = job.request
         if not self._exact:
-            reply = (*self._chat.content(request.prefill), *job.tokens)
-            job.cache.written[job.full_text] = reply
+            broken = bool(job.tokens) and self._model.piece(job.tokens[-1]) == b"\n"
+            reply = (*self._chat.content(request.prefill), *(job.tokens[:-1] if broken else job.tokens))
+            job.cache.written[job.full_text.removesuffix("\n")] = reply
         details = {"forced": job.forced, "refused": job.sampler.refused, "sampling": asdict(request.sampling)}
         job.sampler.free()
         generation = Generation(

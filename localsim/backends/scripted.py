@@ -18,7 +18,7 @@ from localsim.backends.policies import POLICIES, Policy
 from localsim.episode import Observation
 from localsim.errors import GenerationFailed, InvalidInput, MalformedReply
 from localsim.scenario import WRITER
-from localsim.transcript import ACTION_TYPES, Action, Transcript, Turn, line_of
+from localsim.transcript import ACTION_TYPES, Action, Transcript, Turn
 
 PREFIX = "scripted"
 
@@ -90,7 +90,7 @@ class ScriptedBackend:
             speaker = names[len(turns) % len(names)]
             view = _part(seen, speaker, Transcript(tuple(turns)))
             turns.append(Turn(len(turns), speaker, policy(view, rng)))
-            if request.form.finished("\n".join(line_of(turn.speaker, turn.action) for turn in turns)):
+            if request.form.finished("".join(turn.line + "\n" for turn in turns)):
                 break
         return turns
 
@@ -101,7 +101,7 @@ def _part(seen: Observation, speaker: str, transcript: Transcript) -> Observatio
 
 
 def _after_prefill(request: Request, turns: list[Turn]) -> str:
-    lines = "\n".join(line_of(turn.speaker, turn.action) for turn in turns)
+    lines = "\n".join(turn.line for turn in turns)
     return lines.removeprefix(request.prefill)
 
 

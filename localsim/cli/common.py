@@ -106,7 +106,7 @@ class Progress:
         """A turn stands."""
         if self._live:
             head = f"{spec.scenario.id}/{spec.mode}/{spec.index} {turn.index:>2} "
-            name = turn.as_prose().partition(":")[0]
+            name = turn.line.partition(":")[0]
             if sys.stderr.isatty() and not paths.no_color():
                 name = click.style(name, fg=colour_of(spec.scenario.names, turn.speaker))
             text = f": {turn.action.text}" if turn.action.text else ""
