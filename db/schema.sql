@@ -100,6 +100,32 @@ CREATE TABLE scores (
     PRIMARY KEY (episode_id, evaluator, version, name, agent)
 );
 
+CREATE TABLE leaks (
+    episode_id VARCHAR NOT NULL,
+    version VARCHAR NOT NULL,
+    fact_id VARCHAR NOT NULL,
+    turn INTEGER NOT NULL,
+    owner VARCHAR NOT NULL,
+    fact VARCHAR NOT NULL,
+    speaker VARCHAR NOT NULL,
+    label VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL,
+    probability DOUBLE NOT NULL,
+    similarity DOUBLE NOT NULL,
+    evidence VARCHAR NOT NULL,
+    first BOOLEAN NOT NULL,
+    early BOOLEAN NOT NULL,
+    PRIMARY KEY (episode_id, version, fact_id, turn)
+);
+
+CREATE TABLE vectors (
+    text_hash VARCHAR NOT NULL,
+    model VARCHAR NOT NULL,
+    text VARCHAR NOT NULL,
+    vector FLOAT[384] NOT NULL,
+    PRIMARY KEY (text_hash, model)
+);
+
 CREATE OR REPLACE VIEW v_runs AS
 SELECT r.run_id, r.status, r.started_utc, r.finished_utc, r.seed, r.repro, r.parallel, r.episodes_planned,
        count(e.episode_id) FILTER (e.status = 'completed') AS completed,
@@ -130,6 +156,14 @@ SELECT c.episode_id, nullif(c.agent, '') AS agent, c.evaluator, c.version, c.nam
        c.label, c.turns_json, e.run_id, e.mode, e.model, s.scenario_id, s.family,
        c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
 FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
+
+CREATE OR REPLACE VIEW v_leaks AS
+SELECT l.episode_id, l.fact_id, l.owner, l.speaker, l.turn,
+       CASE WHEN e.turns > 1 THEN l.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position, l.kind, l.similarity, l.early,
+       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family
+FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scores c
+      WHERE c.episode_id = l.episode_id AND c.evaluator = 'leakage');
 
 COMMENT ON TABLE runs IS 'One row for each localsim run';
 
@@ -289,6 +323,46 @@ COMMENT ON COLUMN scores.reason IS 'Why';
 
 COMMENT ON COLUMN scores.turns_json IS 'Indices of the turns it rests on';
 
+COMMENT ON TABLE leaks IS 'Every hint at and disclosure of a private fact that the leakage detector found';
+
+COMMENT ON COLUMN leaks.episode_id IS 'Its episode';
+
+COMMENT ON COLUMN leaks.version IS 'Version of the detector; both stay when it changes';
+
+COMMENT ON COLUMN leaks.fact_id IS 'Id of the fact in the scenario';
+
+COMMENT ON COLUMN leaks.turn IS 'Where, from 0';
+
+COMMENT ON COLUMN leaks.owner IS 'Whose fact it is';
+
+COMMENT ON COLUMN leaks.fact IS 'The fact';
+
+COMMENT ON COLUMN leaks.speaker IS 'Who let it out';
+
+COMMENT ON COLUMN leaks.label IS 'disclosed or hint';
+
+COMMENT ON COLUMN leaks.kind IS 'self (by its owner) or omniscient (by somebody who was not told)';
+
+COMMENT ON COLUMN leaks.probability IS 'How sure the detector is that it is disclosed, 0 to 1';
+
+COMMENT ON COLUMN leaks.similarity IS 'Cosine of the fact and the clause nearest to it';
+
+COMMENT ON COLUMN leaks.evidence IS 'The words';
+
+COMMENT ON COLUMN leaks.first IS 'Whether it is the first disclosure of this fact';
+
+COMMENT ON COLUMN leaks.early IS 'Whether it breaks the scenario''s rule for the fact';
+
+COMMENT ON TABLE vectors IS 'Sentence embeddings of facts, utterances and clauses, each text once';
+
+COMMENT ON COLUMN vectors.text_hash IS 'First 32 hex digits of the sha256 of the text';
+
+COMMENT ON COLUMN vectors.model IS 'Embedding model';
+
+COMMENT ON COLUMN vectors.text IS 'The text';
+
+COMMENT ON COLUMN vectors.vector IS 'Unit vector: array_inner_product of two is their cosine';
+
 COMMENT ON VIEW v_runs IS 'Runs with their counts';
 
 COMMENT ON VIEW v_episodes IS 'Episodes with scenario and family';
@@ -298,3 +372,5 @@ COMMENT ON VIEW v_turns IS 'Turns with their place in the conversation';
 COMMENT ON VIEW v_generations IS 'Generations with what they cost';
 
 COMMENT ON VIEW v_scores IS 'Scores with the newest version of each evaluator marked';
+
+COMMENT ON VIEW v_leaks IS 'The first disclosure of each private fact that came out, by the newest detector that looked';

@@ -40,6 +40,13 @@ class Archive:
             return self._store.rows(query.format(""))
         return self._store.rows(query.format("WHERE episode_id = ?"), [self._store.episode_id(episode)])
 
+    def leaks(self, run: str | None = None) -> list[Row]:
+        """First disclosures of private facts (columns of v_leaks) of one run, or of all."""
+        query = "SELECT * FROM v_leaks {} ORDER BY episode_id, turn, fact_id"
+        if run is None:
+            return self._store.rows(query.format(""))
+        return self._store.rows(query.format("WHERE run_id = ?"), [self._store.run_id(run)])
+
     def sql(self, query: str) -> list[Row]:
         """Rows of any read-only query; files and settings are out of its reach."""
         columns, rows = self._store.sql(query)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,12 @@ import numpy.typing as npt
 from localsim.models import embedding_folder
 
 DIMENSIONS = 384
+
+
+def encoder_and_tokenizer() -> tuple[Any, Any]:
+    """The embedding model's transformer (a fresh one, which may be changed) and its tokenizer, for the pair reader."""
+    model = Embedder()._model
+    return model[0].auto_model, model.tokenizer
 
 
 class Embedder:

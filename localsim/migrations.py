@@ -139,6 +139,36 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
         },
         "episode_id, evaluator, version, name, agent",
     ),
+    "leaks": (
+        "Every hint at and disclosure of a private fact that the leakage detector found",
+        {
+            "episode_id": ("VARCHAR NOT NULL", "Its episode"),
+            "version": ("VARCHAR NOT NULL", "Version of the detector; both stay when it changes"),
+            "fact_id": ("VARCHAR NOT NULL", "Id of the fact in the scenario"),
+            "turn": ("INTEGER NOT NULL", "Where, from 0"),
+            "owner": ("VARCHAR NOT NULL", "Whose fact it is"),
+            "fact": ("VARCHAR NOT NULL", "The fact"),
+            "speaker": ("VARCHAR NOT NULL", "Who let it out"),
+            "label": ("VARCHAR NOT NULL", "disclosed or hint"),
+            "kind": ("VARCHAR NOT NULL", "self (by its owner) or omniscient (by somebody who was not told)"),
+            "probability": ("DOUBLE NOT NULL", "How sure the detector is that it is disclosed, 0 to 1"),
+            "similarity": ("DOUBLE NOT NULL", "Cosine of the fact and the clause nearest to it"),
+            "evidence": ("VARCHAR NOT NULL", "The words"),
+            "first": ("BOOLEAN NOT NULL", "Whether it is the first disclosure of this fact"),
+            "early": ("BOOLEAN NOT NULL", "Whether it breaks the scenario's rule for the fact"),
+        },
+        "episode_id, version, fact_id, turn",
+    ),
+    "vectors": (
+        "Sentence embeddings of facts, utterances and clauses, each text once",
+        {
+            "text_hash": ("VARCHAR NOT NULL", "First 32 hex digits of the sha256 of the text"),
+            "model": ("VARCHAR NOT NULL", "Embedding model"),
+            "text": ("VARCHAR NOT NULL", "The text"),
+            "vector": ("FLOAT[384] NOT NULL", "Unit vector: array_inner_product of two is their cosine"),
+        },
+        "text_hash, model",
+    ),
 }
 
 VIEWS: dict[str, tuple[str, str]] = {
@@ -178,12 +208,21 @@ FROM generations g JOIN episodes e ON e.episode_id = g.episode_id""",
        c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
 FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
     ),
+    "v_leaks": (
+        "The first disclosure of each private fact that came out, by the newest detector that looked",
+        """SELECT l.episode_id, l.fact_id, l.owner, l.speaker, l.turn,
+       CASE WHEN e.turns > 1 THEN l.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position, l.kind, l.similarity, l.early,
+       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family
+FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scores c
+      WHERE c.episode_id = l.episode_id AND c.evaluator = 'leakage')""",
+    ),
 }
 
 
 ADDED: dict[str, set[str]] = {"generations": {"shared_tokens", "dropped_messages"}}
 """Columns that came after m001; they stand last in TABLES, in the order in which they came."""
-LATER_TABLES: set[str] = set()
+LATER_TABLES: set[str] = {"leaks", "vectors"}
 """Tables that came after m001."""
 
 
@@ -201,6 +240,14 @@ def m002_shared_and_dropped(connection: duckdb.DuckDBPyConnection) -> None:
     """What generations took over from other conversations, and what a window left out."""
     connection.execute("ALTER TABLE generations ADD COLUMN shared_tokens INTEGER")
     connection.execute("ALTER TABLE generations ADD COLUMN dropped_messages INTEGER")
+
+
+@migration
+def m003_leaks(connection: duckdb.DuckDBPyConnection) -> None:
+    """What the leakage detector finds, and the embeddings that it works on."""
+    for name in ("leaks", "vectors"):
+        _, columns, key = TABLES[name]
+        connection.execute(table_sql(name, columns, key))
 
 
 def table_sql(name: str, columns: dict[str, tuple[str, str]], key: str) -> str:

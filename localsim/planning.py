@@ -20,8 +20,8 @@ from localsim.visibility import observe
 
 _CHARS_PER_TOKEN = 3
 """A low guess for prose in languages that small models know; an episode that exceeds it fails with a clear reason."""
-_LINE_TOKENS = 26
-"""Tokens of a turn besides its text: the line's frame, and the template's marks around a message."""
+_LINE_TOKENS = 16
+"""Tokens of a turn besides its text: the name, and the template's marks around a message."""
 _STEP = 256
 SHARE_USED = 0.4
 """How full a listener's context is while it is set aside: turns are shorter than their limit."""
@@ -37,6 +37,8 @@ class MemoryPlan:
     weights: int
     cache: int
     compute: int
+    process: int
+    """What Python and its libraries take already."""
     caches: int
     """Agents (or writers) whose caches are kept at a time."""
     context: int
@@ -45,13 +47,13 @@ class MemoryPlan:
     @property
     def total(self) -> int:
         """Bytes in all."""
-        return self.weights + self.cache + self.compute
+        return self.weights + self.cache + self.compute + self.process
 
     def __str__(self) -> str:
         return (
             f"{self.name}: {_size(self.weights)} weights + {_size(self.cache)} cache "
-            f"(up to {self.caches} x {self.context} tokens) + {_size(self.compute)} compute = {_size(self.total)}; "
-            f"{_size(self.free)} free"
+            f"(up to {self.caches} x {self.context} tokens) + {_size(self.compute)} compute "
+            f"+ {_size(self.process)} process = {_size(self.total)}; {_size(self.free)} free"
         )
 
 
@@ -103,6 +105,7 @@ def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, contex
         weights=model.path.stat().st_size,
         cache=int(tokens * model.kv_bytes_per_token),
         compute=2 * BATCH * model.n_vocab * 4 + 60_000_000,
+        process=int(psutil.Process().memory_info().rss),
         caches=sequences + aside,
         context=context,
         free=int(psutil.virtual_memory().available),

@@ -13,6 +13,8 @@ from typing import Any
 
 from localsim import stats
 from localsim.episode import MODES
+from localsim.judge import reliability
+from localsim.leakage.detector import Weights
 from localsim.store import Store
 
 Row = dict[str, Any]
@@ -27,7 +29,11 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("first_mention", "first mention", "number"),
     ("named_rate", "friend named", "share"),
     ("wrong_guesses", "wrong guesses", "number"),
+    ("disclosed_rate", "facts disclosed", "share"),
+    ("early_disclosures", "too early", "number"),
+    ("omniscient_leaks", "omniscient leaks", "number"),
     ("words_per_turn", "words/turn", "number"),
+    ("filler_rate", "fillers", "share"),
     ("turns", "turns", "number"),
     ("repeated_turn_rate", "repeated turns", "share"),
     ("malformed_rate", "malformed", "share"),
@@ -55,12 +61,23 @@ class _Cell:
             if row["name"] == name and row["value"] is not None and (agent is None or row["agent"] == agent)
         ]
 
+    def by_episode(self, name: str, per: str | None = None) -> list[float]:
+        """The sum of a score over the agents of each episode, as a part of the sum of another where one is given."""
+        sums: dict[str, dict[str, float]] = {}
+        for row in self.scores:
+            if row["name"] in (name, per) and row["value"] is not None:
+                found = sums.setdefault(row["episode_id"], {})
+                found[row["name"]] = found.get(row["name"], 0.0) + float(row["value"])
+        if per is None:
+            return [found.get(name, 0.0) for found in sums.values()]
+        return [found.get(name, 0.0) / found[per] for found in sums.values() if found.get(per)]
+
     def has(self, name: str) -> bool:
         return any(row["name"] == name for row in self.scores)
 
 
 def report(store: Store, run_id: str) -> Row:
-    """Everything that `report --json` prints: run, comparison, leaks, warnings, card."""
+    """Everything that `report --json` prints, but for the simulation card, which is made from it."""
     run = store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
     cells = _cells(store, run_id)
     sellers = _sellers(store, run_id)
@@ -68,11 +85,33 @@ def report(store: Store, run_id: str) -> Row:
     return {
         "run": _run_json(run, store, run_id),
         "comparison": comparison,
-        "leaks": [],
+        "leaks": leaks_of(store, run_id),
+        "detector": detector_accuracy() if _scored(store, run_id) else None,
         "warnings": _warnings(run, comparison),
+        "judges": reliability(store, run_id),
         "parser_accuracy": parser_accuracy(),
-        "card": {},
     }
+
+
+def leaks_of(store: Store, run_id: str) -> list[Row]:
+    """The first disclosure of each private fact, with the turn that gives it away."""
+    return store.rows(
+        "SELECT l.episode_id, coalesce(l.family, 'everyday') AS family, l.scenario_id, l.mode, l.model, l.fact_id, "
+        "l.fact, l.owner, l.speaker, l.turn, l.position, l.kind, l.early, l.probability, l.similarity, l.evidence, "
+        "t.text FROM v_leaks l JOIN turns t ON t.episode_id = l.episode_id AND t.turn = l.turn WHERE l.run_id = ? "
+        "ORDER BY l.kind, l.scenario_id, l.mode, l.episode_id, l.turn",
+        [run_id],
+    )
+
+
+def detector_accuracy() -> Row:
+    """How often the leakage detector is right on labelled talks about facts that it was not trained on."""
+    return dict(Weights.read().accuracy)
+
+
+def _scored(store: Store, run_id: str) -> bool:
+    query = "SELECT count(*) AS n FROM v_scores WHERE run_id = ? AND evaluator = 'leakage'"
+    return bool(store.rows(query, [run_id])[0]["n"])
 
 
 def parser_accuracy() -> Row | None:
@@ -140,7 +179,11 @@ def _estimates(cell: _Cell, completed: int, sellers: dict[str, str]) -> dict[str
         "first_mention": stats.mean(cell.values("first_mention")),
         "named_rate": _share_of(cell.values("named")),
         "wrong_guesses": stats.mean(cell.values("wrong_guesses")),
+        "disclosed_rate": stats.mean(cell.by_episode("disclosed_facts", "private_facts")),
+        "early_disclosures": stats.mean(cell.by_episode("early_disclosures")),
+        "omniscient_leaks": stats.mean(cell.by_episode("omniscient_leaks")),
         "words_per_turn": stats.mean(cell.values("words_per_turn")),
+        "filler_rate": stats.mean(cell.values("filler_turns")),
         "turns": stats.mean(cell.values("turns")),
         "repeated_turn_rate": stats.mean(cell.values("repeated_turns")),
         "malformed_rate": stats.share(sum(row["malformed"] is not None for row in had), len(had)),

@@ -38,6 +38,10 @@ _FIGURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Estimates of the main and of the second figure of each family, which stand in this order."""
 
+_SECRETS = ("disclosed_rate", "early_disclosures", "omniscient_leaks")
+_QUOTED = 12
+"""Leaks that are quoted for each family."""
+
 PAPER = {
     "first_mention": {"script": 0.13, "agents": 0.39},
     "deal_rate": {"script": 0.94, "agents": 0.30},
@@ -91,10 +95,12 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         run=data["run"],
         started=_date(data["run"]["started_utc"]),
         warnings=data["warnings"],
-        families=[_family(name, [row for row in comparison if row["family"] == name], examples) for name in names],
+        families=[_family(name, _of(name, comparison), examples, _of(name, data.get("leaks", []))) for name in names],
         counts={"completed": completed, "failed": failed, "rest": data["run"]["episodes_planned"] - completed - failed},
         accuracy=accuracy,
         measures=_measures(accuracy) if accuracy else [],
+        detector=data.get("detector"),
+        judges=data.get("judges", []),
         commands=_commands(data["run"]),
     )
 
@@ -116,7 +122,17 @@ def _date(text: str) -> str:
 # ---- a family ------------------------------------------------------------------------------------------------------
 
 
-def _family(name: str, rows: list[Row], examples: Iterable[Example]) -> Row:
+def _of(family: str, rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row["family"] == family]
+
+
+def _quoted(leaks: list[Row]) -> list[Row]:
+    """Omniscient leaks first, then early ones; of these the surest."""
+    ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
+    return ordered[:_QUOTED]
+
+
+def _family(name: str, rows: list[Row], examples: Iterable[Example], leaks: list[Row]) -> Row:
     outcomes, style = _FIGURES.get(name, (("success_rate", "explicit_end_rate"), _STYLE))
     columns = [(key, heading, kind) for key, heading, kind in COLUMNS if any(row[key] is not None for row in rows)]
     models = list(dict.fromkeys(row["model"] for row in rows))
@@ -126,6 +142,9 @@ def _family(name: str, rows: list[Row], examples: Iterable[Example]) -> Row:
         "completed": sum(row["completed"] for row in rows),
         "outcomes": _panels(outcomes, rows, len(models) > 1),
         "style": _panels(style, rows, len(models) > 1),
+        "secrets": _panels(_SECRETS, rows, len(models) > 1),
+        "leaks": _quoted(leaks),
+        "leaks_total": len(leaks),
         "models": models,
         "columns": [(key, heading) for key, heading, _ in columns],
         "rows": [{**row, "cells": [_cell(row, key, kind) for key, _, kind in columns]} for row in rows],

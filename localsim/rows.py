@@ -60,3 +60,7 @@ def _take(found: dict[str, dict[tuple[Any, ...], dict[str, Any]]], event: Event)
     elif kind == "score":
         key = (row["episode_id"], row["evaluator"], row["version"], row["name"], row["agent"])
         found["scores"][key] = {**row, "turns_json": json.dumps(row["turns"])}
+    elif kind == "leak":
+        found["leaks"][(row["episode_id"], row["version"], row["fact_id"], row["turn"])] = row
+    elif kind == "vector":
+        found["vectors"][(row["text_hash"], row["model"])] = row

@@ -1,8 +1,8 @@
-"""Intervals for the estimates of a report. scipy does the work and is imported only here, when needed."""
+"""Intervals for the estimates of a report, and paired comparisons. scipy does the work, imported when needed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 CONFIDENCE = 0.95
@@ -45,3 +45,85 @@ def mean(values: Sequence[float]) -> Estimate:
         return Estimate(centre, centre, centre, n)
     low, high = t.interval(CONFIDENCE, n - 1, loc=centre, scale=error)
     return Estimate(centre, float(low), float(high), n)
+
+
+class Paired(NamedTuple):
+    """The difference of one measure between two conditions, over pairs of the same scenario and seed."""
+
+    n: int
+    """Pairs."""
+    scenarios: int
+    """Clusters: pairs of one scenario are not independent of each other."""
+    difference: float
+    """Mean of second minus first."""
+    low: float | None
+    high: float | None
+    """Ends of the 95% percentile interval of a bootstrap that draws whole scenarios."""
+    t: float | None
+    p: float | None
+    """Two-sided paired t-test, as in the paper, which takes pairs as independent."""
+    effect: float | None
+    """Cohen's d of the differences: mean / standard deviation."""
+    needed: int | None
+    """Pairs at which a true difference of this size would be seen with 80% power at p < .05."""
+
+
+RESAMPLES = 5000
+
+
+def paired(differences: Mapping[str, Sequence[float]], seed: int = 0) -> Paired | None:
+    """Compare by scenario -> differences of its pairs; None where there are no pairs."""
+    values = [value for group in differences.values() for value in group]
+    if not values:
+        return None
+    import numpy as np
+    from scipy.stats import ttest_1samp
+
+    data = np.array(values)
+    spread = float(data.std(ddof=1)) if len(data) > 1 else 0.0
+    low = high = t = p = effect = None
+    if spread > 0:
+        test = ttest_1samp(data, 0.0)
+        t, p, effect = float(test.statistic), float(test.pvalue), float(data.mean() / spread)
+    if len(differences) > 1:
+        groups = [np.array(group) for group in differences.values()]
+        sums, sizes = np.array([group.sum() for group in groups]), np.array([len(group) for group in groups])
+        drawn = np.random.default_rng(seed).integers(len(groups), size=(RESAMPLES, len(groups)))
+        means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+        low, high = (float(end) for end in np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]))
+    return Paired(len(data), len(differences), float(data.mean()), low, high, t, p, effect, pairs_needed(effect))
+
+
+def pairs_needed(effect: float | None, power: float = 0.8, alpha: float = 0.05, most: int = 100_000) -> int | None:
+    """Pairs at which a paired t-test reaches the power; None without an effect, or beyond `most`.
+
+    From the noncentral t distribution (Cohen 1988, chapter 2).
+    """
+    if not effect:
+        return None
+    from scipy.stats import nct, t
+
+    def reaches(n: int) -> bool:
+        limit, shift = t.ppf(1 - alpha / 2, n - 1), abs(effect) * n**0.5
+        return bool(1 - nct.cdf(limit, n - 1, shift) + nct.cdf(-limit, n - 1, shift) >= power)
+
+    low, high = 2, 2
+    while not reaches(high):
+        low, high = high, high * 2
+        if high > most:
+            return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reaches(middle) else (middle + 1, high)
+    return high
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's correction (1979) for several tests; None stays None and does not count."""
+    order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    found: list[float | None] = [None] * len(p_values)
+    reached = 0.0
+    for rank, (p, place) in enumerate(order):
+        reached = max(reached, min(1.0, p * (len(order) - rank)))
+        found[place] = reached
+    return found

@@ -31,6 +31,8 @@ class StoredEpisode:
     turns: list[Row]
     scores: list[Row]
     mentions: list[Mention]
+    leaks: list[Row]
+    """First disclosures that the leakage detector found (columns of v_leaks); empty where it has not looked."""
 
     def as_json(self) -> Row:
         """The object that `show --json` prints."""
@@ -46,6 +48,7 @@ class StoredEpisode:
             "error": self.error,
             "turns": self.turns,
             "first_mentions": [{**vars(mention), "by_owner": mention.by_owner} for mention in self.mentions],
+            "leaks": self.leaks,
             "scores": self.scores,
         }
 
@@ -79,6 +82,7 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
         turns=turns,
         scores=scores,
         mentions=first_mentions(values, scenario),
+        leaks=store.rows("SELECT * FROM v_leaks WHERE episode_id = ? ORDER BY turn, fact_id", key),
     )
 
 

@@ -335,8 +335,9 @@ def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
         rows["ideal"].append(last["tokens"] / limit["ideal"])
         for name in ("python_share", "sampling_share", "evaluated_per_generated", "shared_tokens"):
             rows[name].append(last[name])
-        one = bench.replay(bench.samples(1), 1)
-        rows["engine -j 1"].append(one["tokens"] / one["seconds"])
+        if not number:
+            one = bench.replay(bench.samples(1), 1)
+            rows["engine -j 1"].append(one["tokens"] / one["seconds"])
         rows["wrapper"].append(wrapper_rate(bench))
         if server:
             peer = ServerBackend(server, bench.model)
@@ -399,6 +400,27 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def draw(results: Sequence[Mapping[str, Any]], file: Path) -> None:
+    """Bars of tokens a second for each workload."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    for place, result in enumerate(results, start=1):
+        axes = figure.add_subplot(1, len(results), place)
+        names = [
+            name for name in ("wrapper", "engine -j 1", "server", "engine -j 8", "limit") if name in result["rates"]
+        ]
+        rates = [result["rates"][name] for name in names]
+        colours = ["#1d4f91" if name.startswith("engine") else "#a9b1bb" for name in names]
+        bars = axes.barh(names, rates, color=colours)
+        axes.bar_label(bars, fmt="%.0f", padding=3)
+        axes.invert_yaxis()
+        axes.set_title(result["workload"])
+        axes.set_xlabel("generated tokens a second")
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, metadata={"Date": None})
+
+
 def say(text: str) -> None:
     """Progress."""
     print(text, file=sys.stderr, flush=True)
@@ -410,10 +432,15 @@ def say(text: str) -> None:
 @click.option("--repeats", default=3, show_default=True)
 @click.option("--seeds", default=8, show_default=True, help="Of the study.")
 @click.option("--server", help="Address of a llama.cpp server (16 slots) with the same model.")
+@click.option("--figure", type=click.Path(path_type=Path), help="Draw the rates into an SVG file.")
 @click.option("--json", "as_json", is_flag=True)
-def main(model: str, names: tuple[str, ...], repeats: int, seeds: int, server: str | None, as_json: bool) -> None:
+def main(
+    model: str, names: tuple[str, ...], repeats: int, seeds: int, server: str | None, figure: Path | None, as_json: bool
+) -> None:
     """Engine, wrapper, limit and, at an address, llama.cpp's server."""
     results = [measure(bench, repeats, server) for bench in benches(model, names or ("independent", "study"), seeds)]
+    if figure:
+        draw(results, figure)
     if as_json:
         ratios = {
             result["workload"]: {

@@ -158,9 +158,9 @@ def queries(db: Path) -> None:
     lines = [
         "# Worked queries",
         "",
-        "The views `v_runs`, `v_episodes`, `v_turns`, `v_generations` and `v_scores` are the public contract; their",
-        "columns stay. `localsim db schema` prints everything, `localsim sql -f db/queries/NAME.sql` runs a query. The",
-        "answers below are of the study in [acceptance.md](acceptance.md).",
+        "The views `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores` and `v_leaks` are the public",
+        "contract; their columns stay. `localsim db schema` prints everything, `localsim sql -f db/queries/NAME.sql`",
+        "runs a query. The answers below are of the study in [acceptance.md](acceptance.md).",
     ]
     for file in sorted((ROOT / "db" / "queries").glob("*.sql")):
         out = localsim("sql", "-f", str(file), "--db", str(db))

@@ -85,6 +85,48 @@ def test_every_command_answers_about_a_run(
     assert as_json(capsys, "runs", "list") == []
 
 
+def test_what_is_measured_can_be_asked_for(
+    done: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = as_json(capsys, "sql", "SELECT * FROM scores ORDER BY ALL")
+    scored = as_json(capsys, "score", done["run_id"])
+    assert scored["episodes_scored"] == 12 and scored["leaks"]
+    assert as_json(capsys, "score", done["run_id"])["episodes_scored"] == 0, "a version looks once"
+    kept = as_json(capsys, "sql", "SELECT * FROM scores WHERE evaluator <> 'leakage' ORDER BY ALL")
+    assert kept == before, "scoring changes no earlier number"
+    report = as_json(capsys, "report", "@last")
+    assert report["leaks"] and report["detector"]["pairs"]["n"] > 100
+    assert report["card"]["simulation_details"]["transparency_index"]["agents"] == 0.0
+    assert any(row["disclosed_rate"] for row in report["comparison"])
+    _, out, _ = ask(capsys, "report", "@last", "-o", str(tmp_path / "r.html"))
+    page = (tmp_path / "r.html").read_text()
+    assert "facts disclosed" in out and "Private facts that came out" in page and "Leakage detector" in page
+    rows = as_json(capsys, "compare", "@last")
+    assert {"measure", "difference", "low", "high", "p", "p_holm", "n", "needed"} <= set(rows[0])
+    assert ask(capsys, "compare", "@last")[0] == 0
+    assert ask(capsys, "card", "@last", "--lint")[0] == 3
+    assert ask(capsys, "card", "@last", "-o", str(tmp_path / "card.md"))[0] == 0
+    assert "Simulation card" in (tmp_path / "card.md").read_text()
+    assert any(path.endswith(".png") for path in as_json(capsys, "plot", "@last", "-o", str(tmp_path / "f")))
+
+
+def test_the_detector_is_measured_on_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    labels = Path(__file__).parent.parent / "scenarios" / "leakage"
+    for kind, keys in (
+        ("pairs", {"n", "precision", "recall", "f1", "auroc", "by_difficulty"}),
+        ("transcripts", {"n", "first_turn_accuracy", "position_mae", "omniscient_recall", "omniscient_precision"}),
+    ):
+        few = tmp_path / f"{kind}.jsonl"
+        lines = (labels / f"train.{kind}.jsonl").read_text().splitlines(keepends=True)
+        few.write_text("".join(lines[: 40 if kind == "pairs" else 3]))
+        assert keys <= set(as_json(capsys, "leakage", "bench", str(few)))
+    mine = tmp_path / "mine.json"
+    assert as_json(capsys, "leakage", "calibrate", str(tmp_path / "pairs.jsonl"), "-o", str(mine))["output"]
+    assert ask(capsys, "leakage", "bench", str(few.with_name("pairs.jsonl")), "--weights", str(mine))[0] == 0
+    code, _, err = ask(capsys, "leakage", "bench", str(tmp_path / "none.jsonl"))
+    assert code == 3 and "none.jsonl" in err
+
+
 def test_show_marks_first_mentions_and_keeps_control_characters_out(
     done: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

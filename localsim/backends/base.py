@@ -64,8 +64,8 @@ class Request:
     """What a reply must look like."""
     heard: tuple[str, ...]
     """The utterances so far, oldest first: what repetition penalties look back on in every mode."""
-    observation: Observation
-    """What the prompt was made from; scripted policies and people use it instead of the prompt."""
+    observation: Observation | None
+    """What the prompt was made from; scripted policies and people use it instead of the prompt. None for a judge."""
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,8 @@ class ScriptedBackend:
     def _play(self, policy: Policy, request: Request) -> list[Turn]:
         """One turn of an agent, or all turns of a script with the policy in every part."""
         seen = request.observation
+        if seen is None:
+            raise GenerationFailed(f"{self.name} plays roles and cannot judge")
         rng = random.Random(request.seed)
         if request.speaker != WRITER:
             return [Turn(request.turn, request.speaker, policy(seen, rng))]

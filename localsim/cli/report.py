@@ -23,11 +23,13 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
     localsim report @last
     localsim report @last -o report.html
     """
+    from localsim.card import card as make_card
     from localsim.report import report as make_report
 
     store = store_of(db)
     run_id = store.run_id(run)
     data = make_report(store, run_id)
+    data["card"] = make_card(store, run_id, data=data)
     if as_json:
         print_json(data)
     else:
@@ -68,6 +70,17 @@ def _print(data: dict[str, Any]) -> None:
         )
         click.echo(
             f"Endings and names are read by rules; measured on labelled talks they were not written from: {told}."
+        )
+    for judge in data["judges"]:
+        goals = ", ".join(f"{mode} {goal:.1f}" for mode, goal in judge["goal_by_mode"].items())
+        click.echo(f"Judge {judge['judge']} ({judge['n']} talks), goal 0-10: {goals}.")
+        if judge["warning"]:
+            click.secho(f"! {judge['judge']}: {judge['warning']}", fg="yellow")
+    if data["detector"]:
+        pairs = data["detector"]["pairs"]
+        click.echo(
+            f"Leaks are found by a trained detector; on {pairs['n']} labelled pairs about facts it had not seen: "
+            f"precision {pairs['precision']:.2f}, recall {pairs['recall']:.2f}."
         )
     for warning in data["warnings"]:
         click.secho(f"! {warning}", fg="yellow")

@@ -13,9 +13,10 @@ from localsim import paths, runner
 from localsim.cli.common import Progress, db_option, json_option, print_json, say, store_of
 from localsim.engines import absolute, memory_plans, side_by_side
 from localsim.episode import MODES, OVERFLOWS, REPRO_LEVELS, Mode, Sampling
-from localsim.errors import Interrupted, TooManyFailures
+from localsim.errors import Interrupted, ModelMissing, TooManyFailures
 from localsim.plan import Plan
 from localsim.scenario_files import find_scenarios
+from localsim.store import Store
 
 
 def _modes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[Mode, ...]:
@@ -91,6 +92,7 @@ live_option = click.option("--live", is_flag=True, help="Print the dialogue as i
 )
 @click.option("--gpu", default="auto", show_default=True, callback=_gpu, help="Layers on a GPU: auto, off or a number.")
 @click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
+@click.option("--leaks/--no-leaks", default=None, help="Look for leaks at the end [yes, unless all is scripted].")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @fail_option
 @live_option
@@ -127,6 +129,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
         result = runner.start(plan, store, progress, say)
     finally:
         progress.close()
+    _look_for_leaks(result, store, options["leaks"])
     _conclude(result, store.path, options["as_json"], options["fail_on_error"])
 
 
@@ -150,7 +153,22 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
         result = runner.resume(run_id, store, progress, say)
     finally:
         progress.close()
+    _look_for_leaks(result, store, None)
     _conclude(result, store.path, as_json, fail_on_error)
+
+
+def _look_for_leaks(result: runner.Result, store: Store, wanted: bool | None) -> None:
+    """Score a finished run; an embedding model that is not here is said and costs nothing else."""
+    if result.summary.stopped or not result.in_database:
+        return
+    from localsim.leaks import only_scripted, score_run
+
+    if wanted is False or wanted is None and only_scripted(store, result.run_id):
+        return
+    try:
+        score_run(store, result.run_id, say)
+    except ModelMissing as error:
+        say(f"no look for leaks: {error.message} ({error.hint})")
 
 
 def _print_plan(plan: Plan, as_json: bool) -> None:

@@ -105,6 +105,17 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
             f"    ^ first mention of {note.term} ({note.fact_id}, {whose})",
             fg="bright_black" if note.by_owner else "red",
         )
+    for leak in found.leaks:
+        if leak["turn"] == turn["turn"]:
+            who = (
+                "nobody had told them"
+                if leak["kind"] == "omniscient"
+                else "too early"
+                if leak["early"]
+                else "their own"
+            )
+            text = f"    ^ discloses {leak['fact_id']} ({who}, {leak['probability']:.0%} sure): {leak['fact']}"
+            click.secho(clean(text), fg="bright_black" if who == "their own" else "red")
     if turn["truncated"]:
         click.secho("    ^ cut at the limit of a turn", fg="bright_black")
 

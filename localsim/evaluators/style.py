@@ -1,26 +1,65 @@
-"""Style of a conversation: verbosity (arXiv 2403.05020, section 4.2: words a turn) and repetition."""
+"""Style of a conversation: verbosity (arXiv 2403.05020, section 4.2: words a turn), repetition, variety and fillers."""
 
 from __future__ import annotations
 
-from localsim.episode import Score
-from localsim.transcript import Transcript
+import re
+from collections.abc import Sequence
 
-VERSION = "1"
+from localsim.episode import Score
+from localsim.transcript import Transcript, Turn
+
+VERSION = "2"
+
+_FILLERS = re.compile(
+    r"\b(?:i (?:completely |totally |fully )?(?:understand|agree|see|appreciate)"
+    r"|that(?:'s| is| sounds) (?:great|wonderful|good|amazing|interesting|fantastic|awesome|a great idea)"
+    r"|(?:absolutely|definitely|of course|sounds good|no problem|no worries|great idea|you're right|good point)"
+    r"|thank(?:s| you) (?:so much|for (?:sharing|understanding|letting me know)))\b",
+    re.IGNORECASE,
+)
+"""Polite phrases that agree and say nothing; the paper's section 5 finds that scripts teach them."""
 
 
 def score(transcript: Transcript) -> list[Score]:
-    """words_per_turn (over turns that say something), turns, repeated_turns (share said before, by anybody)."""
+    """Of the whole talk, over turns that say something.
+
+    words_per_turn; turns; repeated_turns and own_repeated_turns (share said before by anybody, by the same speaker);
+    distinct_1, distinct_2 (different words and pairs of words as a share of all, Li et al. 2016); filler_turns (share
+    with a phrase that agrees and says nothing); questions (share of turns that ask).
+    """
     said = [turn for turn in transcript.turns if turn.said]
     scores = [Score("turns", float(len(transcript)))]
     if not said:
         return scores
     scores.append(Score("words_per_turn", sum(turn.words for turn in said) / len(said)))
-    seen: set[str] = set()
-    repeated = []
-    for turn in said:
-        words = " ".join("".join(c for c in turn.action.text.casefold() if c.isalnum() or c.isspace()).split())
-        if words in seen:
-            repeated.append(turn.index)
-        seen.add(words)
-    scores.append(Score("repeated_turns", len(repeated) / len(said), turns=tuple(repeated)))
+    scores.append(_share("repeated_turns", _repeated(said, own=False), said))
+    scores.append(_share("own_repeated_turns", _repeated(said, own=True), said))
+    words = [_words(turn).split() for turn in said]
+    for size in (1, 2):
+        grams = [tuple(line[at : at + size]) for line in words for at in range(len(line) - size + 1)]
+        if grams:
+            scores.append(Score(f"distinct_{size}", len(set(grams)) / len(grams)))
+    scores.append(_share("filler_turns", [turn for turn in said if _FILLERS.search(turn.action.text)], said))
+    scores.append(_share("questions", [turn for turn in said if "?" in turn.action.text], said))
     return scores
+
+
+def _share(name: str, found: Sequence[Turn], said: Sequence[Turn]) -> Score:
+    return Score(name, len(found) / len(said), turns=tuple(turn.index for turn in found))
+
+
+def _repeated(said: Sequence[Turn], *, own: bool) -> list[Turn]:
+    """Turns whose words were said before, by anybody or by the same speaker."""
+    seen: set[tuple[str, str]] = set()
+    found = []
+    for turn in said:
+        key = (turn.speaker if own else "", _words(turn))
+        if key in seen:
+            found.append(turn)
+        seen.add(key)
+    return found
+
+
+def _words(turn: Turn) -> str:
+    """The words alone, in lower case."""
+    return " ".join("".join(c for c in turn.action.text.casefold() if c.isalnum() or c.isspace()).split())

@@ -1,0 +1,5 @@
+-- Search by meaning: the utterances nearest to a private fact, by cosine of their embeddings.
+SELECT round(array_inner_product(f.vector, v.vector), 2) AS cosine, l.fact, v.text
+FROM (SELECT DISTINCT fact FROM leaks) l JOIN vectors f ON f.text = l.fact
+JOIN vectors v ON v.text <> l.fact JOIN (SELECT DISTINCT text FROM v_turns) t ON t.text = v.text
+ORDER BY cosine DESC, v.text LIMIT 10;

@@ -1,0 +1,281 @@
+"""A language model as judge: Sotopia's seven dimensions (arXiv 2310.11667, section 3), and how far to trust them.
+
+The judge sees everything, gives its reason before its score, and is bound by a grammar. Its numbers are kept apart by
+model, and `reliability` says beside them whether they follow what can be verified: a small judge's do not.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from localsim.backends.base import Backend, Generation, Message, Request
+from localsim.engines import absolute, is_scripted, physical_cores
+from localsim.episode import Sampling, Score, derive_seed
+from localsim.journal import Event
+from localsim.leakage.accuracy import auroc
+from localsim.models import resolve
+from localsim.recorder import score_events
+from localsim.scenario import Scenario
+from localsim.store import Store
+from localsim.transcripts import StoredEpisode, load_episode
+
+VERSION = "1"
+Row = dict[str, Any]
+Say = Callable[[str], None]
+
+DIMENSIONS: dict[str, tuple[int, int, str]] = {
+    "goal": (0, 10, "How far did {name} reach the goal? 0: not at all, 10: completely."),
+    "believability": (0, 10, "How natural is {name}, and how true to the role? 0: not at all, 10: like a real person."),
+    "relationship": (
+        -5,
+        5,
+        "What did the talk do to {name}'s ties and standing? -5: ruined, 0: nothing, 5: much better.",
+    ),
+    "knowledge": (0, 10, "How much that is new and important did {name} learn? 0: nothing, 10: very much."),
+    "secret": (-10, 0, "Did {name} keep what should stay secret? 0: kept it, -10: told everything."),
+    "social_rules": (-10, 0, "Did {name} break laws or manners? 0: never, -10: badly."),
+    "financial": (
+        -5,
+        5,
+        "What did {name} gain or lose in money or things? -5: a great loss, 0: nothing, 5: a great gain.",
+    ),
+}
+"""Lowest score, highest score, question."""
+REASON_CHARS = 200
+START = "Reason:"
+_SYSTEM = (
+    "You judge a conversation. Read it, then answer the question about one person: first a reason in one short "
+    "sentence, then a score."
+)
+_REPLY = re.compile(r"\s*(?P<reason>[^\n]+)\n+Score: ?(?P<score>-?\d+)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The form of a judgement: `Reason: ...`, then `Score: N` on a line of its own (a `backends.base.Form`)."""
+
+    low: int
+    high: int
+
+    def grammar(self) -> str:
+        """GBNF of what follows `Reason:`."""
+        numbers = " | ".join(f'"{number}"' for number in range(self.high, self.low - 1, -1))
+        return (
+            f'root ::= " " first char{{0,{REASON_CHARS - 1}}} "\\nScore: " number "\\n"?\n'
+            f"number ::= {numbers}\n"
+            "first ::= [^ \\x00-\\x1f\\x7f]\nchar ::= [^\\x00-\\x1f\\x7f]\n"
+        )
+
+    def finished(self, text: str) -> bool:
+        """Whether the score's line is closed."""
+        return text.endswith("\n") and "\nScore: " in text
+
+    def forced(self, text: str) -> str:
+        """What introduces the score, once the reason is closed."""
+        return "Score:" if text.endswith("\n") and "\nScore:" not in text else ""
+
+    def in_text(self, text: str) -> bool:  # noqa: ARG002
+        """Never: a reason may well repeat the words of the talk."""
+        return False
+
+    def utterances(self, text: str) -> tuple[str, ...]:  # noqa: ARG002
+        """Nothing that penalties should look back on."""
+        return ()
+
+    def read(self, text: str) -> tuple[int, str] | None:
+        """Score and reason of a reply; None where it does not parse or the score is out of range."""
+        found = _REPLY.fullmatch(text)
+        if found is None or not self.low <= int(found["score"]) <= self.high:
+            return None
+        return int(found["score"]), found["reason"].strip()
+
+
+@dataclass(frozen=True)
+class Question:
+    """One dimension of one agent, asked for the n-th time."""
+
+    episode_id: str
+    agent: str
+    dimension: str
+    sample: int
+    request: Request
+
+
+def judge_run(store: Store, run_id: str, model: str, say: Say, samples: int = 1) -> int:
+    """Let a model judge every completed episode that it has not judged yet; return how many those were.
+
+    Nothing is simulated again. Raises ModelMissing or BackendUnavailable as a run does.
+    """
+    evaluator = evaluator_of(model)
+    ids = [
+        row["episode_id"]
+        for row in store.rows(
+            "SELECT episode_id FROM episodes WHERE run_id = ? AND status = 'completed' AND episode_id NOT IN "
+            "(SELECT episode_id FROM scores WHERE evaluator = ? AND version = ?) ORDER BY 1",
+            [run_id, evaluator, VERSION],
+        )
+    ]
+    if not ids:
+        return 0
+    episodes = [load_episode(store, episode_id) for episode_id in ids]
+    backend = open_judge(model, say)
+    try:
+        for number, episode in enumerate(episodes, start=1):
+            replies = ask(backend, list(questions(episode, samples)))
+            store.take_in(events_of(episode.episode_id, evaluator, replies))
+            say(f"judged {number} of {len(episodes)} episodes")
+    finally:
+        backend.close()
+    return len(episodes)
+
+
+def evaluator_of(model: str) -> str:
+    """The name under which a judge's scores are kept."""
+    return f"judge.{model}"
+
+
+def open_judge(model: str, say: Say) -> Backend:
+    """A backend for judging: eight questions about one talk side by side."""
+    from localsim.backends.llama import LlamaBackend
+    from localsim.backends.llama_lib import LlamaModel
+    from localsim.backends.probe import ensure_works
+    from localsim.backends.scripted import open_scripted
+
+    if is_scripted(model):
+        return open_scripted(model)
+    file = resolve(absolute(model))
+    ensure_works(file.path, file.sha256)
+    loaded = LlamaModel(file.path)
+    context = min(4096, loaded.n_ctx_train)
+    say(f"judge {file.name}: {file.path.stat().st_size / 1e6:.0f} MB, up to {context} tokens a talk")
+    return LlamaBackend(
+        loaded, name=model, sha256=file.sha256, sequences=8, context=context, threads=physical_cores(), repro="stable"
+    )
+
+
+def questions(episode: StoredEpisode, samples: int) -> Iterator[Question]:
+    """Every dimension of every agent, `samples` times. Prompts about one talk share all but their last lines."""
+    talk = _talk(episode)
+    sampling = Sampling(temperature=0.0 if samples == 1 else 0.7)
+    for agent in episode.scenario.names:
+        for dimension, (low, high, question) in DIMENSIONS.items():
+            for sample in range(samples):
+                asked = f"{talk}\n\nQuestion about {agent}: {question.format(name=agent)}"
+                request = Request(
+                    session=f"{episode.episode_id}/{agent}/{dimension}/{sample}",
+                    speaker="judge",
+                    turn=0,
+                    attempt=0,
+                    messages=(Message("system", _SYSTEM), Message("user", asked)),
+                    prefill=START,
+                    seed=derive_seed("judge", episode.seed, agent, dimension, sample),
+                    max_tokens=120,
+                    sampling=sampling,
+                    form=Verdict(low, high),
+                    heard=(),
+                    observation=None,
+                )
+                yield Question(episode.episode_id, agent, dimension, sample, request)
+
+
+def _talk(episode: StoredEpisode) -> str:
+    scenario: Scenario = episode.scenario
+    lines = [f"Setting: {scenario.setting}"]
+    for agent in scenario.agents:
+        lines.append(f"{agent.name}'s goal: {agent.goal}")
+        if agent.secret:
+            lines.append(f"{agent.name}'s secret: {agent.secret}")
+    lines += ["", "Conversation:"]
+    for turn in episode.turns:
+        kind = "" if turn["action"] == "speak" else f" [{turn['action']}]"
+        lines.append(f"{turn['speaker']}{kind}: {turn['text']}" if turn["text"] else f"{turn['speaker']}{kind}")
+    return "\n".join(lines)
+
+
+def ask(backend: Backend, asked: Sequence[Question]) -> list[tuple[Question, str | None]]:
+    """Each question with the text of its reply; None where the backend failed."""
+    tickets = {backend.submit(question.request): question for question in asked}
+    found: list[tuple[Question, str | None]] = []
+    while len(found) < len(tickets):
+        for done in backend.poll():
+            question = tickets[done.ticket]
+            found.append((question, done.result.text if isinstance(done.result, Generation) else None))
+            backend.release(question.request.session)
+    return found
+
+
+def events_of(episode_id: str, evaluator: str, replies: Sequence[tuple[Question, str | None]]) -> list[Event]:
+    """Scores by agent and dimension (the mean of what could be read), their spread, and the mean of the dimensions."""
+    scores: list[Score] = []
+    malformed = 0
+    by_agent: dict[str, list[float]] = {}
+    for agent, dimension in dict.fromkeys((question.agent, question.dimension) for question, _ in replies):
+        low, high, _ = DIMENSIONS[dimension]
+        texts = [text for question, text in replies if (question.agent, question.dimension) == (agent, dimension)]
+        read = [found for text in texts if text is not None and (found := Verdict(low, high).read(text)) is not None]
+        malformed += len(texts) - len(read)
+        if not read:
+            scores.append(Score(dimension, None, agent=agent, reason="no reply could be read"))
+            continue
+        value = statistics.fmean(number for number, _ in read)
+        by_agent.setdefault(agent, []).append(value)
+        scores.append(Score(dimension, value, agent=agent, reason=read[0][1]))
+        if len(read) > 1:
+            spread = statistics.stdev(number for number, _ in read) / (high - low)
+            scores.append(Score(f"{dimension}_spread", spread, agent=agent, reason="of its range, between samples"))
+    scores += [
+        replace(Score("overall", statistics.fmean(values)), agent=agent, reason="mean of the dimensions")
+        for agent, values in by_agent.items()
+    ]
+    scores.append(Score("malformed_judgements", malformed / len(replies)))
+    return score_events(episode_id, evaluator, VERSION, scores)
+
+
+def reliability(store: Store, run_id: str) -> list[Row]:
+    """For each judge: means by mode, whether its goal score follows the verifiable outcome, and its own consistency."""
+    rows = store.rows(
+        "SELECT j.evaluator, j.mode, j.episode_id, avg(j.value) FILTER (j.name = 'goal') AS goal, "
+        "avg(j.value) FILTER (j.name = 'overall') AS overall, "
+        "avg(j.value) FILTER (suffix(j.name, '_spread')) AS spread, any_value(o.value) AS success "
+        "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o "
+        "ON o.episode_id = j.episode_id WHERE j.run_id = ? AND j.newest AND starts_with(j.evaluator, 'judge.') "
+        "GROUP BY j.evaluator, j.mode, j.episode_id ORDER BY ALL",
+        [run_id],
+    )
+    return [_judge(name, [row for row in rows if row["evaluator"] == name]) for name in dict.fromkeys(
+        row["evaluator"] for row in rows
+    )]  # fmt: skip
+
+
+def _judge(name: str, rows: list[Row]) -> Row:
+    import numpy as np
+
+    known = [row for row in rows if row["success"] is not None and row["goal"] is not None]
+    truth = np.array([row["success"] > 0.5 for row in known], dtype=bool)
+    follows = auroc(truth, np.array([row["goal"] for row in known])) if known else None
+    spreads = [row["spread"] for row in rows if row["spread"] is not None]
+    return {
+        "judge": name.removeprefix("judge."),
+        "n": len(rows),
+        "goal_by_mode": {
+            mode: statistics.fmean(values)
+            for mode in dict.fromkeys(row["mode"] for row in rows)
+            if (values := [row["goal"] for row in rows if row["mode"] == mode and row["goal"] is not None])
+        },
+        "goal_auroc": follows,
+        "goal_auroc_n": len(known),
+        "spread": statistics.fmean(spreads) if spreads else None,
+        "warning": _warning(follows, len(known)),
+    }
+
+
+def _warning(follows: float | None, n: int) -> str | None:
+    if follows is None:
+        return "its goal scores could not be held against an outcome: no talks that succeed and others that fail"
+    if follows < 0.6:
+        return f"its goal scores are no better than chance (AUROC {follows:.2f} over {n} talks): do not use them"
+    return f"AUROC {follows:.2f} rests on {n} talks only" if n < 50 else None

@@ -1,0 +1,179 @@
+"""The leakage detector: is a private fact disclosed, hinted at or neither, by which words, how sure?
+
+What is covered: statements, short answers to a question, numbers in words, paraphrase as far as sentence embeddings
+carry it, leaks by somebody who could not know. What is not: irony, inference over several turns, facts that only an
+outsider can put together. How often it errs is measured on labelled pairs and stored with its weights (`accuracy`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from localsim.errors import InvalidInput
+from localsim.leakage import features, wording
+from localsim.leakage.features import Encode, Wanted
+from localsim.leakage.pairs import Label, Pair
+from localsim.leakage.reader import PairReader
+
+VERSION = "1"
+CHEAP = 0.5
+"""Weight of the cheap classifier beside the reader, in a product of their probabilities."""
+WEIGHTS = Path(__file__).with_name("weights.json")
+
+
+_ARRAYS = ("mean", "scale", "coefficients", "intercepts")
+_LINES = ("gate", "disclosed_from", "hint_from", "words_disclosed_from", "words_hint_from")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The cheap classifier (linear, three classes, over standardised features) and where lines are drawn."""
+
+    names: tuple[str, ...]
+    mean: npt.NDArray[np.float64]
+    scale: npt.NDArray[np.float64]
+    coefficients: npt.NDArray[np.float64]
+    """One row for each of none, hint, disclosed."""
+    intercepts: npt.NDArray[np.float64]
+    gate: float = 0.0
+    """Cheap probability of `hint` or `disclosed` from which the reader looks at a pair."""
+    disclosed_from: float = 0.5
+    """Probability of `disclosed` from which a pair counts as disclosed."""
+    hint_from: float = 0.5
+    """Probability of `hint` or `disclosed` from which it is at least a hint."""
+    words_disclosed_from: float = 0.5
+    """As `disclosed_from`, for the cheap classifier by itself."""
+    words_hint_from: float = 0.5
+    """As `hint_from`, for the cheap classifier by itself."""
+    accuracy: Mapping[str, Any] = field(default_factory=dict)
+    """Measured on labelled pairs of facts that were not trained on."""
+
+    @classmethod
+    def read(cls, path: Path = WEIGHTS) -> Weights:
+        """From a JSON file. Raises InvalidInput where it does not fit this version's features."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            parts = {name: np.array(data[name], dtype=np.float64) for name in _ARRAYS}
+            lines = {name: float(data[name]) for name in _LINES}
+            weights = cls(names=tuple(data["names"]), accuracy=data["accuracy"], **parts, **lines)  # type: ignore[arg-type]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(f"not weights of the leakage detector: {error}", where=str(path)) from error
+        if weights.names != features.NAMES + features.CROSSED:
+            raise InvalidInput("weights for other features", where=str(path), hint="run `localsim leakage calibrate`")
+        return weights
+
+    def write(self, path: Path) -> None:
+        """As a JSON file."""
+        data = {
+            "version": VERSION,
+            "names": list(self.names),
+            **{name: np.round(getattr(self, name), 5).tolist() for name in _ARRAYS},
+            **{name: round(getattr(self, name), 5) for name in _LINES},
+            "accuracy": self.accuracy,
+        }
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+    def probabilities(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """(pairs, 3): none, hint, disclosed."""
+        scores = ((rows - self.mean) / self.scale) @ self.coefficients.T + self.intercepts
+        raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the detector says about a pair."""
+
+    label: Label
+    probability: float
+    """Of `disclosed`, 0 to 1."""
+    similarity: float
+    """Cosine of the fact and the clause nearest to it."""
+    evidence: str
+    """The words that say it; empty where nothing is said."""
+
+
+class LeakageDetector:
+    """Classifies pairs in batches, in two stages: cheap features for all, the reader for those that might be something.
+
+    Loads the embedding model when first asked, unless `encode` is given. Without the reader it is much faster and
+    much worse with denials and other people's stories.
+    """
+
+    def __init__(
+        self, encode: Encode | None = None, weights: Weights | None = None, *, use_reader: bool = True
+    ) -> None:
+        self._encode = encode
+        self._use_reader = use_reader
+        self._reader: PairReader | None = None
+        self.weights = weights or _default_weights()
+
+    def classify(self, pairs: Sequence[Pair]) -> list[Finding]:
+        """One finding for each pair, in order."""
+        if not pairs:
+            return []
+        rows = self.rows(pairs)
+        found = self._chances(pairs, rows)
+        return [self._finding(pair, row, chances) for pair, row, chances in zip(pairs, rows, found, strict=True)]
+
+    def chances(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
+        """(pairs, 3): probabilities of none, hint, disclosed."""
+        return self._chances(pairs, self.rows(pairs))
+
+    def rows(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
+        """What the cheap classifier sees."""
+        if self._encode is None:
+            from localsim.embeddings import Embedder
+
+            self._encode = Embedder().encode
+        return features.crossed(features.matrix(pairs, self._encode))
+
+    def _chances(self, pairs: Sequence[Pair], rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        cheap = self.weights.probabilities(rows)
+        if not self._use_reader:
+            return cheap
+        passed = np.flatnonzero(cheap[:, 1] + cheap[:, 2] >= self.weights.gate)
+        # What the gate stops keeps its order, below everything that the reader takes seriously.
+        found = np.column_stack([1 - cheap[:, 1:].sum(1) / 100, cheap[:, 1:] / 100])
+        if len(passed):
+            if self._reader is None:
+                self._reader = PairReader()
+            read = self._reader.read([pairs[int(place)] for place in passed])
+            joint = np.exp(read + CHEAP * np.log(cheap[passed]))
+            found[passed] = joint / joint.sum(axis=1, keepdims=True)
+        return found
+
+    def _finding(self, pair: Pair, row: npt.NDArray[np.float32], chances: npt.NDArray[np.float64]) -> Finding:
+        _, hint, disclosed = chances
+        weights = self.weights
+        lines = (weights.disclosed_from, weights.hint_from)
+        if not self._use_reader:
+            lines = (weights.words_disclosed_from, weights.words_hint_from)
+        label: Label = "none"
+        if disclosed >= lines[0]:
+            label = "disclosed"
+        elif hint + disclosed >= lines[1]:
+            label = "hint"
+        similarity = max(row[features.NAMES.index("cos_clause")], row[features.NAMES.index("cos_clause_person")])
+        return Finding(label, float(disclosed), float(similarity), evidence(pair) if label != "none" else "")
+
+
+def evidence(pair: Pair) -> str:
+    """The clause that shares most words with the fact; the whole utterance where none does."""
+    texts = Wanted.of(pair)
+    wanted = wording.content_words(pair.fact)
+    best = max(texts.clauses, key=lambda clause: len(wanted & wording.content_words(clause)))
+    return best if wanted & wording.content_words(best) else pair.utterance
+
+
+@lru_cache(maxsize=1)
+def _default_weights() -> Weights:
+    return Weights.read()

@@ -1,0 +1,127 @@
+"""What a leakage detector is asked: does this utterance give this private fact away? Values and labelled files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from localsim.errors import InvalidInput
+
+Label = Literal["none", "hint", "disclosed"]
+LABELS: tuple[Label, ...] = get_args(Label)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A private fact of `owner`, and an utterance with what was said before it (`Name: text`, oldest first)."""
+
+    fact: str
+    owner: str
+    speaker: str
+    context: tuple[str, ...]
+    utterance: str
+
+
+@dataclass(frozen=True)
+class LabelledPair:
+    """A pair and what people say about it. `difficulty` is empty where the file has none."""
+
+    pair: Pair
+    label: Label
+    difficulty: str = ""
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """Where a fact was first given away (turns count from 0), and whether by its owner."""
+
+    turn: int
+    by_owner: bool
+
+
+@dataclass(frozen=True)
+class PrivateFact:
+    """What only `owner` knows at first."""
+
+    id: str
+    owner: str
+    text: str
+
+
+@dataclass(frozen=True)
+class LabelledTranscript:
+    """Facts, turns as (speaker, text), and the first disclosure of each fact that has one."""
+
+    facts: tuple[PrivateFact, ...]
+    turns: tuple[tuple[str, str], ...]
+    disclosures: Mapping[str, Disclosure]
+
+
+def pairs_of(
+    facts: tuple[PrivateFact, ...], turns: tuple[tuple[str, str], ...], context: int = 3
+) -> Iterator[tuple[PrivateFact, int, Pair]]:
+    """Every fact with every turn, `context` turns before it."""
+    lines = [f"{speaker}: {text}" for speaker, text in turns]
+    for number, (speaker, text) in enumerate(turns):
+        if text:
+            before = tuple(lines[max(0, number - context) : number])
+            for fact in facts:
+                yield fact, number, Pair(fact.text, fact.owner, speaker, before, text)
+
+
+def read_labelled(path: Path) -> list[LabelledPair] | list[LabelledTranscript]:
+    """A JSONL file of labelled pairs, or of labelled transcripts; its first row says which.
+
+    Raises InvalidInput naming the line of what is wrong.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
+    found: list[Any] = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            found.append(_row(line, f"{path}:{number}"))
+    if not found:
+        raise InvalidInput("holds no labelled rows", where=str(path))
+    if len({type(row) for row in found}) > 1:
+        raise InvalidInput("mixes pairs and transcripts", where=str(path), hint="put them into two files")
+    return found
+
+
+def _row(line: str, where: str) -> LabelledPair | LabelledTranscript:
+    try:
+        row = json.loads(line)
+        return _transcript(row) if "turns" in row else _pair(row)
+    except ValueError as error:
+        raise InvalidInput(f"not JSON, or a value out of place: {error}", where=where) from error
+    except (KeyError, TypeError, AttributeError) as error:
+        wanted = "fact, owner, speaker, context, utterance, label; or facts, turns, disclosures"
+        raise InvalidInput(f"missing or of the wrong type: {error}", where=where, hint=f"a row has {wanted}") from error
+
+
+def _pair(row: dict[str, Any]) -> LabelledPair:
+    texts = [row[name] for name in ("fact", "owner", "speaker", "utterance")]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("fact, owner, speaker and utterance are strings")
+    if row["label"] not in LABELS:
+        raise ValueError(f"label {row['label']!r} is not among {', '.join(LABELS)}")
+    fact, owner, speaker, utterance = texts
+    context = tuple(str(line) for line in row.get("context") or ())
+    return LabelledPair(Pair(fact, owner, speaker, context, utterance), row["label"], row.get("difficulty") or "")
+
+
+def _transcript(row: dict[str, Any]) -> LabelledTranscript:
+    facts = tuple(PrivateFact(str(fact["id"]), fact["owner"], fact["text"]) for fact in row["facts"])
+    turns = tuple((turn["speaker"], turn["text"]) for turn in row["turns"])
+    disclosures = {
+        str(found["fact_id"]): Disclosure(int(found["turn"]), bool(found["by_owner"])) for found in row["disclosures"]
+    }
+    if unknown := set(disclosures) - {fact.id for fact in facts}:
+        raise ValueError(f"disclosures of facts that are not listed: {', '.join(sorted(unknown))}")
+    if late := [name for name, found in disclosures.items() if not 0 <= found.turn < len(turns)]:
+        raise ValueError(f"disclosures at turns that are not there: {', '.join(late)}")
+    return LabelledTranscript(facts, turns, disclosures)

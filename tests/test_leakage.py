@@ -1,0 +1,265 @@
+"""The leakage detector: labelled files, wording, findings over a conversation, and what lands in the database."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from localsim import leaks
+from localsim.errors import InvalidInput
+from localsim.leakage import accuracy, features, wording
+from localsim.leakage.calibrate import calibrated
+from localsim.leakage.detector import Finding, LeakageDetector, Weights
+from localsim.leakage.pairs import LabelledPair, Pair, PrivateFact, pairs_of, read_labelled
+from localsim.leakage.track import talk_of, track
+from localsim.scenario_yaml import parse_scenario
+from localsim.store import Store
+from tests.test_docs import ROOT
+
+DATA = ROOT / "scenarios" / "leakage"
+FACT = "Omar was diagnosed with epilepsy in March."
+
+
+@pytest.fixture(scope="module")
+def detector() -> LeakageDetector:
+    return LeakageDetector()
+
+
+def pair(text: str, speaker: str = "Omar", *context: str) -> Pair:
+    return Pair(FACT, "Omar", speaker, context, text)
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_labelled_files_are_as_promised() -> None:
+    pairs = read_labelled(DATA / "train.pairs.jsonl") + read_labelled(DATA / "test.pairs.jsonl")
+    talks = read_labelled(DATA / "train.transcripts.jsonl") + read_labelled(DATA / "test.transcripts.jsonl")
+    assert len(pairs) >= 1000 and len(talks) >= 60
+    rows = {name: (DATA / f"{name}.pairs.jsonl").read_text().splitlines() for name in ("train", "test")}
+    facts = {name: {json.loads(line)["fact"] for line in lines} for name, lines in rows.items()}
+    assert not facts["train"] & facts["test"], "split by fact"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{broken", "not JSON"),
+        ('{"fact":"a","owner":"b","speaker":"c","utterance":"d"}', "label"),
+        ('{"fact":"a","owner":"b","speaker":"c","utterance":"d","label":"maybe"}', "maybe"),
+        ('{"fact":1,"owner":"b","speaker":"c","utterance":"d","label":"none"}', "strings"),
+        ('{"facts":[],"turns":[],"disclosures":[{"fact_id":"x","turn":0,"by_owner":true}]}', "not listed"),
+        ("", "no labelled rows"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_line(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "labels.jsonl"
+    file.write_text(text + "\n")
+    with pytest.raises(InvalidInput, match=message) as refused:
+        read_labelled(file)
+    assert refused.value.where == (f"{file}:1" if text else str(file))
+
+
+# ---- wording -------------------------------------------------------------------------------------------------------
+
+
+def test_a_fact_is_told_in_the_speakers_person() -> None:
+    assert wording.person("Omar's wife left Mr Omar Diaz.", "Omar Diaz", "Omar Diaz") == "my wife left I."
+    assert wording.person(FACT, "Omar", "Jess") == "you was diagnosed with epilepsy in March."
+
+
+def test_numbers_are_read_in_words_and_digits() -> None:
+    assert wording.numbers("three thousand two hundred, or 3,200.50") == {3200.0, 3200.5}
+    assert wording.numbers("at seventeen") == {17.0}
+
+
+def test_clauses_are_parts_that_can_state_something() -> None:
+    text = "My cousin had it, but I never did. So what?"
+    assert wording.clauses(text) == ("My cousin had it", "but I never did.", "So what?")
+
+
+def test_style_features_ignore_the_fact() -> None:
+    rng = np.random.default_rng(0)
+    vectors: dict[str, Any] = {}
+
+    def encode(texts: Any) -> Any:
+        return np.array([vectors.setdefault(text, rng.normal(size=8)) for text in texts], dtype=np.float32)
+
+    asked = [pair("Yes. I have it.", "Omar", "Jess: Really?"), Pair("Omar likes tea.", "Omar", "Omar", (), "x")]
+    asked[1] = Pair("Omar keeps bees.", "Omar", "Omar", asked[0].context, "Yes. I have it.")
+    rows = features.matrix(asked, encode)
+    for name in ("short", "after_question", "assent", "owner_speaks"):
+        column = features.NAMES.index(name)
+        assert rows[0, column] == rows[1, column] == 1.0
+
+
+# ---- findings ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_plain_is_found(detector: LeakageDetector) -> None:
+    found = detector.classify(
+        [
+            pair("They told me in March that it is epilepsy. I was diagnosed with epilepsy."),
+            pair("Shall we have pizza tonight?"),
+        ]
+    )
+    assert [finding.label for finding in found] == ["disclosed", "none"]
+    assert found[0].probability > found[1].probability and found[0].similarity > 0.5
+    assert "epilepsy" in found[0].evidence
+    assert detector.classify([]) == []
+
+
+def test_order_and_batch_do_not_matter(detector: LeakageDetector) -> None:
+    rows = [row.pair for row in read_labelled(DATA / "train.pairs.jsonl")[:24] if isinstance(row, LabelledPair)]
+    together = detector.chances(rows)
+    alone = np.concatenate([detector.chances([row]) for row in reversed(rows)])[::-1]
+    assert np.abs(together - alone).max() < 1e-3
+
+
+def test_better_than_cosine_where_cosine_fails(detector: LeakageDetector) -> None:
+    """On labelled pairs of other hands; the whole table is in docs/leakage.md."""
+    rows: Any = read_labelled(DATA / "test.pairs.jsonl")
+    hard = [row for row in rows if row.difficulty == "adversarial"][:120]
+    truth = np.array([row.label == "disclosed" for row in hard])
+    ours = accuracy.auroc(truth, detector.chances([row.pair for row in hard])[:, 2])
+    cosine = accuracy.auroc(truth, detector.rows([row.pair for row in hard])[:, features.NAMES.index("cos_fact")])
+    assert ours is not None and cosine is not None and ours > cosine + 0.1
+
+
+def test_thresholds_are_fitted_to_labels(detector: LeakageDetector, tmp_path: Path) -> None:
+    rows: Any = read_labelled(DATA / "train.pairs.jsonl")[:60]
+    weights = calibrated(detector, rows)
+    weights.write(tmp_path / "w.json")
+    assert Weights.read(tmp_path / "w.json").disclosed_from == pytest.approx(weights.disclosed_from, abs=1e-4)
+    with pytest.raises(InvalidInput, match="not"):
+        calibrated(detector, [row for row in rows if row.label == "none"])
+
+
+# ---- conversations -------------------------------------------------------------------------------------------------
+
+OWN = PrivateFact("a", "Ana", "Ana is pregnant.")
+
+
+def finding(label: Any) -> Finding:
+    return Finding(label, 0.9, 0.8, "words")
+
+
+def test_the_first_disclosure_counts_and_who_made_it() -> None:
+    rows = [
+        (OWN, 0, "Ana", finding("hint")),
+        (OWN, 2, "Bo", finding("disclosed")),
+        (OWN, 3, "Ana", finding("disclosed")),
+    ]
+    talk = talk_of(rows)
+    assert [(leak.turn, leak.kind) for leak in talk.leaks] == [(2, "omniscient")]
+    assert len(talk.findings) == 3
+
+
+def test_measures_of_transcripts() -> None:
+    class Exact:
+        def classify(self, pairs: list[Pair]) -> list[Finding]:
+            return [finding("disclosed" if "!" in pair.utterance else "none") for pair in pairs]
+
+    row: Any = read_labelled(DATA / "train.transcripts.jsonl")[0]
+    facts = row.facts[:1]
+    turns = (("Jess", "Hm"), (facts[0].owner, "It is so!"), ("Jess", "Oh"))
+    label = type(row)(facts, turns, {facts[0].id: type(next(iter(row.disclosures.values())))(1, True)})
+    found = accuracy.of_transcripts(Exact(), [label])  # type: ignore[arg-type]
+    assert found["first_turn_accuracy"] == 1.0 and found["position_mae"] == 0.0
+    assert found["omniscient_recall"] is None and found["silence_accuracy"] is None
+    assert len(list(pairs_of(facts, turns))) == 3
+    assert track(Exact(), [(facts, turns)])[0].leaks[0].turn == 1  # type: ignore[arg-type]
+
+
+SCENE = """
+version: 1
+id: planted
+title: t
+info: {what: x}
+setting: Ana and Bo meet at the station.
+agents:
+  - name: Ana
+    goal: Chat.
+    facts:
+      - {id: soon, text: Ana is pregnant., disclosure: late}
+      - {id: kept, text: Ana has sold her grandmother's piano., disclosure: never}
+      - {id: later, text: Ana has a twin brother., disclosure: late}
+  - name: Bo
+    goal: Chat.
+    facts:
+      - {id: used, text: Bo lost his job on Friday., disclosure: free}
+"""
+TALK = (
+    ("Ana", "I am pregnant, imagine that."),
+    ("Bo", "Congratulations! The train is late again."),
+    ("Ana", "You lost your job on Friday, Bo, so you have time."),
+    ("Bo", "It rains a lot this week."),
+    ("Ana", "I have a twin brother, by the way."),
+)
+
+
+def test_planted_leaks_give_the_right_rows(store: Store) -> None:
+    scenario = parse_scenario(SCENE, "planted.yaml").scenario
+    facts = leaks.private_facts(scenario)
+    talk = leaks.judged(scenario, TALK, track(LeakageDetector(), [(facts, TALK)])[0])
+    events = leaks.events_of("e1", scenario, TALK, talk)
+    episode = {"event": "episode", "episode_id": "e1", "run_id": "r", "scenario_hash": "h", "mode": "agents"}
+    episode |= {"model": "m", "seed": 1, "episode_index": 0, "spec_json": "{}", "spec_hash": "s"}
+    scene = {"event": "scenario", "scenario_hash": "h", "scenario_id": "planted", "title": "t", "family": None}
+    scene |= {"document_json": scenario.model_dump_json(), "answer_json": "{}", "path": None}
+    ended = {"event": "episode_ended", "episode_id": "e1", "status": "completed", "stop_reason": "turn_limit"}
+    ended |= {"turns": len(TALK), "duration_ms": 1.0, "error": None}
+    store.take_in([scene, episode, ended, *events])
+    rows = store.rows("SELECT fact_id, turn, speaker, kind, early FROM v_leaks ORDER BY turn")
+    assert [tuple(row.values()) for row in rows] == [
+        ("soon", 0, "Ana", "self", True),
+        ("used", 2, "Ana", "omniscient", False),
+        ("later", 4, "Ana", "self", False),
+    ], "`kept` never came out"
+    scores = store.rows("SELECT agent, name, value FROM v_scores WHERE evaluator = 'leakage'")
+    assert {(row["agent"], row["name"]): row["value"] for row in scores}[("Ana", "omniscient_leaks")] == 1.0
+
+
+def test_what_the_speaker_holds_too_is_no_leak() -> None:
+    text = SCENE.replace("Ana is pregnant.,", "Ana is pregnant., terms: [pregnant],").replace(
+        "Bo lost his job on Friday.,", "Bo knows that Ana is pregnant., terms: [pregnant],"
+    )
+    scenario = parse_scenario(text, "t.yaml").scenario
+    turns = (("Ana", "Hello."), ("Bo", "So you are pregnant!"))
+    talk = leaks.judged(scenario, turns, talk_of([(leaks.private_facts(scenario)[0], 1, "Bo", finding("disclosed"))]))
+    assert not [leak for leak in talk.leaks if leak.fact.id == "soon"]
+
+
+def test_a_term_makes_a_finding_one_step_surer() -> None:
+    text = SCENE.replace("Ana is pregnant.,", "Ana is pregnant., terms: [expecting],")
+    scenario = parse_scenario(text, "t.yaml").scenario
+    fact = leaks.private_facts(scenario)[0]
+    turns = (("Ana", "I am expecting."),)
+    assert [found.label for _, _, found in leaks.judged(scenario, turns, talk_of([])).findings] == ["hint"]
+    surer = leaks.judged(scenario, turns, talk_of([(fact, 0, "Ana", finding("hint"))]))
+    assert [leak.fact.id for leak in surer.leaks] == ["soon"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "position", "early"),
+    [("never", 1.0, True), ("late", 0.4, True), ("late", 0.5, False), ("free", 0.0, False)],
+)
+def test_early_is_what_breaks_the_rule(rule: Any, position: float, early: bool) -> None:
+    assert leaks.early(rule, position) is early
+
+
+def test_vectors_are_computed_once(store: Store) -> None:
+    store.ensure_usable()
+    store.take_in([])
+    first = leaks.VectorCache(store)
+    vectors = first.encode(["Hello there", "Goodbye"])
+    store.take_in(first.events())
+    again = leaks.VectorCache(store)
+    assert np.abs(again.encode(["Goodbye", "Hello there"]) - vectors[::-1]).max() < 1e-6
+    assert again.events() == []
+    query = "SELECT array_inner_product(a.vector, b.vector) AS c FROM vectors a, vectors b WHERE a.text < b.text"
+    assert store.rows(query)[0]["c"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
