@@ -160,7 +160,7 @@ def queries(db: Path) -> None:
         "",
         "The views `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores` and `v_leaks` are the public",
         "contract; their columns stay. `localsim db schema` prints everything, `localsim sql -f db/queries/NAME.sql`",
-        "runs a query. The answers below are of the study in [acceptance.md](acceptance.md).",
+        "runs a query. The answers below are of a small study on the embedded model.",
     ]
     for file in sorted((ROOT / "db" / "queries").glob("*.sql")):
         out = localsim("sql", "-f", str(file), "--db", str(db))
