@@ -62,7 +62,7 @@ def side_by_side(plan: Plan, say: Say) -> int:
 
 
 def _fits(plans: Sequence[MemoryPlan]) -> bool:
-    return not plans or sum(plan.total for plan in plans) <= plans[0].free
+    return not plans or sum(plan.wanted for plan in plans) <= plans[0].free
 
 
 def memory_plans(plan: Plan, parallel: int) -> list[MemoryPlan]:

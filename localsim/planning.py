@@ -45,9 +45,14 @@ class MemoryPlan:
     free: int
 
     @property
+    def wanted(self) -> int:
+        """Bytes that must be free."""
+        return self.weights + self.cache + self.compute
+
+    @property
     def total(self) -> int:
-        """Bytes in all."""
-        return self.weights + self.cache + self.compute + self.process
+        """Bytes that the process then has."""
+        return self.wanted + self.process
 
     def __str__(self) -> str:
         return (
@@ -114,7 +119,7 @@ def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, contex
 
 def refuse_if_too_large(plan: MemoryPlan) -> None:
     """Raise ModelMissing where the memory that is free does not hold the plan."""
-    if plan.total > plan.free:
+    if plan.wanted > plan.free:
         raise ModelMissing(
             f"not enough memory: {plan}", hint="lower -j or --ctx, or choose a smaller model or quantization"
         )

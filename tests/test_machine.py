@@ -75,7 +75,7 @@ def test_j_auto_follows_memory_and_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     plan = Plan((generated("mutual_friends"),), ("agents",), model="starter", episodes=8)
     said: list[str] = []
     assert engines.side_by_side(plan, said.append) == 8 and said == []
-    eight, two = (engines.memory_plans(plan, number)[0].total for number in (8, 2))
+    eight, two = (engines.memory_plans(plan, number)[0].wanted for number in (8, 2))
     assert two < eight
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=two + 1))
     assert engines.side_by_side(plan, said.append) == 2
