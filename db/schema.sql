@@ -307,7 +307,7 @@ COMMENT ON TABLE scores IS 'One row for each judgement, with its evidence';
 
 COMMENT ON COLUMN scores.episode_id IS 'Its episode';
 
-COMMENT ON COLUMN scores.evaluator IS 'outcome.FAMILY or style';
+COMMENT ON COLUMN scores.evaluator IS 'outcome.FAMILY, style, leakage or judge.MODEL';
 
 COMMENT ON COLUMN scores.version IS 'Version of the evaluator; both stay when it changes';
 

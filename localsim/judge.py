@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from localsim.backends.base import Backend, Generation, Message, Request
@@ -21,6 +21,7 @@ from localsim.models import resolve
 from localsim.recorder import score_events
 from localsim.scenario import Scenario
 from localsim.store import Store
+from localsim.transcript import Action, line_of
 from localsim.transcripts import StoredEpisode, load_episode
 
 VERSION = "1"
@@ -78,11 +79,11 @@ class Verdict:
         """What introduces the score, once the reason is closed."""
         return "Score:" if text.endswith("\n") and "\nScore:" not in text else ""
 
-    def in_text(self, text: str) -> bool:  # noqa: ARG002
+    def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
         """Never: a reason may well repeat the words of the talk."""
         return False
 
-    def utterances(self, text: str) -> tuple[str, ...]:  # noqa: ARG002
+    def utterances(self, text: str) -> tuple[str, ...]:  # noqa: ARG002 - asked of every form
         """Nothing that penalties should look back on."""
         return ()
 
@@ -190,9 +191,7 @@ def _talk(episode: StoredEpisode) -> str:
         if agent.secret:
             lines.append(f"{agent.name}'s secret: {agent.secret}")
     lines += ["", "Conversation:"]
-    for turn in episode.turns:
-        kind = "" if turn["action"] == "speak" else f" [{turn['action']}]"
-        lines.append(f"{turn['speaker']}{kind}: {turn['text']}" if turn["text"] else f"{turn['speaker']}{kind}")
+    lines += [line_of(turn["speaker"], Action(turn["action"], turn["text"])) for turn in episode.turns]
     return "\n".join(lines)
 
 
@@ -228,7 +227,7 @@ def events_of(episode_id: str, evaluator: str, replies: Sequence[tuple[Question,
             spread = statistics.stdev(number for number, _ in read) / (high - low)
             scores.append(Score(f"{dimension}_spread", spread, agent=agent, reason="of its range, between samples"))
     scores += [
-        replace(Score("overall", statistics.fmean(values)), agent=agent, reason="mean of the dimensions")
+        Score("overall", statistics.fmean(values), agent=agent, reason="mean of the dimensions")
         for agent, values in by_agent.items()
     ]
     scores.append(Score("malformed_judgements", malformed / len(replies)))

@@ -128,7 +128,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
         "One row for each judgement, with its evidence",
         {
             "episode_id": ("VARCHAR NOT NULL", "Its episode"),
-            "evaluator": ("VARCHAR NOT NULL", "outcome.FAMILY or style"),
+            "evaluator": ("VARCHAR NOT NULL", "outcome.FAMILY, style, leakage or judge.MODEL"),
             "version": ("VARCHAR NOT NULL", "Version of the evaluator; both stay when it changes"),
             "name": ("VARCHAR NOT NULL", "What was judged"),
             "agent": ("VARCHAR NOT NULL", "Whom it concerns; empty for the whole episode"),

@@ -64,6 +64,7 @@ def one(model: str, episodes: int, turns: int) -> dict[str, Any]:
     from localsim.plan import Plan
     from localsim.scenario import LoadedScenario
     from localsim.store import Store
+    from scripts.bench_engine import Silent
 
     loaded = []
     for seed in range(8):
@@ -89,19 +90,6 @@ def one(model: str, episodes: int, turns: int) -> dict[str, Any]:
         "estimate": estimate,
         "peak": _peak(),
     }
-
-
-class Silent:
-    """A watcher that shows nothing."""
-
-    def turn(self, spec: Any, turn: Any) -> None:
-        """Nothing."""
-
-    def ended(self, episode: Any) -> None:
-        """Nothing."""
-
-    def tokens(self, generated: int) -> None:
-        """Nothing."""
 
 
 def _peak() -> int:

@@ -225,9 +225,9 @@ def words() -> None:
     report("all", rows, chances[:, 2])
     for name, group in features.GROUPS.items():
         kept = np.array([not set(column.split(" x ")) & set(group) for column in weights.names])
-        report(f"without {name}", rows, _without(table[:, kept], labels, facts))
+        report(f"without {name}", rows, held_out(table[:, kept], labels, facts)[:, 2])
     style = [weights.names.index(name) for name in features.STYLE]
-    report("style alone", rows, _without(table[:, style], labels, facts))
+    report("style alone", rows, held_out(table[:, style], labels, facts)[:, 2])
     report("cosine alone", rows, table[:, weights.names.index("cos_fact")])
     report("words in common alone", rows, table[:, weights.names.index("overlap")])
 
@@ -238,15 +238,6 @@ def words_of(places: np.ndarray) -> Weights:
     chosen = [rows[place] for place in places]
     table = features.crossed(features.matrix([row.pair for row in chosen], Embedder().encode))
     return fit_words(table, np.array([LABELS.index(row.label) for row in chosen]))
-
-
-def _without(rows: np.ndarray, labels: np.ndarray, facts: Sequence[str]) -> np.ndarray:
-    found = np.zeros(len(rows))
-    for train, test in GroupKFold(5).split(rows, groups=facts):
-        scaler = StandardScaler().fit(rows[train])
-        model = LogisticRegression(C=C, max_iter=3000).fit(scaler.transform(rows[train]), labels[train])
-        found[test] = model.predict_proba(scaler.transform(rows[test]))[:, 2]
-    return found
 
 
 def report(name: str, rows: Sequence[LabelledPair], chance: np.ndarray) -> None:

@@ -93,7 +93,7 @@ def test_a_judge_no_better_than_chance_is_called_so() -> None:
     bad, good = judge._judge("judge.x", rows([5.0] * 8)), judge._judge("judge.x", rows([9.0, 1.0] * 40))
     assert bad["goal_auroc"] == 0.5 and "chance" in bad["warning"]
     assert good["goal_auroc"] == 1.0 and good["warning"] is None
-    assert "could not" in judge._judge("judge.x", rows([])[:0])["warning"]
+    assert "could not" in judge._judge("judge.x", [])["warning"]
 
 
 @pytest.mark.model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +90,12 @@ def test_style_features_ignore_the_fact() -> None:
     def encode(texts: Any) -> Any:
         return np.array([vectors.setdefault(text, rng.normal(size=8)) for text in texts], dtype=np.float32)
 
-    asked = [pair("Yes. I have it.", "Omar", "Jess: Really?"), Pair("Omar likes tea.", "Omar", "Omar", (), "x")]
-    asked[1] = Pair("Omar keeps bees.", "Omar", "Omar", asked[0].context, "Yes. I have it.")
+    asked = [pair("Yes I have it", "Omar", "Jess: Really?"), pair("Yes I have it", "Omar", "Jess: Really?")]
+    asked[1] = replace(asked[1], fact="Omar keeps 12 bees and never sleeps.")
     rows = features.matrix(asked, encode)
-    for name in ("short", "after_question", "assent", "owner_speaks"):
-        column = features.NAMES.index(name)
-        assert rows[0, column] == rows[1, column] == 1.0
+    style = [features.NAMES.index(name) for name in features.STYLE]
+    assert (rows[0, style] == rows[1, style]).all()
+    assert not (rows[0] == rows[1]).all(), "the other features look at it"
 
 
 # ---- findings ------------------------------------------------------------------------------------------------------

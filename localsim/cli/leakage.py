@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -123,5 +122,9 @@ def calibrate(file: Path, output: Path, as_json: bool) -> None:
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
     found = {"disclosed_from": weights.disclosed_from, "hint_from": weights.hint_from, "output": str(output)}
-    click.echo(json.dumps(found) if as_json else f"disclosed from {weights.disclosed_from:.3f}, hint from "
-               f"{weights.hint_from:.3f}; wrote {output}")  # fmt: skip
+    if as_json:
+        print_json(found)
+        return
+    click.echo(
+        f"disclosed from {weights.disclosed_from:.3f}, hint from {weights.hint_from:.3f} (reader); wrote {output}"
+    )

@@ -77,8 +77,7 @@ def of_transcripts(detector: LeakageDetector, rows: Sequence[LabelledTranscript]
                 hits.append(leak is not None and leak.turn == true.turn)
                 if leak is not None:
                     distances.append(abs(leak.turn - true.turn) / max(1, len(row.turns) - 1))
-        right = _omniscient(row, talk, omniscient)
-        omniscient["right"] += right
+        _count_omniscient(row, talk, omniscient)
     return {
         "n": len(rows),
         "facts": len(hits) + len(silences),
@@ -90,12 +89,12 @@ def of_transcripts(detector: LeakageDetector, rows: Sequence[LabelledTranscript]
     }
 
 
-def _omniscient(row: LabelledTranscript, talk: Talk, totals: dict[str, int]) -> int:
+def _count_omniscient(row: LabelledTranscript, talk: Talk, totals: dict[str, int]) -> None:
     true = {(name, where.turn) for name, where in row.disclosures.items() if not where.by_owner}
     found = {(leak.fact.id, leak.turn) for leak in talk.leaks if leak.kind == "omniscient"}
     totals["labelled"] += len(true)
     totals["found"] += len(found)
-    return len(true & found)
+    totals["right"] += len(true & found)
 
 
 def _mean(values: Sequence[float]) -> float | None:

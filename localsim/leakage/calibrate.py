@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from localsim.errors import InvalidInput
 from localsim.leakage.accuracy import counts
 from localsim.leakage.detector import LeakageDetector, Weights
 from localsim.leakage.pairs import LabelledPair
@@ -18,8 +19,6 @@ def calibrated(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> Weigh
 
     Raises InvalidInput where the labels are all alike.
     """
-    from localsim.errors import InvalidInput
-
     truth = np.array([row.label == "disclosed" for row in rows])
     some = np.array([row.label != "none" for row in rows])
     if truth.all() or not truth.any():

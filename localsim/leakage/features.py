@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 NAMES: tuple[str, ...] = tuple(name for group in GROUPS.values() for name in group)
 STYLE: tuple[str, ...] = ("short", "after_question", "negation", "denial", "assent", "refusal", "question",
                           "hypothetical", "owner_speaks", "first", "second", "other")  # fmt: skip
-"""Features that do not look at the fact; alone they must stay at chance."""
+"""Features that look at the fact at most to choose the clause they are read from; alone they should be near chance."""
 
 
 _CROSSES = (
@@ -113,9 +113,9 @@ def _row(pair: Pair, texts: Wanted, vectors: Vectors, place: dict[str, int]) -> 
     said, told = wording.words(clause), wording.words(pair.fact)
     start = wording.words(pair.utterance)[:3]
     fact_numbers, said_numbers = wording.numbers(pair.fact), wording.numbers(texts.joined)
-    negated = wording.share(said, wording.NEGATIONS) % 2
-    first, other = wording.share(said, wording.FIRST) > 0, wording.share(said, wording.OTHERS) > 0
-    second = wording.share(said, wording.SECOND) > 0
+    negated = wording.count(said, wording.NEGATIONS) % 2
+    first, other = wording.count(said, wording.FIRST) > 0, wording.count(said, wording.OTHERS) > 0
+    second = wording.count(said, wording.SECOND) > 0
     about_owner = first if pair.owner == pair.speaker else second or pair.owner.split()[0].lower() in said
     values = {
         "cos_fact": cosine(texts.fact, texts.utterance),
@@ -135,12 +135,12 @@ def _row(pair: Pair, texts: Wanted, vectors: Vectors, place: dict[str, int]) -> 
         "number_match": bool(fact_numbers & said_numbers),
         "number_conflict": bool(fact_numbers and said_numbers and not fact_numbers & said_numbers),
         "negation": negated,
-        "negation_differs": negated != wording.share(told, wording.NEGATIONS) % 2,
-        "denial": wording.share(said, wording.DENIALS) > 0,
-        "assent": wording.share(start, wording.ASSENTS) > 0,
-        "refusal": wording.share(start, wording.REFUSALS) > 0,
+        "negation_differs": negated != wording.count(told, wording.NEGATIONS) % 2,
+        "denial": wording.count(said, wording.DENIALS) > 0,
+        "assent": wording.count(start, wording.ASSENTS) > 0,
+        "refusal": wording.count(start, wording.REFUSALS) > 0,
         "question": "?" in pair.utterance[pair.utterance.find(clause) :][: len(clause) + 1],
-        "hypothetical": wording.share(said, wording.HYPOTHETICALS) > 0,
+        "hypothetical": wording.count(said, wording.HYPOTHETICALS) > 0,
         "owner_speaks": pair.owner == pair.speaker,
         "first": first,
         "second": second,

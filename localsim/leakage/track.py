@@ -56,8 +56,8 @@ def settled(rows: Sequence[Row]) -> list[Row]:
     """Of what looks like a disclosure in a talk, what stands; the rest are hints.
 
     A fact has many turns to be mistaken in, so a talk asks for more than a pair by itself does, and a turn that is
-    much less sure than another one about the same fact is not the one that gave it away. Both numbers were chosen on
-    the training transcripts.
+    much less sure than another one about the same fact is not the one that gave it away. NEAR_MOST was chosen on the
+    training transcripts, which the reader has seen; SURE is a plain half.
     """
     most: dict[str, float] = {}
     for fact, _, _, finding in rows:

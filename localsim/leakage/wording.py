@@ -118,6 +118,6 @@ def spoken(fact: str, owner: str, speaker: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def share(found: Iterable[str], lexicon: frozenset[str]) -> int:
+def count(found: Iterable[str], lexicon: frozenset[str]) -> int:
     """How many of the words are in the lexicon."""
     return sum(word in lexicon for word in found)
