@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from localsim.backends import endpoint
 from localsim.backends.base import Backend
 from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.episode import EpisodeSpec
@@ -34,11 +35,24 @@ def is_scripted(name: str) -> bool:
     return name == PREFIX or name.startswith(PREFIX + ":")
 
 
+def is_remote(name: str) -> bool:
+    """Whether a model name means a server."""
+    return name.startswith(endpoint.PREFIX)
+
+
+def is_file(name: str) -> bool:
+    """Whether a model name means weights that this process loads."""
+    return not is_scripted(name) and not is_remote(name)
+
+
 def absolute(model: str) -> str:
     """A model's name with any path in it made absolute, so that the run can be resumed from another folder."""
     if model.startswith(f"{PREFIX}:@"):
         return f"{PREFIX}:@{Path(model.removeprefix(f'{PREFIX}:@')).absolute()}"
-    return str(Path(model).expanduser().absolute()) if not is_scripted(model) and is_path(model) else model
+    if not is_file(model):
+        return model
+    parts = [str(Path(part).expanduser().absolute()) if is_path(part) else part for part in model.split("+")]
+    return "+".join(parts)
 
 
 def physical_cores() -> int:
@@ -68,19 +82,21 @@ def _fits(plans: Sequence[MemoryPlan]) -> bool:
 def memory_plans(plan: Plan, parallel: int) -> list[MemoryPlan]:
     """What each llama.cpp model of a plan will take."""
     models = dict.fromkeys(model for spec in plan.specs() for model in spec.models.values())
-    return [_memory(name, resolve(name), plan, parallel) for name in models if not is_scripted(name)]
+    return [_memory(name, resolve(name), plan, parallel) for name in models if is_file(name)]
 
 
 @contextmanager
 def open_backends(plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: Say) -> Iterator[dict[str, Backend]]:
     """A backend for each model that the specs name; memory is stated before weights are loaded."""
     names = list(dict.fromkeys(model for spec in specs for model in spec.models.values()))
-    files = {name: resolve(name) for name in names if not is_scripted(name)}
+    files = {name: resolve(name) for name in names if is_file(name)}
     backends: dict[str, Backend] = {}
     try:
         for name in names:
             if is_scripted(name):
                 backends[name] = open_scripted(name)
+            elif is_remote(name):
+                backends[name] = endpoint.EndpointBackend(name, parallel=parallel)
             else:
                 backends[name] = _open_llama(name, files[name], plan, parallel, say)
         yield backends
@@ -100,7 +116,7 @@ def _open_llama(name: str, file: ModelFile, plan: Plan, parallel: int, say: Say)
     say(str(memory))
     refuse_if_too_large(memory)
     return LlamaBackend(
-        LlamaModel(file.path, gpu_layers=gpu_layers(plan.gpu)),
+        LlamaModel(file.path, gpu_layers=gpu_layers(plan.gpu), adapter=file.adapter),
         name=name,
         sha256=file.sha256,
         sequences=parallel,

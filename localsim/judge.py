@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.backends.base import Backend, Generation, Message, Request
-from localsim.engines import absolute, is_scripted, physical_cores
+from localsim.engines import absolute, is_remote, is_scripted, physical_cores
 from localsim.episode import Sampling, Score, derive_seed
 from localsim.journal import Event
 from localsim.leakage.accuracy import auroc
@@ -141,6 +141,7 @@ def evaluator_of(model: str) -> str:
 
 def open_judge(model: str, say: Say) -> Backend:
     """A backend for judging: eight questions about one talk side by side."""
+    from localsim.backends.endpoint import EndpointBackend
     from localsim.backends.llama import LlamaBackend
     from localsim.backends.llama_lib import LlamaModel
     from localsim.backends.probe import ensure_works
@@ -148,9 +149,11 @@ def open_judge(model: str, say: Say) -> Backend:
 
     if is_scripted(model):
         return open_scripted(model)
+    if is_remote(model):
+        return EndpointBackend(model, parallel=4)
     file = resolve(absolute(model))
     ensure_works(file.path, file.sha256)
-    loaded = LlamaModel(file.path)
+    loaded = LlamaModel(file.path, adapter=file.adapter)
     context = min(4096, loaded.n_ctx_train)
     say(f"judge {file.name}: {file.path.stat().st_size / 1e6:.0f} MB, up to {context} tokens a talk")
     return LlamaBackend(

@@ -49,6 +49,8 @@ class ModelEntry:
     """The model that this one is made from, if it is derived."""
     type: str = ""
     """Its type of weights, if it is derived."""
+    adapter: str = ""
+    """The adapter that is merged into it, a file beside the registry, if it is derived with one."""
 
     @classmethod
     def derived(cls, name: str, *, source: str, kind: str, file: str) -> ModelEntry:
@@ -74,6 +76,9 @@ class ModelFile:
     name: str
     path: Path
     sha256: str
+    """Of the weights; with an adapter, of both checksums together."""
+    adapter: Path | None = None
+    """A LoRA adapter that is applied to the weights while they run."""
 
 
 @lru_cache(maxsize=1)
@@ -151,7 +156,10 @@ def installed_path(model: ModelEntry) -> Path | None:
 
 
 def resolve(name: str) -> ModelFile:
-    """The file that a name, alias or path means, checksum compared. Raises ModelMissing."""
+    """The file that a name, alias or path means, or NAME+ADAPTER; checksum compared. Raises ModelMissing."""
+    base, plus, adapter = name.rpartition("+")
+    if plus and base:
+        return _with_adapter(resolve(base), adapter)
     if is_path(name):
         path = Path(name).expanduser()
         if not path.is_file():
@@ -164,6 +172,44 @@ def resolve(name: str) -> ModelFile:
     if found is None:
         raise ModelMissing(f"model {name} is not here", hint=f"localsim models pull {name}")
     return ModelFile(model.name, found, _verified(model, found))
+
+
+def _with_adapter(base: ModelFile, adapter: str) -> ModelFile:
+    """A model with an adapter that was trained on it. Raises ModelMissing."""
+    from localsim import lora
+
+    path = adapter_path(adapter)
+    found = lora.read_adapter(path)
+    made = _sidecar(base.path)
+    # The same weights in another type are the same base; with another adapter merged in they are not.
+    same = {str(made["source_sha256"])} if made and "adapter_sha256" not in made else set()
+    lora.check_fits(found, base.path, {base.sha256} | same)
+    both = hashlib.sha256(f"{base.sha256}+{checksum(path)}".encode()).hexdigest()
+    return ModelFile(f"{base.name}+{path.stem}", base.path, both, path)
+
+
+def adapter_path(name: str) -> Path:
+    """The file of an adapter: a path, or NAME for adapters/NAME.gguf in a model folder. Raises ModelMissing."""
+    places = [Path(name).expanduser()] if is_path(name) else []
+    places += [folder / "adapters" / f"{name}.gguf" for folder in paths.model_folders() if not is_path(name)]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise ModelMissing(f"no adapter {name!r}", hint="localsim adapters list shows what is there")
+    return found
+
+
+def adapter_files() -> list[Path]:
+    """Adapters in the model folders, by name; of two with one name the first is used."""
+    found: dict[str, Path] = {}
+    for folder in paths.model_folders():
+        for path in sorted((folder / "adapters").glob("*.gguf")):
+            found.setdefault(path.stem, path)
+    return list(found.values())
+
+
+def merged_adapter(model: ModelEntry) -> Path:
+    """The adapter that comes with localsim and is merged into a derived model."""
+    return paths.bundled("models") / model.adapter
 
 
 def where(name: str) -> Path:
@@ -207,7 +253,11 @@ def _expected(model: ModelEntry, path: Path) -> str:
         return model.sha256
     data = _sidecar(path)
     stale = not is_path(model.source) and data.get("source_sha256") != entry(model.source).sha256
-    return "" if not data or (stale and entry(model.source).sha256) else str(data["sha256"])
+    if not data or (stale and entry(model.source).sha256):
+        return ""
+    if model.adapter and data.get("adapter_sha256") != checksum(merged_adapter(model)):
+        return ""  # localsim brings a newer adapter: it is merged again
+    return str(data["sha256"])
 
 
 def verify(name: str) -> Path:

@@ -240,6 +240,14 @@ def _warnings(run: Row, comparison: list[Row]) -> list[str]:
         found.append(f"{', '.join(scripted)}: played by a script, not by a language model.")
     if any(identity.get("file", "").startswith("SmolLM2-135M") for identity in models.values()):
         found.append("SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people.")
+    if any(identity.get("file", "").startswith("localsim-starter") for identity in models.values()):
+        found.append(
+            "The starter is a very small model that has learnt from scripted talks to hold these conversations: for "
+            "teaching and for trying the tool, not for conclusions about people. It was shown no omniscient behaviour."
+        )
+    remote = sorted({identity["url"] for identity in models.values() if identity["kind"] == "remote"})
+    if remote:
+        found.append(f"Remote: text was written at {', '.join(remote)}; weights and seeds there are not verified.")
     total, done = run["episodes_planned"], sum(row["completed"] + row["failed"] for row in comparison)
     if done < total:
         found.append(f"{total - done} of {total} planned episodes are missing (localsim resume {run['run_id']}).")

@@ -20,6 +20,7 @@ from localsim.episode import MODES, Sampling
 from localsim.families.naming import mentions
 from localsim.families.prices import find_prices
 from localsim.mentions import Mention
+from localsim.published import PAPER
 from localsim.report import COLUMNS
 from localsim.store import Store
 from localsim.transcripts import StoredEpisode, load_episode
@@ -41,13 +42,6 @@ _FIGURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _SECRETS = ("disclosed_rate", "early_disclosures", "omniscient_leaks")
 _QUOTED = 12
 """Leaks that are quoted for each family."""
-
-PAPER = {
-    "first_mention": {"script": 0.13, "agents": 0.39},
-    "deal_rate": {"script": 0.94, "agents": 0.30},
-    "words_per_turn": {"script": 16.0, "agents": 29.8},
-}
-"""What arXiv 2403.05020 reports for GPT-3.5."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from localsim import __version__, prompts
 from localsim.backends.base import Backend, Generation
-from localsim.engines import is_scripted, open_backends, side_by_side
+from localsim.engines import is_file, open_backends, side_by_side
 from localsim.episode import EpisodeSpec, Sampling
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.journal import Event, Journal
@@ -267,7 +267,7 @@ def _refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
         if then[part] != now[part]:
             raise InvalidInput(f"the run was made with {part} {then[part]}, here is {now[part]}", hint=hint)
     for name, identity in json.loads(run["models_json"]).items():
-        if not is_scripted(name) and (file := resolve(name)).sha256 != identity["sha256"]:
+        if is_file(name) and (file := resolve(name)).sha256 != identity["sha256"]:
             raise InvalidInput(
                 f"the run was made with {identity['file']} {identity['sha256'][:12]}..., now {name} is "
                 f"{file.path.name} {file.sha256[:12]}...",

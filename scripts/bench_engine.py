@@ -14,7 +14,10 @@ recorded token is taken, so that all variants do the same work on the same unequ
 (d) limit: raw llama_decode on the tokens that (c) evaluates, at their depths: every prompt part in one call by
     itself, written tokens in steps that are 8 abreast as long as there are 8 conversations; sampling, grammar and
     Python cost nothing. *ideal* is stricter: prompts in parts of 512 from empty, always 8 abreast
-(e) llama.cpp's own server at --server (16 slots, prompt cache and grammar on), 8 live conversations at a time
+(e) llama.cpp's own server at --server (16 slots, prompt cache and grammar on), 8 live conversations at a time. It
+    cannot be made to take recorded tokens, so its turns are its own: *server, same work* is the share of the simple
+    limit (cost of a prompt token x tokens evaluated + cost of a step x tokens written / 8) that it reaches for what it
+    evaluated and wrote itself, against the engine's share for its own
 """
 
 from __future__ import annotations
@@ -294,6 +297,11 @@ def limit_seconds(bench: Bench, work: Work) -> dict[str, float]:
     }
 
 
+def simple_limit(limit: Mapping[str, float], evaluated: int, generated: int) -> float:
+    """Seconds for tokens of prompts and tokens written ABREAST at a time, from the costs that `limit` was made of."""
+    return (limit["ms_per_prompt_token"] * evaluated + limit["ms_per_step"] * generated / ABREAST) / 1000
+
+
 def abreast(by_episode: Mapping[str, int]) -> Counter[int]:
     """How many steps have how many sequences, if every lane always had its next token ready: the episodes of the
     workload on ABREAST lanes in their order, by the tokens that each writes one by one.
@@ -333,6 +341,7 @@ def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
         rows["engine -j 8"].append(last["tokens"] / last["seconds"])
         rows["limit"].append(last["tokens"] / limit["limit"])
         rows["ideal"].append(last["tokens"] / limit["ideal"])
+        rows["tokens a reply"].append(last["tokens"] / len(bench.tape.replies))
         for name in ("python_share", "sampling_share", "evaluated_per_generated", "shared_tokens"):
             rows[name].append(last[name])
         if not number:
@@ -343,13 +352,20 @@ def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
             peer = ServerBackend(server, bench.model)
             seconds, summary = simulate(peer, bench.plan, specs, ABREAST)
             rows["server"].append(summary.tokens_generated / seconds)
+            rows["server, tokens a reply"].append(peer.generated / peer.replies)
+            theirs = simple_limit(limit, peer.evaluated, peer.generated) / seconds
+            ours = simple_limit(limit, last["work"].prompt_tokens, len(last["work"].steps)) / last["seconds"]
+            rows["same work"].append(ours / theirs)
             peer.close()
+        say(f"{bench.name}: " + ", ".join(f"{name} {values[-1]:.3g}" for name, values in rows.items()))
     found: dict[str, Any] = {name: statistics.median(values) for name, values in rows.items()}
     per_repeat = {
         name: statistics.median(ours / other for ours, other in zip(rows["engine -j 8"], rows[peer], strict=True))
         for name, peer in (("wrapper", "wrapper"), ("limit", "limit"), ("ideal", "ideal"), ("server", "server"))
         if rows[peer]
     }
+    if server:
+        per_repeat["server, same work"] = statistics.median(rows["same work"])
     return {"workload": bench.name, "rates": found, "ratios": per_repeat, "all": dict(rows)}
 
 
@@ -394,7 +410,11 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
         ("python_share", ".1%"),
         ("sampling_share", ".1%"),
         ("shared_tokens", ".0f"),
+        ("tokens a reply", ".1f"),
+        ("server, tokens a reply", ".1f"),
     ):
+        if name not in results[0]["rates"]:
+            continue
         cells = (format(result["rates"][name], form) for result in results)
         lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

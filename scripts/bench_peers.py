@@ -94,6 +94,7 @@ class ServerBackend:
         self._running: dict[Future[Generation], int] = {}
         self._slots: dict[str, int] = {}
         self._tickets = 0
+        self.evaluated = self.generated = self.replies = 0
 
     def submit(self, request: Request) -> int:
         """Post it."""
@@ -138,7 +139,13 @@ class ServerBackend:
     def poll(self) -> list[Done]:
         """Wait for the next reply."""
         finished, _ = wait(self._running, return_when=FIRST_COMPLETED)
-        return [Done(self._running.pop(future), future.result()) for future in finished]
+        done = [Done(self._running.pop(future), future.result()) for future in finished]
+        for generation in (each.result for each in done):
+            assert isinstance(generation, Generation)
+            self.evaluated += generation.evaluated_tokens
+            self.generated += generation.generated_tokens
+            self.replies += 1
+        return done
 
     def cancel(self, ticket: int) -> None:
         """Not needed here."""

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "localsim"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS: list[set[str]] = [
-    {"errors", "paths", "build_flags", "_version"},
+    {"errors", "paths", "build_flags", "_version", "lora", "published"},
     {"transcript"},
     {"scenario"},
     {"episode"},
@@ -19,14 +19,16 @@ LAYERS: list[set[str]] = [
     {"prompts", "grammar", "scenario_yaml", "mentions"},
     {"scenario_files", "modes", "embeddings", "evaluators", "journal", "models"},
     {"backends", "leakage"},
+    {"finetune.rows"},
+    {"finetune.trainer"},
     {"migrations", "planning", "plan", "derived"},
     {"rows"},
     {"store"},
     {"recorder", "transcripts"},
     {"simulate", "stats", "export", "engines", "leaks", "judge"},
     {"runner", "doctor"},
-    {"report", "audit", "archive", "comparison"},
-    {"report_html", "card", "plots"},
+    {"report", "audit", "archive", "comparison", "finetune"},
+    {"report_html", "card", "plots", "study"},
     {""},
     {"cli"},
     {"__main__"},
@@ -38,7 +40,11 @@ HEAVY = {
     "duckdb": {"store"},
     "sentence_transformers": {"embeddings"},
     "scipy": {"stats", "leakage.accuracy"},
-    "torch": {"leakage.reader"},
+    "torch": {"leakage.reader", "finetune.trainer"},
+    "transformers": {"finetune.trainer"},
+    "peft": {"finetune.trainer"},
+    "gguf": {"lora"},
+    "httpx2": {"backends.endpoint"},
     "matplotlib": {"plots"},
 }
 

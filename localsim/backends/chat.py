@@ -95,6 +95,18 @@ def _raise(message: str) -> None:
     raise TemplateError(message)
 
 
+@dataclass(frozen=True)
+class ChatPiece:
+    """A tokenized part of a finished chat."""
+
+    text: str
+    tokens: tuple[int, ...]
+    role: str
+    """Of the message whose content it is; `template` for the template's own text."""
+    ends_reply: int = 0
+    """How many of its first tokens end the reply before it."""
+
+
 class ChatTokenizer:
     """Messages -> token ids for one model; remembers pieces, because a conversation repeats all but its end."""
 
@@ -136,6 +148,41 @@ class ChatTokenizer:
             else:
                 found.append(token)
         return tuple(found)
+
+    def chat_pieces(self, messages: Sequence[Message]) -> list[ChatPiece]:
+        """A chat that ends with a reply, cut after the mark that ends it. For training: see finetune.rows.
+
+        Raises BackendUnavailable where the template does not end replies with a token that ends a generation.
+        """
+        asked = [*messages, Message("user", "-")]  # so that the template closes the last reply
+        replies = [message.content for message in messages if message.role == "assistant"]
+        found = [ChatPiece("", self._begin, "template")] if self._begin else []
+        left = list(replies)
+        for piece in self._template.pieces(asked):
+            if piece.is_content:
+                own = bool(left) and piece.text == left[0]
+                if own:
+                    left.pop(0)
+                found.append(ChatPiece(piece.text, self.content(piece.text), "assistant" if own else "user"))
+                continue
+            tokens = self._template_part(piece.text)
+            if found and found[-1].role == "template" and tokens[: len(self._begin)] == self._begin:
+                tokens = tokens[len(self._begin) :]
+            after_reply = bool(found) and found[-1].role == "assistant"
+            ends = self._end_mark(tokens) if after_reply else 0
+            if after_reply and not left:
+                return [*found, ChatPiece(piece.text, tokens[:ends], "template", ends)]
+            found.append(ChatPiece(piece.text, tokens, "template", ends))
+        raise BackendUnavailable("the chat template drops a reply, so nothing can be learnt from it")
+
+    def _end_mark(self, tokens: Sequence[int]) -> int:
+        for index, token in enumerate(tokens):
+            if self._model.ends_text(token):
+                return index + 1
+        raise BackendUnavailable(
+            "the chat template does not end a reply with a token that ends a generation",
+            hint="fine-tuning needs an instruct model whose template closes every turn",
+        )
 
     def prompt(
         self, messages: Sequence[Message], prefill: str, written: dict[str, tuple[int, ...]] | None = None

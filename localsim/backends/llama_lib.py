@@ -78,13 +78,18 @@ def new_context(model: LlamaModel, *, sequences: int, context: int, threads: int
             f"llama.cpp cannot make a context of {sequences} x {context} tokens for {model.path.name}",
             hint="try fewer parallel episodes (-j) or a smaller --ctx",
         )
+    if model.adapter is not None:
+        adapters = (ctypes.c_void_p * 1)(model.adapter)
+        lib.llama_set_adapters_lora(pointer, adapters, 1, (ctypes.c_float * 1)(1.0))
     return pointer
 
 
 class LlamaModel:
-    """A GGUF file in memory: weights (unless `vocab_only`), vocabulary and metadata."""
+    """A GGUF file in memory: weights (unless `vocab_only`), vocabulary, metadata, and an adapter for its contexts."""
 
-    def __init__(self, path: Path, *, vocab_only: bool = False, gpu_layers: int = 0) -> None:
+    def __init__(
+        self, path: Path, *, vocab_only: bool = False, gpu_layers: int = 0, adapter: Path | None = None
+    ) -> None:
         lib = library()
         params = lib.llama_model_default_params()
         params.vocab_only = vocab_only
@@ -98,6 +103,9 @@ class LlamaModel:
                 where=str(path),
                 hint="check it with: localsim models verify",
             )
+        self.adapter = lib.llama_adapter_lora_init(self.pointer, str(adapter).encode()) if adapter else None
+        if adapter and not self.adapter:
+            raise ModelMissing("llama.cpp cannot load this adapter", where=str(adapter))
         self.vocab = lib.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self._pieces: dict[int, bytes] = {}

@@ -54,12 +54,15 @@ def _read(file: str) -> str:
 
 @click.command()
 @click.argument("run", default="@last")
-@click.option("-f", "--format", "form", type=click.Choice(["jsonl", "parquet", "csv"]), required=True)
-@click.option("-o", "--output", type=click.Path(), help="File (jsonl) or folder (parquet, csv) [export-RUN].")
+@click.option(
+    "-f", "--format", "form", type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt"]), required=True
+)
+@click.option("-o", "--output", type=click.Path(), help="File, or folder (parquet, csv) [export-RUN].")
 @db_option
 @json_option
 def export(run: str, form: str, output: str | None, db: str | None, as_json: bool) -> None:
-    """Write a run: jsonl has an episode a line with turns and scores; parquet and csv a file for each view.
+    """Write a run: jsonl has an episode a line with turns and scores; parquet and csv a file for each view; sft and
+    sharegpt a chat a line for each agent of an episode, to train on elsewhere.
 
     \b
     localsim export @last -f jsonl -o run.jsonl
@@ -69,8 +72,14 @@ def export(run: str, form: str, output: str | None, db: str | None, as_json: boo
 
     store = store_of(db)
     run_id = store.run_id(run)
-    target = Path(output or f"export-{run_id}{'.jsonl' if form == 'jsonl' else ''}")
-    written = [str(path) for path in export_run(store, run_id, form, target)]
+    target = Path(output or f"export-{run_id}{'' if form in ('parquet', 'csv') else '.jsonl'}")
+    if form in ("sft", "sharegpt"):
+        from localsim.finetune.source import chats_of_episodes, episodes_of_run, write_chats
+
+        write_chats(chats_of_episodes(store, episodes_of_run(store, run_id)), form, target)
+        written = [str(target)]
+    else:
+        written = [str(path) for path in export_run(store, run_id, form, target)]
     if as_json:
         print_json(written)
     else:

@@ -16,7 +16,7 @@ from localsim.episode import Score
 from localsim.errors import InvalidInput
 from localsim.families.base import Location, merged
 from localsim.families.endings import bargain_ending
-from localsim.families.vocabulary import FIRST_NAMES, GOODS, person, with_article
+from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
 from localsim.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.transcript import Transcript
 
@@ -30,6 +30,9 @@ class Craigslist:
     version = "1"
     defaults: Mapping[str, Any] = {"zone": "yes"}
 
+    def __init__(self, words: Vocabulary = DEFAULT) -> None:
+        self._words = words
+
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
         """One item with a list price and two targets; `zone` says whether a zone of agreement exists (yes, no, any).
 
@@ -40,8 +43,8 @@ class Craigslist:
         if chosen["zone"] not in _ZONES:
             raise InvalidInput(f"zone = {chosen['zone']!r} is unknown", hint=f"zone is one of {', '.join(_ZONES)}")
         rng = random.Random(f"{self.name}/{seed}")
-        seller, buyer = rng.sample(FIRST_NAMES, 2)
-        item, description, low, high = rng.choice(GOODS)
+        seller, buyer = rng.sample(self._words.names, 2)
+        item, description, low, high = rng.choice(self._words.goods)
         list_price = round(rng.randint(low, high) / 5) * 5
         seller_target, buyer_target = self._targets(rng, list_price, chosen["zone"])
         zone = [seller_target, buyer_target] if seller_target <= buyer_target else None
@@ -96,7 +99,7 @@ class Craigslist:
         verb, bound, better = ("sell", "less", "more") if role == "seller" else ("buy", "more", "less")
         return Agent(
             name=name,
-            profile=person(rng, name),
+            profile=person(rng, name, self._words),
             goal=(
                 f"{verb.capitalize()} the {item}. Your target price is ${target}: {better} than that is a gain, "
                 f"{bound} is a loss. If {other} does not agree to a price you can accept, leave without a deal."

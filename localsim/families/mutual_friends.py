@@ -15,15 +15,11 @@ from localsim.errors import InvalidInput
 from localsim.families.base import Location, merged
 from localsim.families.endings import says_farewell
 from localsim.families.naming import friends_outcome
-from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, HOBBIES, MEETINGS, TOWNS, person
+from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 from localsim.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.transcript import Transcript
 
-_ATTRIBUTES = {
-    "hobby": (HOBBIES, "likes {}"),
-    "company": (COMPANIES, "works at {}"),
-    "town": (TOWNS, "lives in {}"),
-}
+_ATTRIBUTES = {"hobby": "likes {}", "company": "works at {}", "town": "lives in {}"}
 _Row = tuple[str, tuple[str, ...]]
 
 
@@ -34,13 +30,17 @@ class MutualFriends:
     version = "1"
     defaults: Mapping[str, Any] = {"friends": 5, "attributes": "hobby,company", "common": 1}
 
+    def __init__(self, words: Vocabulary = DEFAULT) -> None:
+        self._words = words
+        self._pools = {"hobby": words.hobbies, "company": words.companies, "town": words.towns}
+
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
         """Two lists of `friends` people with `attributes`, `common` of them (0 or more) on both lists."""
         chosen = merged(self.defaults, parameters, self.name)
         attributes = [part.strip() for part in chosen["attributes"].split(",") if part.strip()]
         self._check_parameters(chosen, attributes)
         rng = random.Random(f"{self.name}/{seed}")
-        names = rng.sample(FIRST_NAMES, 2 + 2 * chosen["friends"] - chosen["common"])
+        names = rng.sample(self._words.names, 2 + 2 * chosen["friends"] - chosen["common"])
         people, friends = names[:2], names[2:]
         common = chosen["common"]
         tables = self._tables(rng, friends, chosen["friends"], common, attributes)
@@ -60,7 +60,7 @@ class MutualFriends:
                     "Give one side to scripted:guesser and see how early pure guessing gets there.",
                 ),
             ),
-            setting=f"{people[0]} and {people[1]} meet {rng.choice(MEETINGS)}.",
+            setting=f"{people[0]} and {people[1]} meet {rng.choice(self._words.meetings)}.",
             relationship="stranger",
             agents=agents,
             family=self.name,
@@ -84,7 +84,7 @@ class MutualFriends:
         self, rng: random.Random, friends: list[str], size: int, common: int, attributes: list[str]
     ) -> tuple[list[_Row], list[_Row]]:
         """The two shuffled lists. Few distinct values, so that attributes overlap and asking about them helps."""
-        pools = [rng.sample(_ATTRIBUTES[name][0], 4) for name in attributes]
+        pools = [rng.sample(self._pools[name], 4) for name in attributes]
         taken: set[tuple[str, ...]] = set()
         rows: list[_Row] = []
         for friend in friends:
@@ -103,12 +103,12 @@ class MutualFriends:
     def _agent(self, rng: random.Random, name: str, other: str, table: list[_Row], attributes: list[str]) -> Agent:
         facts = []
         for number, (friend, values) in enumerate(table, start=1):
-            phrases = [_ATTRIBUTES[key][1].format(value) for key, value in zip(attributes, values, strict=True)]
+            phrases = [_ATTRIBUTES[key].format(value) for key, value in zip(attributes, values, strict=True)]
             text = f"{friend} {' and '.join(phrases)}."
             facts.append(Fact(id=f"{name.lower()}_friend_{number}", text=text, terms=(friend,)))
         return Agent(
             name=name,
-            profile=person(rng, name),
+            profile=person(rng, name, self._words),
             goal=f"Find out whether you and {other} have a friend in common. Do not just read out your list.",
             facts=tuple(facts),
         )

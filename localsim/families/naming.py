@@ -267,6 +267,26 @@ def _affirmed_turn(turns: Sequence[Turn], name: str, friends: Mapping[str, Seque
     return at
 
 
+def claims(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> list[tuple[int, str, bool]]:
+    """What speakers say about knowing a person who was named: (turn, name, whether they say yes), the last word of
+    each turn on each name. Names on nobody's list count as well.
+    """
+    listed = _listed(friends)
+    found = []
+    before: Turn | None = None
+    for turn in turns:
+        text = turn.action.text
+        named = [name for name in listed if mentions(text, name)]
+        named += [name for _, name in _unlisted(text) if name not in (*named, *listed, *friends)]
+        asked = [name for name in listed if before is not None and mentions(before.action.text, name)]
+        for name in dict.fromkeys([*named, *asked]):
+            verdict = _verdict(turn, name, friends, name in asked and not named, before)
+            if verdict in ("yes", "no"):
+                found.append((turn.index, name, verdict == "yes"))
+        before = turn
+    return found
+
+
 def _puts_forward(text: str, name: str) -> bool:
     """Whether a text asks about `name` of its own accord, rather than asking back "Jacob?"."""
     word = re.escape(plain(name))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from localsim.scenario import Profile
 
@@ -107,11 +109,27 @@ GOODS = (
 )
 
 
-def person(rng: random.Random, name: str) -> Profile:
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of one world of scenarios; training uses others than evaluation does."""
+
+    names: Sequence[str] = tuple(FIRST_NAMES)
+    occupations: Sequence[str] = OCCUPATIONS
+    hobbies: Sequence[str] = HOBBIES
+    companies: Sequence[str] = COMPANIES
+    towns: Sequence[str] = TOWNS
+    meetings: Sequence[str] = MEETINGS
+    goods: Sequence[tuple[str, str, int, int]] = GOODS
+
+
+DEFAULT = Vocabulary()
+
+
+def person(rng: random.Random, name: str, words: Vocabulary) -> Profile:
     """A profile for a generated agent; more fields would only lengthen small models' prompts."""
     return Profile(
         age=str(rng.randint(19, 74)),
-        occupation=rng.choice(OCCUPATIONS),
+        occupation=rng.choice(words.occupations),
         public_info=f"{name} lives {rng.choice(('alone', 'with two cats', 'with a flatmate', 'with family'))}.",
         personality_and_values=rng.choice(
             (

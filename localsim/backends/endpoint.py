@@ -1,0 +1,295 @@
+"""Any server that speaks the OpenAI chat API: llama-server, Ollama, LM Studio, vLLM, on this machine or another.
+
+    openai:http://127.0.0.1:8080/v1#qwen2.5-3b-instruct          optional: ?key_env=NAME of a variable with a key
+
+A server promises little: seeds are passed and recorded as not guaranteed, grammars are sent only to llama.cpp's own
+server, and every reply is validated like any other. Nothing hangs past its timeout; what cannot be had is a failed
+generation with its reason. API: https://platform.openai.com/docs/api-reference/chat/create
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from localsim.backends.base import Done, Generation, Message, Request, StopCause
+from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
+
+PREFIX = "openai:"
+_RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_THINKING_END = "</think>"
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a server is, and what it calls the model."""
+
+    url: str
+    """Up to and with /v1, without a slash at its end."""
+    model: str
+    key_env: str | None = None
+    """The environment variable that holds a key; the key itself is never stored."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long is waited for what."""
+
+    timeout_s: float = 120.0
+    """For one reply from first byte sent to last byte read."""
+    attempts: int = 5
+    pause_s: float = 0.5
+    """Before the second attempt; doubled before each further one, with jitter, at most 30 s."""
+    most_bytes: int = 2_000_000
+    """Of one reply."""
+
+
+def parse_endpoint(name: str) -> Endpoint:
+    """The endpoint that a model name means. Raises InvalidInput."""
+    parts = urlsplit(name.removeprefix(PREFIX))
+    hint = "such as openai:http://127.0.0.1:8080/v1#NAME, where NAME is what the server calls the model"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidInput(f"{name!r} names no server", hint=hint)
+    if not parts.fragment:
+        raise InvalidInput(f"{name!r} names no model", hint=hint)
+    if parts.username or parts.password:
+        raise InvalidInput(
+            "a model's name is stored with the run and must hold no password", hint="use ?key_env=NAME_OF_A_VARIABLE"
+        )
+    query = parse_qs(parts.query)
+    unknown = sorted(set(query) - {"key_env"})
+    if unknown:
+        raise InvalidInput(f"{unknown[0]!r} means nothing in {name!r}", hint="only key_env=NAME is known")
+    url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    return Endpoint(url, parts.fragment, query.get("key_env", [None])[0])
+
+
+class EndpointBackend:
+    """Requests in a pool of threads, `parallel` at a time. Raises BackendUnavailable where nobody answers."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        parallel: int,
+        patience: Patience | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        import httpx2
+
+        self.name = name
+        self._patience = patience or Patience()
+        self._sleep = sleep
+        self._endpoint = parse_endpoint(name)
+        self._http = httpx2
+        self._client = httpx2.Client(
+            headers=self._headers(), timeout=self._patience.timeout_s, limits=httpx2.Limits(max_connections=parallel)
+        )
+        served = self._served()
+        self._takes_grammar = any(each.get("owned_by") == "llamacpp" for each in served)
+        self._pool = ThreadPoolExecutor(parallel, thread_name_prefix="endpoint")
+        self._running: dict[Future[Generation], int] = {}
+        self._tickets = 0
+        self.identity: dict[str, Any] = {
+            "kind": "remote",
+            "name": name,
+            "url": self._endpoint.url,
+            "model": self._endpoint.model,
+            "server": "llama.cpp" if self._takes_grammar else "unknown",
+            "grammar": self._takes_grammar,
+            "seeds": "passed, not guaranteed",
+        }
+
+    # ---- Backend -----------------------------------------------------------------------------------------------
+
+    def submit(self, request: Request) -> int:
+        """Hand it to the pool."""
+        self._tickets += 1
+        self._running[self._pool.submit(self._ask, request)] = self._tickets
+        return self._tickets
+
+    def poll(self) -> list[Done]:
+        """Wait a moment for what is finished."""
+        if not self._running:
+            return []
+        finished, _ = wait(self._running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+        return [Done(self._running.pop(future), _result(future)) for future in finished]
+
+    def cancel(self, ticket: int) -> None:
+        """Forget a ticket; what is under way ends by itself."""
+        for future, number in list(self._running.items()):
+            if number == ticket:
+                future.cancel()
+                del self._running[future]
+
+    def release(self, session: str) -> None:
+        """Nothing is kept for a session."""
+
+    def close(self) -> None:
+        """End the threads and the connections."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._client.close()
+
+    # ---- asking ------------------------------------------------------------------------------------------------
+
+    def _headers(self) -> dict[str, str]:
+        variable = self._endpoint.key_env
+        if variable is None:
+            return {}
+        key = os.environ.get(variable)
+        if not key:
+            raise InvalidInput(f"the environment variable {variable} is not set", hint=f"export {variable}=...")
+        return {"Authorization": f"Bearer {key}"}
+
+    def _served(self) -> list[dict[str, Any]]:
+        """What the server says it has; an answer that is no list is taken for a server that does not tell."""
+        try:
+            answer = self._client.get(f"{self._endpoint.url}/models", timeout=min(10.0, self._patience.timeout_s))
+            data = answer.json().get("data")
+        except self._http.TransportError as error:
+            raise BackendUnavailable(
+                f"nobody answers at {self._endpoint.url}: {error or type(error).__name__}",
+                hint="start the server first, and give the address up to /v1",
+            ) from error
+        except (ValueError, AttributeError):
+            return []
+        return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+
+    def _ask(self, request: Request) -> Generation:
+        body = self._body(request)
+        begun = time.perf_counter()
+        problems: list[str] = []
+        for attempt in range(self._patience.attempts):
+            if attempt:
+                self._sleep(self._pause(attempt, problems[-1]))
+            try:
+                data = self._post(body)
+                return self._generation(request, data, begun, attempt)
+            except _Again as error:
+                problems.append(str(error))
+        raise GenerationFailed(f"{self._endpoint.url}: {problems[-1]} ({len(problems)} attempts)")
+
+    def _pause(self, attempt: int, problem: str) -> float:
+        """Seconds before the next attempt: what the server asked for, else twice as long each time, with jitter."""
+        asked = problem.rpartition("retry after ")[2] if "retry after " in problem else ""
+        pause = float(asked) if asked else self._patience.pause_s * 2 ** (attempt - 1)
+        return min(30.0, pause) * random.uniform(0.75, 1.25)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        sampling = request.sampling
+        body: dict[str, Any] = {
+            "model": self._endpoint.model,
+            "messages": [{"role": each.role, "content": each.content} for each in _messages(request)],
+            "max_tokens": request.max_tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": request.seed,
+            "stream": False,
+        }
+        if self._takes_grammar and sampling.grammar:
+            start = json.dumps(_start(request), ensure_ascii=False)
+            body["grammar"] = request.form.grammar().replace("root ::= ", f"root ::= {start} ", 1)
+        return body
+
+    def _post(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """One request, bounded in time and size. Raises _Again where another attempt may help, or GenerationFailed."""
+        deadline = time.monotonic() + self._patience.timeout_s
+        found = bytearray()
+        try:
+            with self._client.stream("POST", f"{self._endpoint.url}/chat/completions", json=body) as answer:
+                for part in answer.iter_bytes():
+                    found += part
+                    if len(found) > self._patience.most_bytes:
+                        raise GenerationFailed(f"a reply of more than {self._patience.most_bytes} bytes")
+                    if time.monotonic() > deadline:
+                        raise _Again(f"no whole reply within {self._patience.timeout_s:g} s")
+                status, asked = answer.status_code, answer.headers.get("Retry-After", "")
+        except (self._http.TransportError, self._http.DecodingError) as error:
+            raise _Again(f"{type(error).__name__}: {error}") from error
+        if status in _RETRIED:
+            after = f", retry after {asked}" if asked.isdecimal() else ""
+            raise _Again(f"HTTP {status}{after}")
+        text = found.decode("utf-8", "replace")
+        if status != 200:
+            raise GenerationFailed(f"HTTP {status}: {' '.join(text[:200].split())}")
+        try:
+            data = json.loads(text)
+        except ValueError:
+            raise _Again(f"a reply that is no JSON: {' '.join(text[:60].split())!r}") from None
+        if not isinstance(data, dict):
+            raise _Again("a reply that is no JSON object")
+        return data
+
+    def _generation(self, request: Request, data: Mapping[str, Any], begun: float, retries: int) -> Generation:
+        try:
+            choice = data["choices"][0]
+            content = choice["message"]["content"]
+            usage = data.get("usage") or {}
+            counts = [int(usage.get(key) or 0) for key in ("prompt_tokens", "completion_tokens")]
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise _Again(f"a reply without choices[0].message.content ({error!r})") from None
+        if not isinstance(content, str):
+            raise _Again("a reply whose content is no text")
+        text, details = _after_start(request, content)
+        cause: StopCause = "length" if choice.get("finish_reason") == "length" else "end_of_text"
+        return Generation(
+            text=text,
+            cause=cause,
+            model=f"{self._endpoint.model} at {self._endpoint.url}",
+            prompt_tokens=counts[0],
+            evaluated_tokens=counts[0],
+            generated_tokens=counts[1],
+            duration_ms=(time.perf_counter() - begun) * 1000,
+            details={**details, "retries": retries, "seed": "not guaranteed", "raw": content},
+        )
+
+
+class _Again(Exception):
+    """Another attempt may help."""
+
+
+def _result(future: Future[Generation]) -> Generation | GenerationFailed:
+    error = future.exception()
+    if error is None:
+        return future.result()
+    return error if isinstance(error, GenerationFailed) else GenerationFailed(f"{type(error).__name__}: {error}")
+
+
+def _start(request: Request) -> str:
+    """The start of the line that the reply begins with."""
+    return request.prefill.rpartition("\n")[2]
+
+
+def _messages(request: Request) -> tuple[Message, ...]:
+    """The chat; the lines of a script that stand already are given as said, because a server takes no prefill."""
+    before = request.prefill.rpartition("\n")[0]
+    if not before:
+        return request.messages
+    go_on = Message("user", f"Go on from there. The next line begins with {_start(request)}.")
+    return (*request.messages, Message("assistant", before), go_on)
+
+
+def _after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
+    """What comes after the prefill, and what had to be done to a reply that does not begin with it.
+
+    Thinking is cut off (the raw reply is kept in the details), empty lines in front as well; an agent gets its first
+    line. Words without a name are taken as said by who was asked, as a local model's reply would be.
+    """
+    thought, end, after = content.rpartition(_THINKING_END)
+    details: dict[str, Any] = {"thinking_characters": len(thought)} if end else {}
+    text = after.lstrip().replace("\r\n", "\n")
+    seen = request.observation
+    if seen is not None and seen.viewer == request.speaker:
+        text = text.partition("\n")[0] + "\n"
+    start = _start(request)
+    if text.startswith(start):
+        return text[len(start) :], details
+    return f": {text}", {**details, "name_added": True}

@@ -1,0 +1,209 @@
+"""localsim finetune, localsim adapters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from localsim import models as registry
+from localsim.cli.common import db_option, json_option, print_json, print_table, say, store_of
+from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.models import is_path
+
+_INSTALL = 'pip install "localsim[finetune]"'
+
+
+@click.command()
+@click.argument("source", default="@last")
+@click.option("--name", help="Of the adapter [what the source is called].")
+@click.option("--base", default="starter", show_default=True, help="The model that learns.")
+@click.option("--query", help="Read-only SQL that gives the episode_id of what to learn from, instead of a run.")
+@click.option("--mode", type=click.Choice(["script", "agents", "mindreaders"]), help="Only episodes of this mode.")
+@click.option("--tokens", type=click.IntRange(1), help="Train on at most so many tokens, prompts counted.")
+@click.option("--rank", type=click.IntRange(1, 256), default=16, show_default=True)
+@click.option("--epochs", type=click.FloatRange(0.01, 100), default=1.0, show_default=True)
+@click.option("--learning-rate", type=click.FloatRange(1e-7, 1), default=1e-3, show_default=True)
+@click.option("--batch-tokens", type=click.IntRange(64), default=4096, show_default=True, help="Of a step.")
+@click.option("--held-out", type=click.FloatRange(0, 0.9), default=0.1, show_default=True, help="Share of scenarios.")
+@click.option("--patience", type=click.IntRange(0), default=2, show_default=True, help="Stop early; 0 never does.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--float32", is_flag=True, help="Train in 32 bits (slower; for processors without bfloat16).")
+@click.option("--dry-run", is_flag=True, help="Try two steps, say how long it takes and how much memory, and stop.")
+@db_option
+@json_option
+def finetune(source: str, **options: Any) -> None:
+    """Train a LoRA adapter on simulated episodes (a run, or a JSONL file of chats), as agents would be prompted.
+
+    \b
+    localsim finetune @last --mode script --name omniscient
+    localsim finetune --query "SELECT episode_id FROM v_scores WHERE name = 'success' AND value = 1" --name winners
+    localsim run ... --model starter+omniscient
+    """
+    require_packages()
+    from localsim.finetune import job
+    from localsim.finetune.trainer import Settings
+
+    chats, origin, name = _chats(source, options)
+    base = registry.resolve(options["base"])
+    if base.adapter is not None:
+        raise InvalidInput("an adapter on top of an adapter cannot be trained", hint="name the base without +ADAPTER")
+    settings = Settings(
+        rank=options["rank"],
+        alpha=2.0 * options["rank"],
+        learning_rate=options["learning_rate"],
+        epochs=options["epochs"],
+        batch_tokens=options["batch_tokens"],
+        patience=options["patience"],
+        seed=options["seed"],
+        bf16=not options["float32"],
+    )
+    data = job.material(chats, base, share=options["held_out"], tokens=options["tokens"], seed=options["seed"])
+    if options["dry_run"]:
+        plan = {"name": name, "base": base.name, **data.as_json(), **job.estimate(base, data, settings)}
+        if options["as_json"]:
+            print_json(plan)
+        else:
+            click.echo("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in plan.items()))
+        return
+    say(f"{name}: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out; base {base.name}")
+    target = job.finetune(name, base, options["base"], data, settings, origin, TrainingBar())
+    if options["as_json"]:
+        print_json(json.loads(target.with_suffix(".json").read_text(encoding="utf-8")) | {"path": str(target)})
+        return
+    click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB; card: {target.with_suffix('.md')}")
+    say(f"next: localsim run SCENARIO --model {options['base']}+{name}")
+
+
+def _chats(source: str, options: dict[str, Any]) -> tuple[list[Any], dict[str, Any], str]:
+    """(chats, where they are from, name of the adapter)."""
+    from localsim.finetune import source as sources
+
+    if source.endswith(".jsonl"):
+        path = Path(source)
+        return sources.chats_of_file(path), {"file": path.name}, options["name"] or path.stem
+    store = store_of(options["db"])
+    origin: dict[str, Any] = {"query": options["query"]}
+    if options["query"]:
+        ids = sources.episodes_of_query(store, options["query"])
+    else:
+        run_id = store.run_id(source)
+        ids = sources.episodes_of_run(store, run_id)
+        origin = {"run": run_id}
+    if options["mode"]:
+        rows = store.rows(
+            "SELECT episode_id FROM episodes WHERE mode = ? AND episode_id IN (SELECT unnest(?))",
+            [options["mode"], ids],
+        )
+        kept = {row["episode_id"] for row in rows}
+        ids, origin["mode"] = [each for each in ids if each in kept], options["mode"]
+    origin["episodes"] = len(ids)
+    hashes = store.rows(
+        "SELECT DISTINCT scenario_hash FROM episodes WHERE episode_id IN (SELECT unnest(?)) ORDER BY 1", [ids]
+    )
+    origin["scenario_hashes"] = [row["scenario_hash"][:12] for row in hashes]
+    return sources.chats_of_episodes(store, ids), origin, options["name"] or origin.get("run", "adapter")
+
+
+class TrainingBar:
+    """Progress of a training on stderr."""
+
+    def __init__(self) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(unit="step", dynamic_ncols=True, disable=None)
+        self._told = 0
+
+    def __call__(self, progress: Any) -> None:
+        self._bar.total = progress.steps
+        self._bar.n = progress.step
+        validation = f", validation {progress.history[-1]['validation']:.3f}" if progress.history else ""
+        text = f"loss {progress.loss:.3f}{validation}, {progress.tokens_per_second:.0f} tokens/s"
+        self._bar.set_postfix_str(text)
+        if self._bar.disable and progress.seconds - self._told >= 30:
+            self._told = progress.seconds
+            say(f"step {progress.step} of {progress.steps}: {text}, {progress.seconds_left / 60:.0f} min left")
+
+
+def require_packages() -> None:
+    """Raise BackendUnavailable where the packages of the extra are not installed."""
+    from importlib.util import find_spec
+
+    missing = [name for name in ("torch", "transformers", "peft", "gguf") if find_spec(name) is None]
+    if missing:
+        raise BackendUnavailable(f"fine-tuning needs {', '.join(missing)}", hint=_INSTALL)
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def adapters(ctx: click.Context) -> None:
+    """List, show, verify and remove LoRA adapters."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
+
+
+@adapters.command("list")
+@json_option
+def list_(as_json: bool = False) -> None:
+    """List the adapters in the model folders, with their base."""
+    from localsim.lora import read_adapter
+
+    rows: list[dict[str, Any]] = []
+    for path in registry.adapter_files():
+        found = read_adapter(path)
+        rows.append(
+            {
+                "name": path.stem,
+                "base": found.base_name,
+                "rank": found.rank,
+                "MB": round(path.stat().st_size / 1e6, 1),
+                "path": str(path),
+            }
+        )
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(list(rows[0]), [list(row.values()) for row in rows])
+    else:
+        click.echo("no adapters; localsim finetune makes one")
+
+
+@adapters.command()
+@click.argument("name")
+def show(name: str) -> None:
+    """Print the card of an adapter."""
+    path = registry.adapter_path(name)
+    card = path.with_suffix(".md")
+    if not card.is_file():
+        raise InvalidInput("this adapter has no card", where=str(path))
+    click.echo(card.read_text(encoding="utf-8"), nl=False)
+
+
+@adapters.command()
+@click.argument("name")
+@click.option("--base", help="A model [the one that it was trained on].")
+def verify(name: str, base: str | None) -> None:
+    """Check that an adapter is whole and fits its base."""
+    from localsim.lora import read_adapter
+
+    path = registry.adapter_path(name)
+    chosen = base or read_adapter(path).base_name
+    file = registry.resolve(f"{chosen}+{path}")
+    click.echo(f"{name}: ok on {chosen} (both together: sha256 {file.sha256[:12]}...)")
+
+
+@adapters.command("rm")
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def remove(name: str, yes: bool) -> None:
+    """Delete an adapter and its card."""
+    path = registry.adapter_path(name)
+    if is_path(name):
+        raise InvalidInput("only adapters in a model folder are removed, by their name", where=name)
+    if not yes:
+        click.confirm(f"Delete adapter {path}?", abort=True)
+    for file in (path, path.with_suffix(".json"), path.with_suffix(".md")):
+        file.unlink(missing_ok=True)
+    click.echo(f"removed adapter {name}")

@@ -1,0 +1,1 @@
+"""Fine-tuning on what was simulated: episodes -> rows of tokens -> a LoRA adapter that llama.cpp loads."""

@@ -1,0 +1,198 @@
+"""A fine-tuning from chats to an adapter with its card: split, train, export, describe."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from localsim import models
+from localsim.backends.chat import ChatTokenizer
+from localsim.backends.llama_lib import LlamaModel
+from localsim.errors import InvalidInput
+from localsim.finetune.rows import Chat, TrainingRow, clipped, row_of
+from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, load_base
+from localsim.lora import write_adapter
+
+LONGEST = 2048
+"""Tokens of a row; longer chats are left out and counted."""
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Material:
+    """Rows for training and validation, split by scenario."""
+
+    train: list[TrainingRow]
+    held_out: list[TrainingRow]
+    left_out: int
+    """Chats longer than LONGEST."""
+
+    @property
+    def tokens(self) -> int:
+        """Of the training rows, prompts counted."""
+        return sum(len(row.tokens) for row in self.train)
+
+    def as_json(self) -> dict[str, int]:
+        """Counts."""
+        return {
+            "rows": len(self.train),
+            "rows_held_out": len(self.held_out),
+            "chats_too_long": self.left_out,
+            "tokens": self.tokens,
+            "tokens_learnt": sum(row.learnt_tokens for row in self.train),
+            "scenarios": len({row.group for row in self.train}),
+            "scenarios_held_out": len({row.group for row in self.held_out}),
+        }
+
+
+def material(chats: Sequence[Chat], base: models.ModelFile, *, share: float, tokens: int | None, seed: int) -> Material:
+    """Tokenized chats; `share` of the scenarios (at least one, where there are two) is held out for validation, and
+    at most `tokens` are trained on. Raises InvalidInput where nothing is left.
+    """
+    header = LlamaModel(base.path, vocab_only=True)
+    tokenizer = ChatTokenizer(header)
+    rows, left_out = clipped([row_of(chat, tokenizer) for chat in chats], min(LONGEST, header.n_ctx_train))
+    header.free()
+    groups = sorted({row.group for row in rows})
+    rng = random.Random(seed)
+    rng.shuffle(groups)
+    held = set(groups[: max(1, round(share * len(groups)))]) if len(groups) > 1 and share > 0 else set()
+    train = [row for row in rows if row.group not in held]
+    rng.shuffle(train)
+    if tokens is not None:
+        train = _within(train, tokens)
+    if not train:
+        raise InvalidInput(
+            "no chats to train on", hint="choose a run with completed episodes, or widen --query or --tokens"
+        )
+    return Material(train, [row for row in rows if row.group in held], left_out)
+
+
+def _within(rows: Sequence[TrainingRow], tokens: int) -> list[TrainingRow]:
+    found: list[TrainingRow] = []
+    for row in rows:
+        if tokens < len(row.tokens):
+            break
+        tokens -= len(row.tokens)
+        found.append(row)
+    return found
+
+
+def estimate(base: models.ModelFile, data: Material, settings: Settings) -> dict[str, Any]:
+    """Minutes and memory of a training, from two real steps: nothing is kept of them."""
+    trainer = Trainer(load_base(base.path, bf16=settings.bf16), data.train, data.held_out, settings)
+    trainer.step(trainer.order[0])
+    before = replace(trainer.progress)
+    trainer.step(max(trainer.order, key=lambda batch: len(batch) * max(len(row.tokens) for row in batch)))
+    seconds = trainer.progress.seconds - before.seconds
+    rate = (trainer.progress.tokens - before.tokens) / seconds
+    total = sum(len(row.tokens) for batch in trainer.order for row in batch)
+    return {
+        "steps": len(trainer.order),
+        "tokens_in_all": total,
+        "tokens_per_second": round(rate),
+        "minutes": round(total / rate / 60, 1),
+        "memory_mb": round(psutil.Process().memory_info().rss / 1e6),
+    }
+
+
+def finetune(
+    name: str,
+    base: models.ModelFile,
+    base_name: str,
+    data: Material,
+    settings: Settings,
+    source: dict[str, Any],
+    show: Callable[[Progress], None],
+    folder: Path | None = None,
+) -> Path:
+    """Train and write NAME.gguf with its card beside it, into `folder` (else adapters/ of the first model folder that
+    can be written); an interrupted training goes on.
+    """
+    folder = folder or models.writable_folder() / "adapters"
+    folder.mkdir(exist_ok=True)
+    work = folder / f".{name}.training"
+    trainer = Trainer(load_base(base.path, bf16=settings.bf16), data.train, data.held_out, settings)
+    trained = trainer.train(work, show)
+    target = folder / f"{name}.gguf"
+    export(trained, target, base, base_name, settings)
+    card = _card(name, base, base_name, data, settings, source, trained)
+    target.with_suffix(".json").write_text(json.dumps(card, indent=1, default=str) + "\n", encoding="utf-8")
+    target.with_suffix(".md").write_text(card_text(card), encoding="utf-8")
+    shutil.rmtree(work)
+    return target
+
+
+def export(trained: Trained, target: Path, base: models.ModelFile, base_name: str, settings: Settings) -> None:
+    """What peft saved, as a GGUF adapter."""
+    from safetensors.numpy import load_file
+
+    weights = load_file(str(trained.folder / "adapter_model.safetensors"))
+    write_adapter(target, weights, alpha=settings.alpha, base=base.path, base_name=base_name, base_sha256=base.sha256)
+
+
+def _card(
+    name: str,
+    base: models.ModelFile,
+    base_name: str,
+    data: Material,
+    settings: Settings,
+    source: dict[str, Any],
+    trained: Trained,
+) -> dict[str, Any]:
+    progress = trained.progress
+    return {
+        "name": name,
+        "made_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "base": {"name": base_name, "file": base.path.name, "sha256": base.sha256},
+        "data": {**source, **data.as_json()},
+        "settings": asdict(settings),
+        "losses": progress.history,
+        "best_validation_loss": None if math.isnan(trained.best_loss) else trained.best_loss,
+        "seconds": round(progress.seconds),
+        "tokens_per_second": round(progress.tokens_per_second),
+        "versions": {package: version(package) for package in ("localsim", "torch", "transformers", "peft", "gguf")},
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+    }
+
+
+def card_text(card: dict[str, Any]) -> str:
+    """The model card for people."""
+    data, settings = card["data"], card["settings"]
+    lines = [
+        f"# {card['name']}",
+        "",
+        f"LoRA adapter for {card['base']['name']} (sha256 {card['base']['sha256'][:12]}...), made {card['made_utc']}.",
+        "",
+        f"- use: `localsim run ... --model {card['base']['name']}+{card['name']}`",
+        f"- data: {data['rows']} chats, {data['tokens']} tokens, {data['tokens_learnt']} of them learnt (own "
+        f"turns), from {data['scenarios']} scenarios; {data['rows_held_out']} chats of {data['scenarios_held_out']} "
+        "other scenarios held out",
+        f"- source: {json.dumps({key: data[key] for key in data if key not in _COUNTS}, default=str)}",
+        f"- settings: rank {settings['rank']}, alpha {settings['alpha']:g}, learning rate "
+        f"{settings['learning_rate']:g}, {settings['epochs']:g} epochs, {settings['batch_tokens']} tokens a step",
+        f"- trained in {card['seconds'] / 60:.1f} minutes at {card['tokens_per_second']} tokens/s",
+        f"- machine: {card['machine']}",
+        f"- versions: {', '.join(f'{name} {number}' for name, number in card['versions'].items())}",
+        "",
+        "| step | training loss | validation loss |",
+        "|---|---|---|",
+        *(f"| {point['step']:.0f} | {point['train']:.3f} | {point['validation']:.3f} |" for point in card["losses"]),
+        "",
+        "Losses are nats for each learnt token. What is kept is the step with the lowest validation loss.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_COUNTS = frozenset(Material([], [], 0).as_json())

@@ -1,0 +1,187 @@
+"""LoRA adapters as GGUF files: writing them from peft's tensors, reading their header, merging them into a base.
+
+An adapter names its base by checksum, and is refused on any other: on wrong weights it would be fluent and wrong.
+Format: https://github.com/ggml-org/llama.cpp (convert_lora_to_gguf), https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localsim.errors import BackendUnavailable, ModelMissing
+
+_BASE_SHA = "localsim.base.sha256"
+_BASE_NAME = "localsim.base.name"
+_PEFT = "base_model.model."
+_PERMUTED = ("attn_q", "attn_k")
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """An adapter's header and its pairs of matrices."""
+
+    path: Path
+    architecture: str
+    alpha: float
+    base_sha256: str
+    base_name: str
+    pairs: Mapping[str, tuple[Array, Array]]
+    """GGUF tensor name without `.weight` -> (A of shape rank x in, B of shape out x rank), float32."""
+
+    @property
+    def rank(self) -> int:
+        """Width of the matrices between."""
+        return int(next(iter(self.pairs.values()))[0].shape[0])
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in all matrices."""
+        return sum(a.size + b.size for a, b in self.pairs.values())
+
+    @property
+    def scale(self) -> float:
+        """What B A is multiplied by."""
+        return self.alpha / self.rank
+
+
+def read_adapter(path: Path) -> Adapter:
+    """An adapter file. Raises ModelMissing where it is none."""
+    import gguf
+
+    try:
+        reader = gguf.GGUFReader(str(path))
+    except (OSError, ValueError) as error:
+        raise ModelMissing(f"not a GGUF file: {error}", where=str(path)) from error
+    if _text(reader, "general.type") != "adapter" or _text(reader, "adapter.type") != "lora":
+        raise ModelMissing("a GGUF file, but no LoRA adapter", where=str(path))
+    found: dict[str, dict[str, Array]] = {}
+    for tensor in reader.tensors:
+        name, _, side = tensor.name.rpartition(".weight.lora_")
+        found.setdefault(name, {})[side] = np.asarray(tensor.data, dtype=np.float32)
+    pairs = {name: (sides["a"], sides["b"]) for name, sides in found.items() if set(sides) == {"a", "b"}}
+    if not pairs or len(pairs) != len(found):
+        raise ModelMissing("its matrices do not come in pairs", where=str(path))
+    alpha = reader.get_field("adapter.lora.alpha")
+    return Adapter(
+        path=path,
+        architecture=_text(reader, "general.architecture"),
+        alpha=float(alpha.contents()) if alpha else 0.0,
+        base_sha256=_text(reader, _BASE_SHA),
+        base_name=_text(reader, _BASE_NAME),
+        pairs=pairs,
+    )
+
+
+def _text(reader: Any, key: str) -> str:
+    field = reader.get_field(key)
+    return str(field.contents()) if field else ""
+
+
+def write_adapter(
+    target: Path, weights: Mapping[str, Array], *, alpha: float, base: Path, base_name: str, base_sha256: str
+) -> None:
+    """Write peft's tensors (its names -> float arrays) as an adapter for the GGUF file `base`, in 16 bits.
+
+    Files of the llama architecture hold the rows of q and k in another order than transformers does; the rows of B
+    follow them.
+    """
+    import gguf
+
+    reader = gguf.GGUFReader(str(base))
+    architecture = _text(reader, "general.architecture")
+    kinds = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
+    blocks = int(reader.get_field(f"{architecture}.block_count").contents())
+    names = gguf.get_tensor_name_map(kinds[architecture], blocks)
+    heads = int(reader.get_field(f"{architecture}.attention.head_count").contents())
+    kv = reader.get_field(f"{architecture}.attention.head_count_kv")
+    kv_heads = int(kv.contents()) if kv else heads
+    part = target.with_name(target.name + ".part")
+    writer = gguf.GGUFWriter(str(part), architecture)
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", alpha)
+    writer.add_string(_BASE_SHA, base_sha256)
+    writer.add_string(_BASE_NAME, base_name)
+    for key, array in sorted(weights.items()):
+        layer, _, side = key.removeprefix(_PEFT).removesuffix(".weight").rpartition(".lora_")
+        name = names.get_name(layer)
+        if name is None or side not in ("A", "B"):
+            raise BackendUnavailable(f"the adapter's layer {key} has no place in a {architecture} file")
+        values = np.asarray(array, dtype=np.float32)
+        if side == "B" and architecture == "llama" and name.endswith(_PERMUTED):
+            values = permuted(values, heads if name.endswith("attn_q") else kv_heads)
+        writer.add_tensor(f"{name}.weight.lora_{side.lower()}", np.ascontiguousarray(values.astype(np.float16)))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    part.replace(target)
+
+
+def permuted(rows: Array, heads: int) -> Array:
+    """Rows of q or k in the order of llama.cpp: within a head the two halves of the rotary pairs interleaved."""
+    shape = rows.shape
+    halves = rows.reshape(heads, 2, shape[0] // heads // 2, *shape[1:])
+    return halves.swapaxes(1, 2).reshape(shape)
+
+
+def check_fits(adapter: Adapter, base: Path, base_sha256s: set[str]) -> None:
+    """Raise ModelMissing where the adapter was not made for this base (by checksum, or by its shapes)."""
+    if adapter.base_sha256 and adapter.base_sha256 not in base_sha256s:
+        raise ModelMissing(
+            f"this adapter was trained on {adapter.base_name or 'another model'} "
+            f"(sha256 {adapter.base_sha256[:12]}...), not on {base.name}",
+            where=str(adapter.path),
+            hint=f"use it with its own base: --model {adapter.base_name or 'BASE'}+{adapter.path}",
+        )
+    import gguf
+
+    reader = gguf.GGUFReader(str(base))
+    if (theirs := _text(reader, "general.architecture")) != adapter.architecture:
+        raise ModelMissing(
+            f"this adapter is for the {adapter.architecture} architecture, {base.name} is {theirs}",
+            where=str(adapter.path),
+        )
+    shapes = {tensor.name: [int(size) for size in tensor.shape] for tensor in reader.tensors}
+    for name, (a, b) in adapter.pairs.items():
+        if shapes.get(f"{name}.weight") != [a.shape[1], b.shape[0]]:
+            raise ModelMissing(
+                f"its layer {name} does not fit {base.name}: {a.shape[1]} x {b.shape[0]}, "
+                f"the model has {shapes.get(f'{name}.weight')}",
+                where=str(adapter.path),
+                hint="an adapter works on the model that it was trained on, and no other",
+            )
+
+
+def merge(base: Path, adapter: Adapter, target: Path) -> None:
+    """Write base + scale x B A as a GGUF file in 16 bits; everything else of the base is kept as it is."""
+    import gguf
+
+    reader = gguf.GGUFReader(str(base))
+    part = target.with_name(target.name + ".part")
+    writer = gguf.GGUFWriter(str(part), _text(reader, "general.architecture"))
+    skipped = ("GGUF.", "general.architecture", "general.quantization_version", "general.file_type")
+    for field in reader.fields.values():
+        if not field.name.startswith(skipped):
+            kind = field.types[0]
+            inner = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(field.name, field.contents(), kind, sub_type=inner)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    for tensor in reader.tensors:
+        values = gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        pair = adapter.pairs.get(tensor.name.removesuffix(".weight"))
+        if pair is not None:
+            values = values + adapter.scale * (pair[1] @ pair[0])
+        values = values if values.ndim == 1 else values.astype(np.float16)
+        writer.add_tensor(tensor.name, np.ascontiguousarray(values))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    part.replace(target)

@@ -1,0 +1,172 @@
+"""The paper in one command (arXiv 2403.05020): families x modes x seeds, fine-tuning on scripts, agents again, a table.
+
+Stages: *compare* (all modes on the same scenarios and seeds), *scripts* (script episodes of other scenarios), *learn*
+(a LoRA adapter on them), *finetuned* (agents with the adapter, on the scenarios and seeds of the first stage). A stage
+is found again by its plan, so a study goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from localsim import leaks, runner
+from localsim.comparison import compare
+from localsim.episode import MODES, Mode
+from localsim.families import FAMILIES
+from localsim.plan import Plan
+from localsim.published import PAPER
+from localsim.report import COLUMNS, report
+from localsim.scenario import LoadedScenario
+from localsim.simulate import Watcher
+from localsim.store import Store
+
+Row = dict[str, Any]
+Say = Callable[[str], None]
+COMPARED_FROM, LEARNT_FROM = 30_000, 40_000
+"""First seeds of the generated scenarios; those that are learnt from are never compared on."""
+TURNS, HEARD, WRITTEN = 12, 32, 24
+"""What an episode is taken to have where its time is estimated: turns, and tokens of a turn."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a study simulates."""
+
+    scenarios: int
+    """Of each family, in every mode."""
+    episodes: int
+    """Of each scenario and mode."""
+    learnt: int
+    """Scenarios of each family whose scripts are learnt from."""
+    learnt_episodes: int
+    tokens: int | None
+    """Most tokens to train on."""
+
+    def counts(self) -> dict[str, int]:
+        """Episodes of each stage."""
+        families = len(FAMILIES)
+        compared = families * self.scenarios * self.episodes
+        return {
+            "compare": compared * len(MODES),
+            "scripts": families * self.learnt * self.learnt_episodes,
+            "finetuned": compared,
+        }
+
+
+SIZES = {
+    "small": Size(scenarios=6, episodes=2, learnt=75, learnt_episodes=1, tokens=150_000),
+    "paper": Size(scenarios=45, episodes=5, learnt=126, learnt_episodes=5, tokens=None),
+}
+"""`paper` has the paper's 450 episodes a mode and its 1,252 training episodes (here 1,260), in two families."""
+
+
+def compare_plan(size: Size, model: str, seed: int) -> Plan:
+    """All modes on the same scenarios and seeds."""
+    return Plan(_scenarios(COMPARED_FROM, size.scenarios), MODES, model=model, episodes=size.episodes, seed=seed)
+
+
+def scripts_plan(size: Size, model: str, seed: int) -> Plan:
+    """Scripts to learn from."""
+    modes: tuple[Mode, ...] = ("script",)
+    return Plan(_scenarios(LEARNT_FROM, size.learnt), modes, model=model, episodes=size.learnt_episodes, seed=seed)
+
+
+def finetuned_plan(size: Size, model: str, adapter: Path, seed: int) -> Plan:
+    """Agents with the adapter, on what was compared."""
+    modes: tuple[Mode, ...] = ("agents",)
+    scenarios = _scenarios(COMPARED_FROM, size.scenarios)
+    return Plan(scenarios, modes, model=f"{model}+{adapter}", episodes=size.episodes, seed=seed)
+
+
+def _scenarios(first: int, count: int) -> tuple[LoadedScenario, ...]:
+    found = []
+    for family in sorted(FAMILIES):
+        for seed in range(first, first + count):
+            scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
+            found.append(LoadedScenario(scenario, answer, "generated"))
+    return tuple(found)
+
+
+def simulated(plan: Plan, store: Store, watcher: Watcher, say: Say) -> str:
+    """The run of a plan: the one that is there, resumed if it was interrupted, else a new one; with its leaks."""
+    store.take_in_leftovers()
+    rows = store.rows("SELECT run_id, status FROM runs WHERE plan_json = ? ORDER BY started_utc", [plan.as_json()])
+    if not rows:
+        run_id = runner.start(plan, store, watcher, say).run_id
+    else:
+        run_id = str(rows[-1]["run_id"])
+        if rows[-1]["status"] != "finished":
+            runner.resume(run_id, store, watcher, say)
+    scored = "SELECT count(*) AS n FROM v_scores WHERE run_id = ? AND evaluator = 'leakage'"
+    if not store.rows(scored, [run_id])[0]["n"]:
+        leaks.score_run(store, run_id, say)
+    return run_id
+
+
+# ---- the table -----------------------------------------------------------------------------------------------------
+
+
+def results(store: Store, compared: str, finetuned: str) -> Row:
+    """What a study came to: a row for each family and condition, and agents before and after, pair by pair."""
+    rows = [row | {"condition": row["mode"]} for row in report(store, compared)["comparison"]]
+    rows += [row | {"condition": "agents-ft"} for row in report(store, finetuned)["comparison"]]
+    return {
+        "rows": rows,
+        "modes": compare(store, compared),
+        "finetuning": [row | {"first": "agents", "second": "agents-ft"} for row in compare(store, compared, finetuned)],
+        "published": PAPER,
+    }
+
+
+def as_markdown(data: Row, about: Row) -> str:
+    """The results for people, with the paper's numbers beside them."""
+    lines = ["# Study", "", *(f"- {key}: {value}" for key, value in about.items()), ""]
+    for family in dict.fromkeys(row["family"] for row in data["rows"]):
+        rows = [row for row in data["rows"] if row["family"] == family]
+        lines += [f"## {family}", "", "| | " + " | ".join(row["condition"] for row in rows) + " |"]
+        lines += ["|---|" + "---|" * len(rows)]
+        lines += [f"| episodes | {' | '.join(str(row['completed']) for row in rows)} |"]
+        for key, name, kind in COLUMNS:
+            if any(row[key] is not None for row in rows):
+                lines.append(f"| {name} | {' | '.join(_cell(row, key, kind) for row in rows)} |")
+                lines += _published(key, rows)
+        lines.append("")
+    lines += ["## Agents before and after learning from scripts", "", *_pairs(data["finetuning"]), ""]
+    lines += ["## Modes, pair by pair", "", *_pairs(data["modes"]), ""]
+    lines.append(
+        "Intervals are 95%. Differences are second minus first on the same scenario and seed; p after Holm's "
+        "correction over the table. *Paper*: GPT-3.5 in arXiv 2403.05020, other scenarios and a much larger model: "
+        "a mark to read the direction by, not a target."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: Row, key: str, kind: str) -> str:
+    value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
+    if value is None:
+        return "-"
+    form = ".0%" if kind == "share" else ".2f"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]" if low is not None else f"{value:{form}}"
+
+
+def _published(key: str, rows: list[Row]) -> list[str]:
+    published = PAPER.get(key)
+    if not published or (key == "words_per_turn" and rows[0]["family"] != "mutual_friends"):
+        return []
+    cells = (f"{published[row['condition']]:g}" if row["condition"] in published else "-" for row in rows)
+    return [f"| *{key.replace('_', ' ')}, paper* | {' | '.join(cells)} |"]
+
+
+def _pairs(rows: list[Row]) -> list[str]:
+    lines = ["| family | measure | first | second | pairs | difference | p (Holm) |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["low"] is not None else ""
+        p = "-" if row["p_holm"] is None else f"{row['p_holm']:.3f}"
+        lines.append(
+            f"| {row['family']} | {row['measure'].replace('_', ' ')} | {row['first']} | {row['second']} | {row['n']} | "
+            f"{row['difference']:+.2f}{interval} | {p} |"
+        )
+    return lines

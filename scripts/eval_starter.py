@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""How well a model plays: fresh scenarios of both families in agents mode, default settings, side by side.
+
+    .venv/bin/python scripts/eval_starter.py starter smollm2-135m-q8_0          # 60 scenarios a family, ~10 minutes
+    .venv/bin/python scripts/eval_starter.py starter --no-grammar --scenarios 10
+
+Scenario seeds begin at 50,000: neither training nor the bundled scenarios use them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from localsim import leaks, runner  # noqa: E402
+from localsim.episode import Sampling  # noqa: E402
+from localsim.families import FAMILIES  # noqa: E402
+from localsim.families.mutual_friends import friends_of  # noqa: E402
+from localsim.families.naming import claims, mentions  # noqa: E402
+from localsim.plan import Plan  # noqa: E402
+from localsim.scenario import LoadedScenario, Scenario  # noqa: E402
+from localsim.scenario_files import find_scenarios  # noqa: E402
+from localsim.store import Store  # noqa: E402
+from localsim.transcript import Action, Turn  # noqa: E402
+from scripts.bench_engine import Silent  # noqa: E402
+
+FIRST_SEED = 50_000
+AIMS = {
+    "friend named and confirmed": ">= 80%",
+    "claims of knowing somebody who is not on the list": "<= 2%",
+    "same question asked again by the same speaker": "<= 10%",
+    "wrong guesses an episode": "<= 2",
+    "explicit deal or walk-away": ">= 90%",
+    "deals inside the zone": ">= 85%",
+    "private limit disclosed": "<= 5%",
+    "turns that repeat an own one": "<= 3%",
+    "words a turn": "8 to 22",
+    "truncated turns": "<= 1%",
+    "replies that parse": ">= 95%",
+}
+
+
+@click.command()
+@click.argument("models", nargs=-1, required=True)
+@click.option("--scenarios", default=60, show_default=True, help="Of each family.")
+@click.option("--everyday", is_flag=True, help="The everyday scenarios that come with localsim as well, to be read.")
+@click.option("--no-grammar", is_flag=True, help="Let the model write freely: how often does it keep the form?")
+@click.option("--db", type=click.Path(path_type=Path), help="Keep the episodes here.")
+@click.option("--json", "as_json", is_flag=True)
+def main(
+    models: tuple[str, ...], scenarios: int, everyday: bool, no_grammar: bool, db: Path | None, as_json: bool
+) -> None:
+    """A table with a column for each model."""
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Store(db or Path(scratch) / "eval.duckdb")
+        found = {model: evaluate(model, store, scenarios, everyday, grammar=not no_grammar) for model in models}
+    if as_json:
+        print(json.dumps(found, indent=1))
+        return
+    print("| | aim | " + " | ".join(models) + " |")
+    print("|---|---|" + "---|" * len(models))
+    for name, aim in AIMS.items():
+        print(f"| {name} | {aim} | " + " | ".join(str(found[model].get(name, "-")) for model in models) + " |")
+
+
+def evaluate(model: str, store: Store, count: int, everyday: bool, *, grammar: bool) -> dict[str, str]:
+    """Simulate and count."""
+    loaded = [generated(family, FIRST_SEED + number) for family in FAMILIES for number in range(count)]
+    if everyday:
+        loaded += [each for each in find_scenarios([str(ROOT / "scenarios")]) if each.scenario.family is None]
+    plan = Plan(tuple(loaded), ("agents",), model=model, seed=11)
+    if not grammar:
+        plan = replace(plan, sampling=replace(Sampling(), grammar=False))
+    done = runner.start(plan, store, Silent(), lambda line: print(line, file=sys.stderr))
+    if grammar:
+        leaks.score_run(store, done.run_id, lambda line: print(line, file=sys.stderr))
+    return measured(store, done.run_id, {each.scenario.id: each for each in loaded})
+
+
+def generated(family: str, seed: int) -> LoadedScenario:
+    """A fresh instance."""
+    scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
+    return LoadedScenario(scenario, answer, "generated")
+
+
+def measured(store: Store, run_id: str, loaded: dict[str, LoadedScenario]) -> dict[str, str]:
+    """The figures of a run."""
+    episodes = store.rows("SELECT episode_id, scenario_id, family FROM v_episodes WHERE run_id = ?", [run_id])
+    talks = {row["episode_id"]: _turns(store, row["episode_id"]) for row in episodes}
+    friends = {row["episode_id"]: loaded[row["scenario_id"]].scenario for row in episodes if _is(row, "mutual_friends")}
+    every = [turn for turns in talks.values() for turn in turns]
+    found = {
+        **_friends_figures(store, run_id, {key: talks[key] for key in friends}, friends),
+        **_bargain_figures(store, run_id),
+        "turns that repeat an own one": _share(_repeats(turns) for turns in talks.values()),
+        "words a turn": f"{statistics.mean(turn.words for turn in every if turn.said):.1f}",
+        "truncated turns": _share([[turn.truncated for turn in every]]),
+    }
+    rows = store.rows(
+        "SELECT count(*) AS n, count(*) FILTER (malformed IS NOT NULL) AS bad FROM v_generations WHERE run_id = ?",
+        [run_id],
+    )
+    found["replies that parse"] = _percent(rows[0]["n"] - rows[0]["bad"], rows[0]["n"])
+    return found
+
+
+def _is(row: dict[str, Any], family: str) -> bool:
+    return bool(row["family"] == family)
+
+
+def _turns(store: Store, episode: str) -> list[Turn]:
+    rows = store.rows("SELECT * FROM v_turns WHERE episode_id = ? ORDER BY turn", [episode])
+    return [Turn(row["turn"], row["speaker"], Action(row["action"], row["text"]), row["truncated"]) for row in rows]
+
+
+def _friends_figures(
+    store: Store, run_id: str, talks: dict[str, list[Turn]], scenarios: dict[str, Scenario]
+) -> dict[str, str]:
+    said = [
+        (yes, name in friends_of(scenarios[key])[turns[index].speaker])
+        for key, turns in talks.items()
+        for index, name, yes in claims(turns, friends_of(scenarios[key]))
+    ]
+    again = [_asked_again(turns, scenarios[key]) for key, turns in talks.items()]
+    scores = _scores(store, run_id, "mutual_friends")
+    return {
+        "friend named and confirmed": _percent(sum(scores["success"]), len(talks)),
+        "claims of knowing somebody who is not on the list": _percent(
+            sum(yes and not holds for yes, holds in said), len(said)
+        ),
+        "same question asked again by the same speaker": _share(again),
+        "wrong guesses an episode": f"{statistics.mean(scores['wrong_guesses']):.2f}",
+    }
+
+
+def _asked_again(turns: Sequence[Turn], scenario: Scenario) -> list[bool]:
+    """Of each turn: does its question ask for what an earlier one of the same speaker asked for?"""
+    words = _attributes(scenario)
+    asked: dict[str, set[frozenset[str]]] = defaultdict(set)
+    found = []
+    for turn in turns:
+        questions = " ".join(re.findall(r"[^.!?]*\?", turn.action.text))
+        about = frozenset(word for word in words if mentions(questions, word) or word in questions)
+        found.append(bool(about) and about in asked[turn.speaker])
+        if about:
+            asked[turn.speaker].add(about)
+    return found
+
+
+def _attributes(scenario: Scenario) -> set[str]:
+    """Names, hobbies and companies that the facts hold."""
+    found = set()
+    for agent in scenario.agents:
+        for fact in agent.facts:
+            rest = fact.text.removeprefix(fact.terms[0]).strip(" .")
+            found |= {fact.terms[0]} | {
+                re.sub(r"^(?:likes|works at|lives in) ", "", part) for part in rest.split(" and ")
+            }
+    return found
+
+
+def _bargain_figures(store: Store, run_id: str) -> dict[str, str]:
+    scores = _scores(store, run_id, "craigslist")
+    endings = store.rows(
+        "SELECT label FROM v_scores WHERE run_id = ? AND family = 'craigslist' AND name = 'ending'",
+        [run_id],
+    )
+    told = store.rows(
+        "SELECT count(*) AS n FROM v_leaks WHERE run_id = ? AND family = 'craigslist' AND speaker = owner",
+        [run_id],
+    )
+    return {
+        "explicit deal or walk-away": _percent(sum(row["label"] != "unknown" for row in endings), len(endings)),
+        "deals inside the zone": _percent(sum(scores["in_zone"]), len(scores["in_zone"])),
+        "private limit disclosed": _percent(told[0]["n"], 2 * len(endings)),
+    }
+
+
+def _scores(store: Store, run_id: str, family: str) -> dict[str, list[float]]:
+    rows = store.rows(
+        "SELECT name, value FROM v_scores WHERE run_id = ? AND family = ? AND value IS NOT NULL",
+        [run_id, family],
+    )
+    found: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        found[row["name"]].append(row["value"])
+    return found
+
+
+def _repeats(turns: Sequence[Turn]) -> list[bool]:
+    """Of each spoken turn: has its speaker said exactly this before?"""
+    heard: dict[str, set[str]] = defaultdict(set)
+    found = []
+    for turn in turns:
+        if turn.said:
+            plain = re.sub(r"\W+", " ", turn.action.text.casefold()).strip()
+            found.append(plain in heard[turn.speaker])
+            heard[turn.speaker].add(plain)
+    return found
+
+
+def _share(flags: Iterable[Sequence[bool]]) -> str:
+    every = [flag for part in flags for flag in part]
+    return _percent(sum(every), len(every))
+
+
+def _percent(part: float, whole: int) -> str:
+    return f"{100 * part / whole:.1f}% ({part:.0f} of {whole})" if whole else "-"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The starter's training data: talks between scripted agents, as the prompts that the engine would make.
+
+Of two strangers' searches and of haggling only those are kept that the family scores as they were meant: a friend found
+where there is one, a deal inside the zone where there is one, no deal where there is none.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from localsim.episode import EpisodeSpec, Mode
+from localsim.families import FAMILIES
+from localsim.finetune.rows import Chat, chats_of
+from localsim.scenario import WRITER, ScenarioFile
+from localsim.transcript import Transcript
+from scripts.starter import bargain, everyday, friends
+
+SHARES = {"friends": 0.5, "bargain": 0.25, "everyday": 0.2, "script": 0.05}
+"""Of the talks."""
+
+
+@dataclass
+class Data:
+    """Chats to learn, and what became of the talks."""
+
+    chats: list[tuple[str, Chat]] = field(default_factory=list)
+    """(kind, chat) pairs."""
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def build(talks: int, seed: int) -> Data:
+    """`talks` talks, one side of each."""
+    data = Data()
+    for number, kind in enumerate(_kinds(talks, seed)):
+        rng = random.Random(f"starter/{seed}/{number}")
+        document, transcript = _talk(kind, rng, number)
+        if not _as_meant(document, transcript):
+            data.counts[f"{kind}, left out"] += 1
+            continue
+        data.counts[kind] += 1
+        data.chats.append((kind, rng.choice(chats_of(_spec(document, kind), transcript))))
+    return data
+
+
+def _kinds(talks: int, seed: int) -> Iterator[str]:
+    rng = random.Random(f"starter/{seed}")
+    yield from rng.choices(list(SHARES), list(SHARES.values()), k=talks)
+
+
+def _talk(kind: str, rng: random.Random, number: int) -> tuple[ScenarioFile, Transcript]:
+    if kind in ("everyday", "script"):
+        return everyday.Maker(rng, number, open_book=kind == "script").make()
+    family = friends if kind == "friends" else bargain
+    document = family.scenario(rng, number)
+    return document, family.talk(rng, document)
+
+
+def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
+    if any(len(turn.action.text) > document.limits.chars for turn in transcript.turns):
+        return False
+    if document.family is None:
+        return True
+    scenario, answer = document.split()
+    scores = {score.name: score for score in FAMILIES[document.family].score(transcript, scenario, answer)}
+    return "success" not in scores or scores["success"].value == 1.0
+
+
+def _spec(document: ScenarioFile, kind: str) -> EpisodeSpec:
+    scenario, _ = document.split()
+    mode: Mode = "script" if kind == "script" else "agents"
+    roles = (WRITER,) if kind == "script" else scenario.names
+    return EpisodeSpec(scenario=scenario, mode=mode, models=dict.fromkeys(roles, ""), index=0, run_seed=1)

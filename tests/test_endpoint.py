@@ -1,0 +1,265 @@
+"""Servers that speak the OpenAI chat API, and ten ways in which they misbehave; all on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from localsim import runner
+from localsim.backends import endpoint
+from localsim.backends.endpoint import Endpoint, EndpointBackend, Patience, parse_endpoint
+from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.plan import Plan
+from localsim.scenario import LoadedScenario
+from localsim.store import Store
+from tests.conftest import Quiet
+
+QUICK = Patience(timeout_s=0.6, attempts=3, pause_s=0.01)
+Behave = Callable[[BaseHTTPRequestHandler, dict[str, Any], int], None]
+
+
+class Server:
+    """A fake server: `behave(handler, body, n)` answers the n-th chat request."""
+
+    def __init__(self, behave: Behave, owner: str = "someone") -> None:
+        outer = self
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self._lock = threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                answer(self, {"data": [{"id": "m", "owned_by": owner}]})
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with outer._lock:
+                    outer.bodies.append(body)
+                    outer.headers.append(dict(self.headers))
+                    number = len(outer.bodies)
+                behave(self, body, number)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.name = f"openai:http://127.0.0.1:{self._server.server_port}/v1#m"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def send(handler: BaseHTTPRequestHandler, content: bytes, status: int = 200, **headers: str) -> None:
+    handler.send_response(status)
+    for key, value in ({"Content-Length": str(len(content)), "Content-Type": "application/json"} | headers).items():
+        handler.send_header(key.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+def answer(handler: BaseHTTPRequestHandler, data: Any, status: int = 200) -> None:
+    send(handler, json.dumps(data).encode(), status)
+
+
+def chat(text: str, **more: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"completion_tokens": 5}, **more}
+
+
+def speak(handler: BaseHTTPRequestHandler, _body: dict[str, Any], number: int) -> None:
+    answer(handler, chat(f"I say number {number}."))
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Server]]:
+    """Starts servers and ends them."""
+    servers: list[Server] = []
+
+    def start(behave: Behave, owner: str = "someone") -> Server:
+        servers.append(Server(behave, owner))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "Patience", lambda: QUICK)
+
+
+def simulate(server: Server, talk: LoadedScenario, store: Store, episodes: int = 3, turns: int = 4) -> list[Any]:
+    limits = talk.scenario.limits.model_copy(update={"turns": turns})
+    loaded = LoadedScenario(talk.scenario.model_copy(update={"limits": limits}), talk.answer, talk.path)
+    plan = Plan((loaded,), ("agents",), model=server.name, episodes=episodes, parallel=2)
+    runner.start(plan, store, Quiet(), lambda _: None)
+    return store.rows("SELECT * FROM v_episodes ORDER BY episode_index")
+
+
+def test_a_run_on_a_server_is_stored_like_any_other(
+    serve: Callable[..., Server], talk: LoadedScenario, store: Store
+) -> None:
+    server = serve(speak)
+    episodes = simulate(server, talk, store)
+    assert [row["status"] for row in episodes] == ["completed"] * 3 and len(server.bodies) == 12
+    body = server.bodies[0]
+    assert body["model"] == "m" and body["max_tokens"] > 0 and body["seed"] > 0 and "grammar" not in body
+    run = store.rows("SELECT * FROM runs")[0]
+    identity = json.loads(run["models_json"])[server.name]
+    assert identity["kind"] == "remote" and identity["seeds"] == "passed, not guaranteed"
+    from localsim.report import report
+
+    assert any(warning.startswith("Remote:") for warning in report(store, run["run_id"])["warnings"])
+
+
+def test_llama_cpps_own_server_gets_the_grammar_with_the_start_of_the_line(
+    serve: Callable[..., Server], talk: LoadedScenario, store: Store
+) -> None:
+    server = serve(speak, owner="llamacpp")
+    simulate(server, talk, store, episodes=1)
+    first = talk.scenario.names[0]
+    assert server.bodies[0]["grammar"].startswith(f'root ::= "{first}" ')
+
+
+@pytest.mark.parametrize(
+    "said", ["{name}: Hello there.", "Hello there.", "<think>hm\nhm</think>\n\n{name}: Hello there.\nOther: no"]
+)
+def test_a_reply_is_one_line_of_its_speaker(
+    said: str, serve: Callable[..., Server], talk: LoadedScenario, store: Store
+) -> None:
+    names = talk.scenario.names
+    server = serve(lambda handler, _body, number: answer(handler, chat(said.format(name=names[(number - 1) % 2]))))
+    simulate(server, talk, store, episodes=1)
+    turns = store.rows("SELECT text, speaker FROM v_turns ORDER BY turn")
+    assert [row["text"] for row in turns] == ["Hello there."] * 4
+    details = json.loads(store.rows("SELECT details_json FROM generations LIMIT 1")[0]["details_json"])
+    assert "Hello there." in details["raw"] and details["seed"] == "not guaranteed"
+
+
+def flaky(problem: Behave, times: int = 1) -> Behave:
+    """The problem at first, then a good reply."""
+
+    def behave(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        problem(handler, body, number) if number <= times else speak(handler, body, number)
+
+    return behave
+
+
+def hang(_handler: BaseHTTPRequestHandler, _body: dict[str, Any], _number: int) -> None:
+    time.sleep(1.5)
+
+
+def trickle(handler: BaseHTTPRequestHandler, _body: dict[str, Any], _number: int) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    try:
+        for _ in range(20):
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+            time.sleep(0.1)
+    except OSError:
+        pass
+
+
+def close_early(handler: BaseHTTPRequestHandler, _body: dict[str, Any], _number: int) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"choices": [')
+    handler.close_connection = True
+
+
+PROBLEMS: dict[str, Behave] = {
+    "429": lambda handler, *_: send(handler, b"{}", 429, Retry_After="0"),
+    "500": lambda handler, *_: send(handler, b"oops", 500),
+    "hang": hang,
+    "trickle": trickle,
+    "truncated JSON": lambda handler, *_: send(handler, b'{"choices": [{"mess'),
+    "wrong schema": lambda handler, *_: answer(handler, {"choices": []}),
+    "HTML": lambda handler, *_: send(handler, b"<html>Welcome</html>", Content_Type="text/html"),
+    "closes early": close_early,
+    "huge": lambda handler, *_: send(handler, b" " * 3_000_000),
+    "wrong encoding": lambda handler, *_: send(handler, b"\xff\xfe\x00{"),
+    "no text": lambda handler, *_: answer(handler, chat(None)),  # type: ignore[arg-type]
+    "lists": lambda handler, *_: answer(handler, [1, 2]),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_server_that_always_misbehaves_fails_every_episode_with_a_reason(
+    problem: str, serve: Callable[..., Server], talk: LoadedScenario, store: Store
+) -> None:
+    begun = time.monotonic()
+    episodes = simulate(serve(PROBLEMS[problem]), talk, store)
+    assert [row["status"] for row in episodes] == ["failed"] * 3
+    assert all("http://127.0.0.1" in row["error"] or "reply" in row["error"] for row in episodes)
+    assert time.monotonic() - begun < 3 * 3 * (QUICK.timeout_s + 1), "nothing hangs past its timeout"
+
+
+@pytest.mark.parametrize("problem", [name for name in PROBLEMS if name != "huge"])
+def test_one_bad_answer_is_asked_again_and_nothing_is_doubled(
+    problem: str, serve: Callable[..., Server], talk: LoadedScenario, store: Store
+) -> None:
+    episodes = simulate(serve(flaky(PROBLEMS[problem])), talk, store)
+    assert [row["status"] for row in episodes] == ["completed"] * 3
+    assert store.rows("SELECT count(*) AS n FROM turns")[0]["n"] == 12
+
+
+def test_an_answer_with_anothers_id_or_twice_is_still_one_turn(
+    serve: Callable[..., Server], talk: LoadedScenario, store: Store
+) -> None:
+    server = serve(lambda handler, *_: answer(handler, chat("Same.", id="same-id")))
+    simulate(server, talk, store)
+    assert store.rows("SELECT count(*) AS n FROM turns")[0]["n"] == 12
+
+
+def test_a_refusal_is_not_repeated(serve: Callable[..., Server], talk: LoadedScenario, store: Store) -> None:
+    server = serve(lambda handler, *_: send(handler, b'{"error": "no such model"}', 404))
+    episodes = simulate(server, talk, store, episodes=1)
+    assert "HTTP 404" in episodes[0]["error"] and "no such model" in episodes[0]["error"] and len(server.bodies) == 1
+
+
+def test_a_key_is_sent_and_never_written(
+    serve: Callable[..., Server], talk: LoadedScenario, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sesame-1234")
+    server = serve(speak)
+    server.name = server.name.replace("#", "?key_env=MY_KEY#")
+    simulate(server, talk, store, episodes=1)
+    assert server.headers[0]["Authorization"] == "Bearer sesame-1234"
+    assert b"sesame-1234" not in store.path.read_bytes()
+    monkeypatch.delenv("MY_KEY")
+    with pytest.raises(InvalidInput, match="MY_KEY is not set"):
+        EndpointBackend(server.name, parallel=1)
+
+
+def test_nobody_there_is_said_before_anything_is_simulated(talk: LoadedScenario, store: Store) -> None:
+    plan = Plan((talk,), ("agents",), model="openai:http://127.0.0.1:9/v1#m")
+    with pytest.raises(BackendUnavailable, match="nobody answers"):
+        runner.start(plan, store, Quiet(), lambda _: None)
+
+
+def test_names_of_servers() -> None:
+    assert parse_endpoint("openai:http://h:1/v1/#qwen2.5:7b") == Endpoint("http://h:1/v1", "qwen2.5:7b")
+    assert parse_endpoint("openai:https://h/v1?key_env=K#m").key_env == "K"
+    for wrong, problem in {
+        "openai:h:1#m": "names no server",
+        "openai:http://h:1/v1": "names no model",
+        "openai:http://u:p@h/v1#m": "no password",
+        "openai:http://h/v1?token=1#m": "means nothing",
+    }.items():
+        with pytest.raises(InvalidInput, match=problem):
+            parse_endpoint(wrong)

@@ -1,0 +1,205 @@
+"""Training rows, sources, and a training that learns, stops, goes on and writes its card."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localsim import models
+from localsim.backends.base import Message
+from localsim.backends.chat import ChatTokenizer
+from localsim.backends.llama_lib import LlamaModel
+from localsim.episode import EpisodeSpec
+from localsim.errors import InvalidInput
+from localsim.finetune import source
+from localsim.finetune.rows import Chat, TrainingRow, chats_of, clipped, row_of
+from localsim.finetune.trainer import Settings, Trainer, batches, load_base
+from localsim.modes import turn_by_turn
+from localsim.scenario import LoadedScenario, Scenario
+from localsim.transcript import Action, Transcript, Turn
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> ChatTokenizer:
+    """Of the starter's base."""
+    return ChatTokenizer(LlamaModel(models.resolve("smollm2-135m").path, vocab_only=True))
+
+
+def spec_of(scenario: Scenario, mode: Any = "agents") -> EpisodeSpec:
+    roles = ("writer",) if mode == "script" else scenario.names
+    return EpisodeSpec(scenario=scenario, mode=mode, models=dict.fromkeys(roles, "m"), index=0, run_seed=1)
+
+
+def spoken(names: tuple[str, ...], *texts: str) -> Transcript:
+    turns = [Turn(number, names[number % 2], Action("speak", text)) for number, text in enumerate(texts)]
+    turns[-1] = replace(turns[-1], action=Action("leave", turns[-1].action.text))
+    return Transcript(tuple(turns))
+
+
+def shown(row: TrainingRow, tokenizer: ChatTokenizer, *, learnt: bool) -> str:
+    model = tokenizer._model
+    parts = [
+        model.piece(token) or model.token_text(token).encode()
+        for token, wanted in zip(row.tokens, row.learnt, strict=True)
+        if wanted or not learnt
+    ]
+    return b"".join(parts).decode()
+
+
+def test_a_row_holds_the_tokens_that_the_engine_evaluates_and_writes(
+    talk: LoadedScenario, tokenizer: ChatTokenizer
+) -> None:
+    """The prompt of the last own turn as the mode asks for it, then the rest of the line and the end mark."""
+    scenario = talk.scenario
+    names = scenario.names
+    transcript = spoken(names, "Hello!", "Good day.", "How are you?", "Fine. Goodbye!")
+    spec = spec_of(scenario)
+    for chat in chats_of(spec, transcript):
+        row = row_of(chat, tokenizer)
+        own = [turn for turn in transcript.turns if turn.speaker == chat.name]
+        play = turn_by_turn(spec)
+        step = next(play)
+        prompts = []
+        for turn in transcript.turns:
+            request = step.request  # type: ignore[union-attr]
+            prompts.append(tokenizer.prompt(request.messages, request.prefill))
+            step = play.send(reply(turn))
+            while not hasattr(step, "request") and turn is not transcript.turns[-1]:
+                step = next(play)
+        last = prompts[own[-1].index]
+        assert list(row.tokens[: len(last)]) == last
+        assert shown(row, tokenizer, learnt=True) == "".join(
+            turn.line.removeprefix(chat.name) + "<|im_end|>" for turn in own
+        )
+
+
+def reply(turn: Turn) -> Any:
+    from localsim.backends.base import Generation
+
+    text = turn.line.removeprefix(turn.speaker) + "\n"
+    return Generation(text=text, cause="finished", model="m", evaluated_tokens=0, generated_tokens=0)
+
+
+def test_no_row_shows_what_its_agent_may_not_know(talk: LoadedScenario, tokenizer: ChatTokenizer) -> None:
+    scenario = talk.scenario
+    one, other = scenario.names[:2]
+    for chat in chats_of(spec_of(scenario), spoken(scenario.names, "Hello!", "Hi.")):
+        text = shown(row_of(chat, tokenizer), tokenizer, learnt=False)
+        hidden = scenario.agent(other if chat.name == one else one)
+        assert hidden.goal not in text
+        assert all(fact.text not in text for fact in hidden.facts)
+
+
+def test_a_script_is_one_row_and_its_speakers_lines_are_learnt(talk: LoadedScenario, tokenizer: ChatTokenizer) -> None:
+    scenario = talk.scenario
+    transcript = spoken(scenario.names, "Hello!", "Hi.", "Bye!")
+    (chat,) = chats_of(spec_of(scenario, "script"), transcript)
+    learnt = shown(row_of(chat, tokenizer), tokenizer, learnt=True)
+    assert learnt == "\n".join(turn.line for turn in transcript.turns).removeprefix(scenario.names[0]) + "<|im_end|>"
+
+
+def test_long_rows_are_left_out_and_counted() -> None:
+    rows = [TrainingRow((1,) * size, (True,) * size, "g") for size in (5, 20)]
+    assert clipped(rows, 10) == ([rows[0]], 1)
+
+
+def test_batches_hold_every_row_once_and_keep_their_size() -> None:
+    import random
+
+    rows = [TrainingRow((number,) * (5 + number % 40), (True,) * (5 + number % 40), "g") for number in range(100)]
+    found = batches(rows, 200, random.Random(1))
+    assert sorted(row.tokens[0] for batch in found for row in batch) == list(range(100))
+    assert all(len(batch) == 1 or len(batch) * max(len(row.tokens) for row in batch) <= 200 for batch in found)
+
+
+# ---- sources -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", source.FORMATS)
+def test_written_chats_are_read_back(form: str, tmp_path: Path) -> None:
+    chat = Chat("Ana", (Message("system", "s"), Message("user", "u"), Message("assistant", "Ana: hi")), "scenario")
+    path = tmp_path / "chats.jsonl"
+    assert source.write_chats([chat], form, path) == 1
+    assert source.chats_of_file(path) == [chat]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "not a chat"),
+        ('{"messages": [{"role": "robot", "content": "x"}]}', "not a chat"),
+        ('{"messages": [{"role": "user", "content": "x"}]}', "must end with what the assistant says"),
+        ("[]", "not a chat"),
+    ],
+)
+def test_a_wrong_line_is_named(line: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "chats.jsonl"
+    path.write_text('{"messages": [{"role": "assistant", "content": "x"}]}\n' + line + "\n")
+    with pytest.raises(InvalidInput, match=problem) as caught:
+        source.chats_of_file(path)
+    assert caught.value.where == f"{path}:2"
+
+
+# ---- training ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+def test_a_training_learns_stops_and_goes_on(tokenizer: ChatTokenizer, tmp_path: Path) -> None:
+    """Four steps at once, and two steps, a crash, and the other two: the same weights; the loss falls."""
+    import torch
+
+    chat = Chat(
+        "Ana", (Message("system", "Be Ana."), Message("user", "Ben: Hi"), Message("assistant", "Ana: Blue.")), "g"
+    )
+    row = row_of(chat, tokenizer)
+    settings = Settings(rank=2, alpha=4, epochs=4, batch_tokens=64, evaluations=4, bf16=False)
+    base = models.resolve("smollm2-135m")
+
+    def trainer() -> Trainer:
+        return Trainer(load_base(base.path, bf16=False), [row], [row], settings)
+
+    whole = trainer().train(tmp_path / "whole", lambda _: None)
+    losses = [point["validation"] for point in whole.progress.history]
+    assert len(losses) == 4 and losses[-1] < losses[0]
+
+    class Crash(Exception):
+        pass
+
+    def crash(progress: Any) -> None:
+        if progress.step == 3:
+            raise Crash
+
+    with pytest.raises(Crash):
+        trainer().train(tmp_path / "parts", crash)
+    again = trainer().train(tmp_path / "parts", lambda _: None)
+    assert again.progress.step == 4
+    for name in ("whole", "parts"):
+        assert (tmp_path / name / "best" / "adapter_model.safetensors").is_file()
+    from safetensors.torch import load_file
+
+    one, other = (load_file(tmp_path / name / "best" / "adapter_model.safetensors") for name in ("whole", "parts"))
+    assert all(torch.allclose(one[key], other[key], atol=1e-5) for key in one)
+
+
+def test_an_adapter_card_says_what_was_learnt() -> None:
+    from localsim.finetune.job import Material, card_text
+
+    data = Material([TrainingRow((1, 2), (False, True), "g")], [], 3)
+    card = {
+        "name": "x",
+        "made_utc": "2026-01-01",
+        "base": {"name": "b", "sha256": "f" * 64},
+        "data": {"run": "r", **data.as_json()},
+        "settings": vars(Settings()),
+        "losses": [{"step": 1.0, "train": 2.0, "validation": 1.5}],
+        "seconds": 60,
+        "tokens_per_second": 300,
+        "versions": {"torch": "2"},
+        "machine": "m",
+    }
+    text = card_text(json.loads(json.dumps(card)))
+    assert "1 chats, 2 tokens, 1 of them learnt" in text and '"run": "r"' in text and "| 1 | 2.000 | 1.500 |" in text
