@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import yaml
 
-from localsim import lora, models, paths
+from localsim import downloads, lora, models, paths
 from localsim.backends.llama_lib import LlamaModel
 from localsim.backends.measure import RawContext
 from localsim.backends.quantize import requantize
@@ -28,9 +28,15 @@ DEPTH = 400
 ABREAST = 8
 
 
-def pull(name: str, say: Callable[[str], None]) -> list[Path]:
-    """Fetch a model and all it stands for; what the registry derives from another is made here."""
-    return models.pull(name, say, derive)
+def pull(name: str, say: Callable[[str], None], confirm: downloads.Confirm = lambda _licence: False) -> list[Path]:
+    """Fetch a model and all it stands for; what the registry derives from another is made here. `confirm` is asked
+    with the licence of what comes from a hub.
+    """
+
+    def have(model: ModelEntry, say: Callable[[str], None]) -> Path:
+        return downloads.fetch_entry(model, say, confirm) if model.hub else derive(model, say)
+
+    return models.pull(name, say, have)
 
 
 def derive(model: ModelEntry, say: Callable[[str], None]) -> Path:

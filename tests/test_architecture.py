@@ -18,6 +18,7 @@ LAYERS: list[set[str]] = [
     {"backends.base", "families", "visibility"},
     {"prompts", "grammar", "scenario_yaml", "mentions"},
     {"scenario_files", "modes", "embeddings", "evaluators", "journal", "models"},
+    {"downloads"},
     {"backends", "leakage"},
     {"finetune.rows"},
     {"finetune.trainer"},
@@ -44,7 +45,8 @@ HEAVY = {
     "transformers": {"finetune.trainer"},
     "peft": {"finetune.trainer"},
     "gguf": {"lora"},
-    "httpx2": {"backends.endpoint"},
+    "httpx2": {"backends.endpoint", "downloads"},
+    "huggingface_hub": {"downloads"},
     "matplotlib": {"plots"},
 }
 

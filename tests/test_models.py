@@ -114,8 +114,9 @@ def test_every_entry_that_ships_is_complete() -> None:
     found = models.entries()
     assert {model.kind for model in found} == {"chat", "embedding"}
     for model in found:
-        origin = {"source", "type"} if model.source else {"package", "member", "sha256"}
-        other = {"source", "type", "package", "member", "sha256"} - origin
+        made, fetched = {"source", "type"}, {"package", "member", "sha256"}
+        origin = made if model.source else {"hub", "ram_mb"} if model.hub else fetched
+        other = {*made, *fetched, "hub", "ram_mb", "adapter"} - origin
         assert all(getattr(model, name) for name in ModelEntry.__dataclass_fields__.keys() - other), model
         assert not any(getattr(model, name) for name in other), model
         if not model.source:

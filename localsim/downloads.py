@@ -1,0 +1,305 @@
+"""Models from elsewhere: a model hub, a web address, a folder on a stick. Nothing here runs without being asked.
+
+Hub files go through huggingface_hub (it resumes; HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN are its own settings). A
+file gets its final name only when its checksum is right; the checksum is then locked in a sidecar beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from localsim import models
+from localsim.errors import InvalidInput, ModelMissing
+from localsim.models import ModelEntry
+
+HUB = "hf:"
+_BLOCK = 1 << 20
+_STAGING = ".hub"
+Say = Callable[[str], None]
+Confirm = Callable[[str], bool]
+"""Asked with a licence before anything is fetched."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A file that could be fetched."""
+
+    name: str
+    file: str
+    origin: str
+    """hf:owner/repo/file, an address, or a path."""
+    bytes: int | None = None
+    sha256: str = ""
+    """Empty where the source does not tell."""
+    licence: str = "unknown"
+
+
+def is_elsewhere(reference: str) -> bool:
+    """Whether a reference means a hub, an address or a path rather than a name of the registry."""
+    return reference.startswith((HUB, "http://", "https://")) or models.is_path(reference)
+
+
+def fetch(reference: str, say: Say, confirm: Confirm, sha256: str = "") -> Path:
+    """Fetch `hf:owner/repo/file.gguf`, a web address or a path into a model folder. Raises ModelMissing."""
+    if reference.startswith(HUB):
+        return _from_hub(reference, models.stem_name(reference), say, confirm, sha256)
+    if reference.startswith(("http://", "https://")):
+        return _from_address(reference, say, confirm, sha256)
+    return _from_path(Path(reference).expanduser(), say, sha256)
+
+
+def fetch_entry(model: ModelEntry, say: Say, confirm: Confirm) -> Path:
+    """A model of the registry that lies on a hub."""
+    return _from_hub(HUB + model.hub, model.name, say, confirm, model.sha256)
+
+
+def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
+    """A model of the registry, or one that `models export` wrote, out of a folder; no connection is opened."""
+    found = next((path for path in sorted(folder.rglob(Path(model.file).name)) if path.is_file()), None)
+    if found is None:
+        raise ModelMissing(f"{folder} does not hold {Path(model.file).name}", hint="see: localsim models export DIR")
+    expected = model.sha256 or str(models.read_sidecar(found).get("sha256", ""))
+    if not expected:
+        raise ModelMissing(
+            f"nothing says what the checksum of {found.name} should be",
+            where=str(found),
+            hint=f"localsim models pull {found} --sha256 ... takes it under its own name",
+        )
+    target = models.writable_folder() / model.file
+    say(f"{model.name}: copying {found}")
+    for extra in sorted(found.parent.iterdir()) if "/" in model.file else []:
+        if extra.is_file() and extra != found:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(extra, target.parent / extra.name)
+    _receive(_blocks_of(found), target, expected, found.stat().st_size)
+    beside = models.sidecar_path(found)
+    if beside.is_file():
+        shutil.copyfile(beside, models.sidecar_path(target))
+    return target
+
+
+def export(folder: Path, say: Say) -> list[Path]:
+    """Copy every model that is here, with sidecars, into a folder such as a stick's, for `pull --from`."""
+    written = []
+    for model in models.entries():
+        found = models.installed_path(model)
+        if found is None or not models.is_whole(model, found):
+            continue
+        sources = sorted(found.parent.iterdir()) if "/" in model.file else [found, models.sidecar_path(found)]
+        for source in sources:
+            if source.is_file():
+                target = folder / Path(model.file).parent / source.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                say(f"{model.name}: {target}")
+                shutil.copyfile(source, target)
+        written.append(folder / model.file)
+    return written
+
+
+# ---- kinds of sources ----------------------------------------------------------------------------------------------
+
+
+def _from_hub(reference: str, name: str, say: Say, confirm: Confirm, sha256: str) -> Path:
+    offer = _hub_offer(reference, name)
+    if sha256 and offer.sha256 and sha256 != offer.sha256:
+        raise ModelMissing(
+            f"the hub now has other bytes under this name (sha256 {offer.sha256[:12]}..., expected {sha256[:12]}...)",
+            where=reference,
+            hint="do not use it before you know why",
+        )
+    target = _prepare(offer, say, confirm)
+    repo, file = _hub_parts(reference)
+    staging = target.parent / _STAGING
+    with _hub_errors(reference):
+        import huggingface_hub
+
+        staged = Path(huggingface_hub.hf_hub_download(repo, file, local_dir=staging))
+    try:
+        _receive(_blocks_of(staged), target, sha256 or offer.sha256, offer.bytes)
+    finally:
+        staged.unlink(missing_ok=True)
+    _lock(target, offer)
+    with suppress(OSError):
+        shutil.rmtree(staging)
+    return target
+
+
+def _hub_parts(reference: str) -> tuple[str, str]:
+    parts = reference.removeprefix(HUB).split("/", 2)
+    if len(parts) != 3 or not all(parts) or not parts[2].endswith(".gguf"):
+        raise InvalidInput(f"{reference!r} names no GGUF file on a hub", hint="such as hf:owner/repo/file.gguf")
+    return f"{parts[0]}/{parts[1]}", parts[2]
+
+
+def _hub_offer(reference: str, name: str) -> Offer:
+    """What the hub says about a file: size, sha256, licence."""
+    repo, file = _hub_parts(reference)
+    with _hub_errors(reference):
+        import huggingface_hub
+
+        info = huggingface_hub.HfApi().model_info(repo, files_metadata=True)
+        found = next((each for each in info.siblings or [] if each.rfilename == file), None)
+        if found is None:
+            others = [each.rfilename for each in info.siblings or [] if each.rfilename.endswith(".gguf")]
+            raise ModelMissing(
+                f"{repo} has no file {file}", where=reference, hint=f"it has {', '.join(others[:8]) or 'no GGUF files'}"
+            )
+        licence = (info.card_data.get("license") if info.card_data else None) or "unknown"
+        sha256 = found.lfs.sha256 if found.lfs else ""
+    return Offer(name, Path(file).name, reference, found.size, sha256, str(licence))
+
+
+class _hub_errors:  # noqa: N801 - used like a function
+    """huggingface_hub's errors as ours, with what to do."""
+
+    def __init__(self, reference: str) -> None:
+        self._reference = reference
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: Any, error: BaseException | None, _trace: Any) -> None:
+        if error is None or isinstance(error, ModelMissing | InvalidInput | KeyboardInterrupt):
+            return
+        name = type(error).__name__
+        hints = {
+            "GatedRepoError": "accept its licence on the hub, then set HF_TOKEN",
+            "RepositoryNotFoundError": "check the name; a private repository needs HF_TOKEN",
+            "EntryNotFoundError": "check the name of the file",
+            "OfflineModeIsEnabled": "unset HF_HUB_OFFLINE, or: localsim models pull NAME --from DIR",
+        }
+        hint = hints.get(name, "check the connection and HF_ENDPOINT; what has arrived is kept, and pulling goes on")
+        reason = next(iter(str(error).strip().splitlines()), "") or name
+        raise ModelMissing(f"the hub does not give it: {reason}", where=self._reference, hint=hint) from error
+
+
+def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path:
+    """A file at a web address; a part that has arrived before is continued where the server can."""
+    import httpx2
+
+    file = Path(urlsplit(address).path).name
+    if not file.endswith(".gguf"):
+        raise InvalidInput(f"{address} does not end in a .gguf file", hint="give the address of the file itself")
+    offer = Offer(models.stem_name(file), file, address, sha256=sha256)
+    target = _prepare(offer, say, confirm)
+    part = target.with_name(target.name + ".part")
+    have = part.stat().st_size if part.is_file() else 0
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    try:
+        with httpx2.stream("GET", address, headers=headers, follow_redirects=True, timeout=60) as answer:
+            if answer.status_code == 416:
+                part.unlink()
+                raise ModelMissing("the part that is here does not fit any more", where=address, hint="pull it again")
+            if answer.status_code not in (200, 206):
+                raise ModelMissing(f"the server answers HTTP {answer.status_code}", where=address)
+            if answer.status_code == 200:
+                part.unlink(missing_ok=True)
+                have = 0
+            length = answer.headers.get("Content-Length")
+            whole = have + int(length) if length else None
+            _room(target.parent, (whole or 0) - have)
+            _receive(answer.iter_bytes(), target, sha256, whole, resume=bool(have))
+    except httpx2.TransportError as error:
+        raise ModelMissing(
+            f"the connection broke: {error or type(error).__name__}",
+            where=address,
+            hint="what has arrived is kept; the same command goes on",
+        ) from error
+    _lock(target, offer)
+    return target
+
+
+def _from_path(path: Path, say: Say, sha256: str) -> Path:
+    if not path.is_file():
+        raise ModelMissing("no such model file", where=str(path))
+    offer = Offer(models.stem_name(path.name), path.name, str(path), path.stat().st_size, sha256)
+    target = _prepare(offer, say, lambda _licence: True)
+    if target.exists() and target.samefile(path):
+        raise InvalidInput(f"{path} lies in a model folder already", hint=f"use it as --model {path}")
+    _receive(_blocks_of(path), target, sha256, offer.bytes)
+    _lock(target, offer)
+    return target
+
+
+# ---- receiving -----------------------------------------------------------------------------------------------------
+
+
+def _prepare(offer: Offer, say: Say, confirm: Confirm) -> Path:
+    """Say what will come, ask about the licence, look for room. Returns where it will stand."""
+    size = f"{offer.bytes / 1e6:.0f} MB" if offer.bytes else "size unknown"
+    say(f"{offer.name}: {offer.origin} ({size}, licence {offer.licence})")
+    if not confirm(offer.licence):
+        raise ModelMissing(f"{offer.name} was not fetched: its licence was not confirmed", hint="-y confirms it")
+    folder = models.writable_folder()
+    _room(folder, offer.bytes or 0)
+    return folder / offer.file
+
+
+def _room(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed + 100_000_000:
+        raise ModelMissing(
+            f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free",
+            where=str(folder),
+            hint="free some space, or set LOCALSIM_MODELS to a folder on another disk",
+        )
+
+
+def _blocks_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+def _receive(blocks: Iterable[bytes], target: Path, sha256: str, size: int | None, *, resume: bool = False) -> None:
+    """Write blocks, checking size and checksum as they come; nothing half-valid stands under the final name.
+
+    A part that is too short is kept for another try; one with the wrong checksum is removed.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    digest = hashlib.sha256()
+    if resume:
+        for block in _blocks_of(part):
+            digest.update(block)
+    try:
+        with part.open("ab" if resume else "wb") as file:
+            for block in blocks:
+                digest.update(block)
+                file.write(block)
+    except OSError as error:
+        raise ModelMissing(f"cannot be written: {error.strerror}", where=str(part), hint="free some space") from error
+    got = part.stat().st_size
+    if size is not None and got < size:
+        raise ModelMissing(f"{got} of {size} bytes have arrived", where=str(part), hint="the same command goes on")
+    if sha256 and digest.hexdigest() != sha256 or size is not None and got > size:
+        part.unlink()
+        raise ModelMissing(
+            f"wrong checksum {digest.hexdigest()[:12]}..., expected {sha256[:12]}...",
+            where=str(target),
+            hint="what came was removed; do not use this source before you know why",
+        )
+    part.replace(target)
+
+
+def _lock(target: Path, offer: Offer) -> None:
+    """Remember what the file is, so that it is verified like any other from now on."""
+    data = {
+        "name": offer.name,
+        "source": "",
+        "source_sha256": "",
+        "type": "",
+        "sha256": models.checksum(target),
+        "bytes": target.stat().st_size,
+        "origin": offer.origin,
+        "licence": offer.licence,
+    }
+    models.sidecar_path(target).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
