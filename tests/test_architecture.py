@@ -22,7 +22,7 @@ LAYERS: list[set[str]] = [
     {"backends", "leakage"},
     {"finetune.rows"},
     {"finetune.trainer"},
-    {"migrations", "planning", "plan", "derived"},
+    {"migrations", "planning", "plan", "derived", "template_check"},
     {"rows"},
     {"store"},
     {"recorder", "transcripts"},

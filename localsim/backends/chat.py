@@ -45,7 +45,8 @@ class ChatTemplate:
             self._template = environment.from_string(source)
         except TemplateError as error:
             raise BackendUnavailable(f"{name}: its chat template is not valid Jinja: {error}") from error
-        self._folds_system = False
+        self.folds_system = False
+        """Whether the system message goes in front of the first user turn, for lack of a role."""
         self._check()
 
     def _check(self) -> None:
@@ -53,7 +54,7 @@ class ChatTemplate:
         trial = [Message("system", "s"), Message("user", "u"), Message("assistant", "a"), Message("user", "v")]
         if self._carries(trial):
             return
-        self._folds_system = True
+        self.folds_system = True
         if not self._carries(trial):
             raise BackendUnavailable(
                 f"{self._name}: its chat template does not carry every message once and in order",
@@ -65,7 +66,7 @@ class ChatTemplate:
             found = [piece.text for piece in self.pieces(messages) if piece.is_content]
         except TemplateError:
             return False
-        folded = "".join(found).replace("\n\n", "") if self._folds_system else "".join(found)
+        folded = "".join(found).replace("\n\n", "") if self.folds_system else "".join(found)
         return folded == "".join(message.content for message in messages)
 
     def pieces(self, messages: Sequence[Message]) -> list[Piece]:
@@ -73,7 +74,7 @@ class ChatTemplate:
         contents = [message.content for message in messages]
         roles = [message.role for message in messages]
         bodies = [f"\ue000{index}\ue001" for index in range(len(messages))]
-        if self._folds_system and roles and roles[0] == "system":
+        if self.folds_system and roles and roles[0] == "system":
             contents[1] = f"{contents[0]}\n\n{contents[1]}"
             roles, contents, bodies = roles[1:], contents[1:], bodies[: len(bodies) - 1]
         chat = [{"role": role, "content": body} for role, body in zip(roles, bodies, strict=True)]
@@ -119,7 +120,7 @@ class ChatTokenizer:
             )
         lib = library()
         bos, eos = lib.llama_vocab_bos(model.vocab), lib.llama_vocab_eos(model.vocab)
-        self._template = ChatTemplate(source, bos=model.token_text(bos), eos=model.token_text(eos), name=name)
+        self.template = ChatTemplate(source, bos=model.token_text(bos), eos=model.token_text(eos), name=name)
         self._begin = model.begin_tokens()
         self._model = model
         self._marks: set[int] = set()
@@ -158,7 +159,7 @@ class ChatTokenizer:
         replies = [message.content for message in messages if message.role == "assistant"]
         found = [ChatPiece("", self._begin, "template")] if self._begin else []
         left = list(replies)
-        for piece in self._template.pieces(asked):
+        for piece in self.template.pieces(asked):
             if piece.is_content:
                 own = bool(left) and piece.text == left[0]
                 if own:
@@ -192,7 +193,7 @@ class ChatTokenizer:
         `written` gives the tokens in which a model wrote some contents itself, so that its cache still fits them.
         """
         tokens: list[int] = []
-        for piece in self._template.pieces(messages):
+        for piece in self.template.pieces(messages):
             known = written.get(piece.text) if written and piece.is_content else None
             if known is None:
                 known = self.content(piece.text) if piece.is_content else self._template_part(piece.text)

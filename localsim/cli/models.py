@@ -151,6 +151,35 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
 
 
 @models.command()
+@click.argument("name", default="starter")
+@json_option
+def check(name: str, as_json: bool) -> None:
+    """Show what a model's chat template does to prompts: roles, beginning and end, control tokens, thinking."""
+    from localsim.backends.llama_lib import LlamaModel
+    from localsim.errors import BackendUnavailable
+    from localsim.template_check import check_template
+
+    model = LlamaModel(registry.resolve(name).path, vocab_only=True)
+    found = check_template(model)
+    model.free()
+    if as_json:
+        lines = [{"name": each.name, "ok": each.ok, "told": each.told} for each in found.checks]
+        print_json(
+            {"model": found.model, "ok": found.ok, "checks": lines, "prompt": found.prompt, "tokens": found.tokens}
+        )
+    else:
+        for each in found.checks:
+            mark = click.style("ok  ", fg="green") if each.ok else click.style("BAD ", fg="red")
+            click.echo(f"{mark} {each.name}: {each.told}")
+        click.secho(f"\na prompt, {found.tokens} tokens:", bold=True)
+        click.echo(found.prompt)
+    if not found.ok:
+        raise BackendUnavailable(
+            f"{name} cannot hold localsim's conversations as it is", hint="see the lines marked BAD"
+        )
+
+
+@models.command()
 @click.argument("name", default="smollm2-135m")
 @click.option("--type", "kinds", multiple=True, type=click.Choice(["Q8_0", "Q4_0"]), help="Types to write [both].")
 @click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
