@@ -6,12 +6,13 @@ import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
 
 from localsim import build_flags, models, paths
-from localsim.backends.llama_lib import build_description, library
+from localsim.backends.llama_lib import LlamaModel, build_description, library
 from localsim.backends.probe import ensure_works
 from localsim.engines import physical_cores
 from localsim.errors import LocalsimError
@@ -35,6 +36,8 @@ def diagnose() -> list[Finding]:
         _disk(),
         *_library(),
         *(_model(name) for name in models.aliases().get("starter", [])),
+        _speed(),
+        _room(),
     ]
 
 
@@ -55,9 +58,52 @@ def _disk() -> Finding:
     if not folder.is_dir():
         return Finding("disk", f"{folder} is not there", ok=False, advice="make the folder, or set LOCALSIM_DB")
     free = shutil.disk_usage(folder).free
+    kind = filesystem_of(folder)
+    if kind in NETWORK_DRIVES:
+        return Finding(
+            "disk",
+            f"{folder} lies on a network drive ({kind}); DuckDB's locks are not safe there",
+            ok=False,
+            advice="set LOCALSIM_DB to a file on a local disk",
+        )
     few = free < 500_000_000
     advice = "free some space, or set LOCALSIM_DB to a file on another disk" if few else ""
     return Finding("disk", f"{free / 1e9:.1f} GB free in {folder}", ok=not few, advice=advice)
+
+
+NETWORK_DRIVES = frozenset({"nfs", "nfs4", "cifs", "smbfs", "smb2", "afpfs", "fuse.sshfs", "davfs"})
+
+
+def filesystem_of(folder: Path) -> str:
+    """The type of the file system that a folder lies on; '' where the system does not tell."""
+    there = folder.resolve()
+    found = [part for part in psutil.disk_partitions(all=True) if there.is_relative_to(part.mountpoint)]
+    return max(found, key=lambda part: len(part.mountpoint)).fstype.lower() if found else ""
+
+
+def _speed() -> Finding:
+    """How fast the default model is here; a few seconds."""
+
+    def measure() -> str:
+        from localsim import forecast
+
+        model = LlamaModel(models.resolve("starter").path)
+        rates = forecast.measure(model, 8, physical_cores())
+        model.free()
+        return (
+            f"the starter hears {rates.heard:.0f} and writes {rates.written:.0f} tokens a second, 8 talks side by side"
+        )
+
+    return _checked("speed", measure)
+
+
+def _room() -> Finding:
+    """Which models of the registry fit into the memory that is free now."""
+    free = psutil.virtual_memory().available / 1e6
+    fitting = [model.name for model in models.entries() if model.ram_mb and model.ram_mb <= free]
+    others = [model.name for model in models.entries() if model.ram_mb > free]
+    told = f"room for {', '.join(fitting)}" if fitting else "no model of the registry but the starter fits"
+    return Finding("models", told + (f"; not for {', '.join(others)}" if others else ""))
 
 
 def _library() -> list[Finding]:

@@ -121,7 +121,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
         threads=options["threads"],
     )
     if options["dry_run"]:
-        _print_plan(plan, options["as_json"])
+        _print_plan(plan, store_of(options["db"]), options["as_json"])
         return
     store = store_of(options["db"])
     progress = Progress(len(plan.specs()), live=options["live"], quiet=options["as_json"])
@@ -171,7 +171,7 @@ def _look_for_leaks(result: runner.Result, store: Store, wanted: bool | None) ->
         say(f"no look for leaks: {error.message} ({error.hint})")
 
 
-def _print_plan(plan: Plan, as_json: bool) -> None:
+def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
     specs = plan.specs()
     turns = sum(spec.scenario.limits.turns for spec in specs)
     parallel = side_by_side(plan, say)
@@ -186,6 +186,8 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
         "parallel": parallel,
         "memory": (memory := [str(each) for each in memory_plans(plan, parallel)]),
     }
+    found = _forecast(plan, parallel, store)
+    data["forecast"] = vars(found) if found else None
     if as_json:
         print_json(data)
         return
@@ -195,6 +197,29 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
     )
     for line in memory:
         click.echo(line)
+    if found:
+        click.echo(
+            f"about {found.minutes:.1f} minutes ({found.low:.1f} to {found.high:.1f}) for {found.turns:.0f} turns and "
+            f"{found.tokens:.0f} tokens, from speeds measured now and {found.based_on}; leaks are looked for after that"
+        )
+
+
+def _forecast(plan: Plan, parallel: int, store: Store) -> Any:
+    """How long the simulation will take, where one model of this machine writes everything; else None."""
+    from localsim import forecast
+    from localsim.backends.llama_lib import LlamaModel
+    from localsim.engines import gpu_layers, is_file, physical_cores
+    from localsim.models import resolve
+
+    specs = plan.specs()
+    names = {model for spec in specs for model in spec.models.values()}
+    if len(names) != 1 or not is_file(name := names.pop()):
+        return None
+    file = resolve(name)
+    model = LlamaModel(file.path, gpu_layers=gpu_layers(plan.gpu), adapter=file.adapter)
+    rates = forecast.measure(model, parallel, plan.threads or physical_cores())
+    model.free()
+    return forecast.forecast(specs, rates, store)
 
 
 def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float) -> None:
