@@ -140,21 +140,30 @@ def read_human(path: Path) -> Row:
     return data
 
 
-def markdown(found: Row) -> str:
-    """The card for people."""
-    lines = [f"# Simulation card of run {found['run_id']}"]
-    for section in ("simulation_details", "intended_use", "metrics"):
-        lines += ["", f"## {_title(section)}", ""]
-        lines += [f"- **{_title(name)}**: {_text(value)}" for name, value in found[section].items()]
-    lines += ["", "## Results", ""]
+def sections(found: Row) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The card for people: (section, [(field, text)]); a line without a field has an empty name."""
+    parts = [
+        (_title(name), [(_title(field), _text(value)) for field, value in found[name].items()])
+        for name in ("simulation_details", "intended_use", "metrics")
+    ]
+    results = []
     for row in found["results"]:
         rate = "no outcome" if row["success_rate"] is None else f"success {row['success_rate']:.0%}"
-        lines.append(
-            f"- {row['family']}, {row['mode']}, {row['model']}: {row['completed']} of {row['n']} talks, {rate}"
-        )
-    lines += ["", "## Ethical considerations", "", _text(found["ethical_considerations"])]
-    lines += ["", "## Caveats and recommendations", "", *(f"- {line}" for line in found["caveats"])]
-    lines += [f"- {_text(found['recommendations'])}"]
+        told = f"{row['completed']} of {row['n']} talks, {rate}"
+        results.append((f"{row['family']}, {row['mode']}, {row['model']}", told))
+    parts.append(("Results", results))
+    parts.append(("Ethical considerations", [("", _text(found["ethical_considerations"]))]))
+    caveats = [("", line) for line in found["caveats"]]
+    parts.append(("Caveats and recommendations", [*caveats, ("", _text(found["recommendations"]))]))
+    return parts
+
+
+def markdown(found: Row) -> str:
+    """The card as Markdown."""
+    lines = [f"# Simulation card of run {found['run_id']}"]
+    for title, fields in sections(found):
+        lines += ["", f"## {title}", ""]
+        lines += [f"- **{field}**: {text}" if field else f"- {text}" for field, text in fields]
     return "\n".join(lines) + "\n"
 
 
@@ -164,7 +173,7 @@ def _title(name: str) -> str:
 
 def _text(value: Any) -> str:
     if value is None or value == []:
-        return "*not stated*"
+        return "not stated"
     if isinstance(value, dict):
         return "; ".join(f"{key}: {part if isinstance(part, str) else json.dumps(part)}" for key, part in value.items())
     if isinstance(value, list):

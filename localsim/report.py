@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from localsim import stats
+from localsim.curves import curves
 from localsim.episode import MODES
 from localsim.judge import reliability
 from localsim.leakage.detector import Weights
@@ -85,6 +86,7 @@ def report(store: Store, run_id: str) -> Row:
     return {
         "run": _run_json(run, store, run_id),
         "comparison": comparison,
+        "curves": curves(store, run_id),
         "leaks": leaks_of(store, run_id),
         "detector": detector_accuracy() if _scored(store, run_id) else None,
         "warnings": _warnings(run, comparison),

@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from localsim.card import sections as card_sections
 from localsim.episode import MODES, Sampling
 from localsim.families.naming import mentions
 from localsim.families.prices import find_prices
@@ -89,13 +90,20 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         run=data["run"],
         started=_date(data["run"]["started_utc"]),
         warnings=data["warnings"],
-        families=[_family(name, _of(name, comparison), examples, _of(name, data.get("leaks", []))) for name in names],
+        families=[
+            {
+                **_family(name, _of(name, comparison), examples, _of(name, data.get("leaks", []))),
+                "curves": [_curve(curve) for curve in _of(name, data.get("curves", []))],
+            }
+            for name in names
+        ],
         counts={"completed": completed, "failed": failed, "rest": data["run"]["episodes_planned"] - completed - failed},
         accuracy=accuracy,
         measures=_measures(accuracy) if accuracy else [],
         detector=data.get("detector"),
         judges=data.get("judges", []),
         commands=_commands(data["run"]),
+        card=card_sections(data["card"]) if data.get("card") else [],
     )
 
 
@@ -141,7 +149,8 @@ def _family(name: str, rows: list[Row], examples: Iterable[Example], leaks: list
         "leaks_total": len(leaks),
         "models": models,
         "columns": [(key, heading) for key, heading, _ in columns],
-        "rows": [{**row, "cells": [_cell(row, key, kind) for key, _, kind in columns]} for row in rows],
+        "rows": rows,
+        "lines": [(heading, [_cell(row, key, kind) for row in rows]) for key, heading, kind in columns],
         "examples": [_example(example) for example in examples if example.family == name],
     }
 
@@ -212,6 +221,23 @@ def _panel(key: str, heading: str, kind: str, rows: list[Row], several_models: b
         "ticks": ends,
         "paper": [(mode, _number(value, kind, digits)) for mode, value in paper.items()],
     }
+
+
+WIDTH, HEIGHT, LEFT = 270, 150, 40
+"""Of the drawing area of a curve, and the room for its axis."""
+
+
+def _curve(curve: Row) -> Row:
+    """A curve with its points as an SVG path: x from 0 to 1, y from 0 to a round number above all points."""
+    top = max(1.0, math.ceil(max(y for series in curve["series"] for _, y in series["points"]) * 4) / 4)
+    drawn = []
+    for series in curve["series"]:
+        places = [(LEFT + x * WIDTH, HEIGHT * (1 - y / top) + 8) for x, y in series["points"]]
+        path = f"M{places[0][0]:.1f} {places[0][1]:.1f}"
+        for x, y in places[1:]:
+            path += f"H{x:.1f}V{y:.1f}" if curve["steps"] else f"L{x:.1f} {y:.1f}"
+        drawn.append({**series, "path": path, "dots": [] if curve["steps"] else places})
+    return {**curve, "series": drawn, "top": top}
 
 
 def _axis_end(rows: Iterable[Row], key: str, paper: Iterable[float]) -> float:

@@ -25,7 +25,7 @@ LAYERS: list[set[str]] = [
     {"migrations", "planning", "plan", "derived", "template_check"},
     {"rows"},
     {"store"},
-    {"recorder", "transcripts", "forecast"},
+    {"recorder", "transcripts", "forecast", "curves"},
     {"simulate", "stats", "export", "engines", "leaks", "judge"},
     {"runner", "doctor"},
     {"report", "audit", "archive", "comparison", "finetune"},
