@@ -200,7 +200,7 @@ def scenario_event(loaded: LoadedScenario) -> Event:
         "title": scenario.title,
         "family": scenario.family,
         "document_json": scenario.model_dump_json(),
-        "answer_json": json.dumps({"answer": loaded.answer.answer, "parameters": loaded.answer.parameters}),
+        "answer_json": json.dumps(loaded.answer.as_json()),
         "path": loaded.path.encode("utf-8", "replace").decode(),
     }
 

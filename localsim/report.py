@@ -22,6 +22,7 @@ Row = dict[str, Any]
 
 COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("success_rate", "success", "share"),
+    ("checks_passed", "checks passed", "share"),
     ("explicit_end_rate", "explicit end", "share"),
     ("deal_rate", "deal", "share"),
     ("in_zone_rate", "in zone", "share"),
@@ -173,6 +174,7 @@ def _estimates(cell: _Cell, completed: int, sellers: dict[str, str]) -> dict[str
     bargaining = cell.has("ending")
     return {
         "success_rate": _share_of(cell.values("success")),
+        "checks_passed": stats.mean(cell.values("checks_passed")),
         "explicit_end_rate": _share_of(cell.values("explicit_end")),
         "deal_rate": stats.share(int(sum(cell.values("deal"))), completed) if bargaining else stats.NOTHING,
         "in_zone_rate": _share_of(cell.values("in_zone")),

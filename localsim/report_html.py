@@ -135,7 +135,7 @@ def _quoted(leaks: list[Row]) -> list[Row]:
 
 
 def _family(name: str, rows: list[Row], examples: Iterable[Example], leaks: list[Row]) -> Row:
-    outcomes, style = _FIGURES.get(name, (("success_rate", "explicit_end_rate"), _STYLE))
+    outcomes, style = _FIGURES.get(name, (("success_rate", "checks_passed", "explicit_end_rate"), _STYLE))
     columns = [(key, heading, kind) for key, heading, kind in COLUMNS if any(row[key] is not None for row in rows)]
     models = list(dict.fromkeys(row["model"] for row in rows))
     return {

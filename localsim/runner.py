@@ -238,10 +238,9 @@ def _stored_scenario(store: Store, scenario_hash: str) -> LoadedScenario:
     if not rows:
         raise LocalsimError(f"scenario {scenario_hash[:12]} of the run is not in the database")
     row = rows[0]
-    answer = json.loads(row["answer_json"])
     return LoadedScenario(
         Scenario.model_validate_json(row["document_json"]),
-        AnswerKey(answer["answer"], answer["parameters"]),
+        AnswerKey.from_json(json.loads(row["answer_json"])),
         str(row["path"] or Path(scenario_hash)),
     )
 

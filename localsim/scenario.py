@@ -134,6 +134,39 @@ class Info(_Value):
     """Experiments worth making."""
 
 
+class Check(_Value):
+    """Something that an author wants to see in a talk, decided without a model; exactly one kind is given."""
+
+    name: Identifier
+    """What it is called in scores: check.NAME."""
+    disclosed: Identifier | None = None
+    """A fact, by its id, of which a term is uttered."""
+    said: tuple[Text, ...] | None = None
+    """Words of which one is said; case does not count."""
+    left: Annotated[str, Field(max_length=40)] | None = None
+    """An agent who leaves, or `anybody`."""
+    price_agreed: tuple[float, float] | None = None
+    """Least and most dollars of a price that two agents have both named; the last such price counts."""
+    by: Annotated[str, Field(max_length=40)] | None = None
+    """Whose turns count for `disclosed` and `said`; everybody's if not given."""
+    after: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Part of the talk before which nothing counts."""
+    before: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Part of the talk after which nothing counts."""
+    expected: bool = True
+    """Whether it should happen; false for what must not."""
+
+    @property
+    def kind(self) -> str:
+        """The one kind that is given ('' if none or several are)."""
+        given = [name for name in CHECK_KINDS if getattr(self, name) is not None]
+        return given[0] if len(given) == 1 else ""
+
+
+CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
+ANYBODY = "anybody"
+
+
 class Scenario(_Value):
     """A social task, without its answer key. Agents speak round-robin in the order given."""
 
@@ -216,11 +249,32 @@ class ScenarioFile(Scenario):
     """How the family generated this instance; judge-only."""
     answer: dict[str, Any] = {}
     """What only judges may know; never part of a prompt."""
+    checks: tuple[Check, ...] = ()
+    """What the author wants to see; judge-only."""
+
+    def _conflicts(self) -> Iterator[tuple[Place, str]]:
+        yield from super()._conflicts()
+        names = [(("checks", number, "name"), check.name) for number, check in enumerate(self.checks)]
+        yield from _repeats("check name", names)
+        facts = {fact.id: fact for agent in self.agents for fact in agent.facts}
+        for number, check in enumerate(self.checks):
+            if not check.kind:
+                yield ("checks", number), f"give exactly one of {', '.join(CHECK_KINDS)}"
+            if check.disclosed is not None and check.disclosed not in facts:
+                yield ("checks", number, "disclosed"), f"no fact has the id {check.disclosed!r}"
+            elif check.disclosed is not None and not facts[check.disclosed].terms:
+                yield ("checks", number, "disclosed"), f"the fact {check.disclosed} has no terms to look for"
+            for place, known in (("by", self.names), ("left", (*self.names, ANYBODY))):
+                given = getattr(check, place)
+                if given is not None and given not in known:
+                    yield ("checks", number, place), f"no agent is called {given!r}"
+            if check.price_agreed is not None and check.price_agreed[0] > check.price_agreed[1]:
+                yield ("checks", number, "price_agreed"), "the least price stands first"
 
     def split(self) -> tuple[Scenario, AnswerKey]:
         """The scenario, and apart from it the answer key."""
         scenario = Scenario(**{name: getattr(self, name) for name in Scenario.model_fields})
-        return scenario, AnswerKey(answer=self.answer, parameters=self.parameters)
+        return scenario, AnswerKey(answer=self.answer, parameters=self.parameters, checks=self.checks)
 
 
 @dataclass(frozen=True)
@@ -229,6 +283,20 @@ class AnswerKey:
 
     answer: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For storage; `checks` only where there are any, so that what had none keeps its hash."""
+        data: dict[str, Any] = {"answer": dict(self.answer), "parameters": dict(self.parameters)}
+        if self.checks:
+            data["checks"] = [check.model_dump(mode="json", exclude_defaults=True) for check in self.checks]
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> AnswerKey:
+        """What `as_json` wrote."""
+        checks = tuple(Check.model_validate(check) for check in data.get("checks", ()))
+        return cls(data["answer"], data["parameters"], checks)
 
 
 @dataclass(frozen=True)
@@ -242,7 +310,7 @@ class LoadedScenario:
     @property
     def hash(self) -> str:
         """sha256 of the scenario with its answer key: what a stored scenario is known by."""
-        return canonical_hash([self.scenario.hash, dict(self.answer.answer), dict(self.answer.parameters)])
+        return canonical_hash([self.scenario.hash, *self.answer.as_json().values()])
 
 
 def canonical_json(value: Any) -> str:

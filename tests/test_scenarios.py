@@ -188,7 +188,8 @@ def test_readme_tells_what_each_level_sees() -> None:
 
 
 def test_readme_example_is_a_scenario() -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", README, re.S)
+    example, checks = re.findall(r"```yaml\n(.*?)```", README, re.S)
+    assert checks.startswith("checks:\n")
     assert len(example.splitlines()) == 10
     assert read(example).scenario.names == ("Ines", "Olaf")
 

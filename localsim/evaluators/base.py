@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from localsim.episode import Episode, Score
-from localsim.evaluators import style
+from localsim.evaluators import checks, style
 from localsim.families import FAMILIES
 from localsim.scenario import AnswerKey
 
@@ -27,7 +27,7 @@ class Evaluation:
 
 
 def evaluate(episode: Episode, answer: AnswerKey) -> list[Evaluation]:
-    """Outcome (where the scenario has a family) and style of a completed episode; nothing for any other."""
+    """Style, outcome (where the scenario has a family) and the author's checks of a completed episode; else nothing."""
     if episode.status != "completed":
         return []
     found = [_guarded("style", style.VERSION, lambda: style.score(episode.transcript))]
@@ -38,6 +38,9 @@ def evaluate(episode: Episode, answer: AnswerKey) -> list[Evaluation]:
             f"outcome.{family.name}", family.version, lambda: family.score(episode.transcript, scenario, answer)
         )
         found.append(scores)
+    if answer.checks:
+        wanted = answer.checks
+        found.append(_guarded("checks", checks.VERSION, lambda: checks.score(episode.transcript, scenario, wanted)))
     return found
 
 

@@ -1,0 +1,76 @@
+"""Checks that a scenario's author writes in YAML: was it said, was a fact disclosed, did somebody leave, what price?
+
+Facts are looked for by their terms, as in first mentions; a price is agreed where two agents have both named it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from localsim.episode import Score
+from localsim.families.prices import find_prices
+from localsim.mentions import utters
+from localsim.scenario import ANYBODY, Check, Fact, Scenario
+from localsim.transcript import Transcript, Turn
+
+VERSION = "1"
+
+
+def score(transcript: Transcript, scenario: Scenario, checks: Sequence[Check]) -> list[Score]:
+    """check.NAME: 1 where what was expected happened, or what was not did not; checks_passed: their share."""
+    found = [_one(check, transcript, scenario) for check in checks]
+    if not found:
+        return []
+    passed = sum(each.value or 0.0 for each in found) / len(found)
+    return [*found, Score("checks_passed", passed, reason=f"{len(found)} checks")]
+
+
+def _one(check: Check, transcript: Transcript, scenario: Scenario) -> Score:
+    turns = [turn for turn in transcript.turns if check.after <= transcript.position(turn.index) <= check.before]
+    turn = next(_KINDS[check.kind](check, turns, scenario), None)
+    happened = turn is not None
+    told = (
+        f"{check.kind.replace('_', ' ')}: {'yes' if happened else 'no'}, expected {'yes' if check.expected else 'no'}"
+    )
+    cited = (turn.index,) if turn is not None else ()
+    return Score(f"check.{check.name}", float(happened == check.expected), reason=told, turns=cited)
+
+
+def _by(check: Check, turns: Sequence[Turn]) -> Iterator[Turn]:
+    return (turn for turn in turns if turn.action.text and check.by in (None, turn.speaker))
+
+
+def _disclosed(check: Check, turns: Sequence[Turn], scenario: Scenario) -> Iterator[Turn]:
+    fact = _fact(scenario, str(check.disclosed))
+    name = scenario.family == "mutual_friends"
+    return (
+        turn for turn in _by(check, turns) if any(utters(turn.action.text, term, is_name=name) for term in fact.terms)
+    )
+
+
+def _fact(scenario: Scenario, wanted: str) -> Fact:
+    return next(fact for agent in scenario.agents for fact in agent.facts if fact.id == wanted)
+
+
+def _said(check: Check, turns: Sequence[Turn], _scenario: Scenario) -> Iterator[Turn]:
+    return (turn for turn in _by(check, turns) if any(utters(turn.action.text, words) for words in check.said or ()))
+
+
+def _left(check: Check, turns: Sequence[Turn], _scenario: Scenario) -> Iterator[Turn]:
+    return (turn for turn in turns if turn.action.type == "leave" and check.left in (ANYBODY, turn.speaker))
+
+
+def _price_agreed(check: Check, turns: Sequence[Turn], _scenario: Scenario) -> Iterator[Turn]:
+    """The turn in which the last price that two agents have named was named by the second of them, if it is inside."""
+    named: dict[float, str] = {}
+    agreed: tuple[float, Turn] | None = None
+    for turn in turns:
+        for price in find_prices(turn.action.text):
+            if not price.negated and named.setdefault(price.value, turn.speaker) != turn.speaker:
+                agreed = (price.value, turn)
+    least, most = check.price_agreed or (0.0, 0.0)
+    if agreed is not None and least <= agreed[0] <= most:
+        yield agreed[1]
+
+
+_KINDS = {"disclosed": _disclosed, "said": _said, "left": _left, "price_agreed": _price_agreed}

@@ -1,0 +1,129 @@
+"""Checks that authors write in YAML, and the curves of the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localsim import runner
+from localsim.curves import curves, steps
+from localsim.errors import ScenarioInvalid
+from localsim.evaluators import checks
+from localsim.plan import Plan
+from localsim.report import report
+from localsim.scenario import AnswerKey
+from localsim.scenario_yaml import parse_scenario
+from localsim.store import Store
+from localsim.transcript import Action, Transcript, Turn
+from tests.conftest import Quiet, generated
+
+TEXT = """
+version: 1
+id: lamp
+title: A lamp
+info: {what: A test.}
+setting: Ana and Ben talk about a lamp.
+agents:
+  - name: Ana
+    goal: Sell it.
+    facts: [{id: crack, text: The foot is cracked., terms: [cracked, crack]}]
+  - {name: Ben, goal: Buy it.}
+checks:
+"""
+
+
+def transcript(*lines: tuple[str, str]) -> Transcript:
+    turns = [Turn(number, "Ana" if number % 2 == 0 else "Ben", Action(*line)) for number, line in enumerate(lines)]  # type: ignore[arg-type]
+    return Transcript(tuple(turns))
+
+
+TALK = transcript(
+    ("speak", "I want $40 for it."),
+    ("speak", "Is the foot cracked? I say $30."),
+    ("speak", "Yes, it has a crack. Make it $35."),
+    ("speak", "Sorry, then $35 is fine."),
+    ("leave", "Goodbye!"),
+)
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "turn"),
+    [
+        ("{name: x, disclosed: crack}", 1, 1),
+        ("{name: x, disclosed: crack, by: Ana}", 1, 2),
+        ("{name: x, disclosed: crack, by: Ana, before: 0.3}", 0, None),
+        ("{name: x, disclosed: crack, expected: false}", 0, 1),
+        ("{name: x, said: [SORRY, pardon]}", 1, 3),
+        ("{name: x, said: [or]}", 0, None),
+        ("{name: x, left: anybody}", 1, 4),
+        ("{name: x, left: Ben}", 0, None),
+        ("{name: x, left: anybody, before: 0.9, expected: false}", 1, None),
+        ("{name: x, price_agreed: [30, 36]}", 1, 3),
+        ("{name: x, price_agreed: [36, 50]}", 0, None),
+        ("{name: x, price_agreed: [35, 35], after: 0.6}", 0, None),
+    ],
+)
+def test_a_check_is_decided_with_its_turn(check: str, value: int, turn: int | None) -> None:
+    loaded = parse_scenario(f"{TEXT}  - {check}\n", "lamp.yaml")
+    first, passed = checks.score(TALK, loaded.scenario, loaded.answer.checks)
+    assert (first.name, first.value, first.turns) == ("check.x", value, () if turn is None else (turn,))
+    assert (passed.name, passed.value) == ("checks_passed", value)
+
+
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        ("{name: x}", "exactly one of"),
+        ("{name: x, said: [a], left: Ana}", "exactly one of"),
+        ("{name: x, disclosed: nothing}", "no fact has the id 'nothing'"),
+        ("{name: x, said: [a], by: Zoe}", "no agent is called 'Zoe'"),
+        ("{name: x, price_agreed: [3, 1]}", "least price stands first"),
+        ("{name: x, before: 2, said: [a]}", "less than or equal to 1"),
+    ],
+)
+def test_a_check_that_cannot_be_decided_is_refused_with_its_line(check: str, problem: str) -> None:
+    with pytest.raises(ScenarioInvalid, match=problem) as caught:
+        parse_scenario(f"{TEXT}  - {check}\n", "lamp.yaml")
+    assert caught.value.problems[0].line == len(TEXT.splitlines()) + 1
+
+
+def test_checks_are_the_judges_and_leave_the_scenarios_hash_alone() -> None:
+    plain = parse_scenario(TEXT.replace("checks:\n", ""), "lamp.yaml")
+    checked = parse_scenario(f"{TEXT}  - {{name: x, left: Ana}}\n", "lamp.yaml")
+    assert plain.scenario.hash == checked.scenario.hash and plain.hash != checked.hash
+    assert AnswerKey.from_json(checked.answer.as_json()) == checked.answer
+    assert "checks" not in plain.answer.as_json()
+
+
+def test_checks_of_a_run_are_scored_stored_and_reported(store: Store) -> None:
+    loaded = parse_scenario(f"{TEXT}  - {{name: bye, said: [goodbye]}}\n  - {{name: no, left: Ben}}\n", "lamp.yaml")
+    runner.start(Plan((loaded,), ("agents",), model="scripted"), store, Quiet(), lambda _line: None)
+    rows = store.rows("SELECT name, value FROM v_scores WHERE evaluator = 'checks' ORDER BY name")
+    found: dict[str, Any] = {row["name"]: row["value"] for row in rows}
+    assert found["check.bye"] == 1 and set(found) == {"check.bye", "check.no", "checks_passed"}
+    run = store.rows("SELECT run_id FROM runs")[0]["run_id"]
+    assert report(store, run)["comparison"][0]["checks_passed"] == found["checks_passed"]
+
+
+# ---- curves --------------------------------------------------------------------------------------------------------
+
+
+def test_steps_end_where_the_share_ends() -> None:
+    assert steps([0.5, 0.25], 4) == [(0.0, 0.0), (0.25, 0.25), (0.5, 0.5), (1.0, 0.5)]
+    assert steps([], 3) == [(0.0, 0.0), (1.0, 0.0)]
+
+
+def test_curves_of_a_run(store: Store) -> None:
+    plan = Plan(
+        tuple(generated(family, 3) for family in ("mutual_friends", "craigslist")), ("agents",), model="scripted"
+    )
+    runner.start(plan, store, Quiet(), lambda _line: None)
+    run = store.rows("SELECT run_id FROM runs")[0]["run_id"]
+    found = {curve["name"]: curve for curve in curves(store, run)}
+    assert set(found) == {"named", "offers"}, "nobody has looked for leaks"
+    (named,) = found["named"]["series"]
+    assert (named["mode"], named["n"]) == ("agents", 1) and named["points"][-1][1] == 1
+    sides = {series["side"]: [y for _, y in series["points"]] for series in found["offers"]["series"]}
+    assert set(sides) == {"seller", "buyer"}
+    assert sides["seller"] == sorted(sides["seller"], reverse=True) and sides["buyer"] == sorted(sides["buyer"])
