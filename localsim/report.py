@@ -16,6 +16,7 @@ from localsim.curves import curves
 from localsim.episode import MODES
 from localsim.judge import reliability
 from localsim.leakage.detector import Weights
+from localsim.naturalness import rates
 from localsim.store import Store
 
 Row = dict[str, Any]
@@ -92,6 +93,7 @@ def report(store: Store, run_id: str) -> Row:
         "detector": detector_accuracy() if _scored(store, run_id) else None,
         "warnings": _warnings(run, comparison),
         "judges": reliability(store, run_id),
+        "naturalness": rates(store, run_id),
         "parser_accuracy": parser_accuracy(),
     }
 

@@ -102,6 +102,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         measures=_measures(accuracy) if accuracy else [],
         detector=data.get("detector"),
         judges=data.get("judges", []),
+        naturalness=data.get("naturalness", []),
         commands=_commands(data["run"]),
         card=card_sections(data["card"]) if data.get("card") else [],
     )

@@ -26,7 +26,7 @@ LAYERS: list[set[str]] = [
     {"rows"},
     {"store"},
     {"recorder", "transcripts", "forecast", "curves"},
-    {"simulate", "stats", "export", "engines", "leaks", "judge"},
+    {"simulate", "stats", "export", "engines", "leaks", "judge", "naturalness"},
     {"runner", "doctor"},
     {"report", "audit", "archive", "comparison", "finetune"},
     {"report_html", "card", "plots", "study"},

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localsim import judge, runner
+from localsim import judge, naturalness, runner
 from localsim.backends.llama_lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
 from localsim.plan import Plan
@@ -111,3 +111,65 @@ def test_a_real_model_judges_a_talk(played: tuple[Store, str]) -> None:
     for question, text in found:
         low, high, _ = judge.DIMENSIONS[question.dimension]
         assert text is not None and judge.Verdict(low, high).read(text) is not None
+
+
+# ---- the more natural of two ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("plain", "swapped", "found"),
+    [(1, 2, 1.0), (2, 1, 0.0), (1, 1, 0.5), (2, 2, 0.5), (None, 1, None), (1, None, None)],
+)
+def test_a_choice_counts_where_both_orders_agree(plain: int | None, swapped: int | None, found: float | None) -> None:
+    assert naturalness.decide(plain, swapped) == found
+
+
+def test_the_form_of_a_choice_is_read_and_admitted(engine_model: LlamaModel) -> None:
+    form = naturalness.Choice()
+    assert form.read(" It flows.\nMore natural: 2\n") == 2
+    assert form.read("2") is None and form.read(" x\nMore natural: 3\n") is None
+    assert admits(engine_model, form, " It flows.\nMore natural: 1\n")
+    assert form.forced(" It flows.\n") == "More natural:" and form.finished(" It flows.\nMore natural: 1\n")
+
+
+def modes_run(store: Store) -> str:
+    plan = Plan((generated("mutual_friends", 3),), ("script", "agents", "mindreaders"), model="scripted", episodes=2)
+    return runner.start(plan, store, Quiet(), lambda _line: None).run_id
+
+
+def choosing(prefer: str) -> Any:
+    """A judge that prefers the first place, or the longer talk."""
+
+    class Chooser(ScriptedBackend):
+        def _text(self, request: Any) -> str:
+            one, two = request.messages[1].content.split("Conversation 1:")[1].split("Conversation 2:")
+            first = prefer == "place" or len(one) > len(two)
+            return f" It is so.\nMore natural: {1 if first else 2}\n"
+
+    return Chooser("scripted:x", replies=["unused"])
+
+
+def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = modes_run(store)
+    monkeypatch.setattr(naturalness, "open_judge", lambda *_: choosing("place"))
+    assert naturalness.compare_run(store, run, "m", lambda _line: None) == 6
+    found = naturalness.rates(store, run)
+    assert len(found) == 3 and all(row["orders_agree"] == 0 and row["warning"] for row in found)
+    assert naturalness.compare_run(store, run, "m", lambda _line: None) == 0, "nothing is asked twice"
+
+
+def test_a_judge_that_looks_at_the_talks_is_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = modes_run(store)
+    lengths = store.rows(
+        "SELECT episode_index, mode, sum(length(text) + length(speaker) + 3) AS n FROM v_turns GROUP BY ALL"
+    )
+    size = {(row["episode_index"], row["mode"]): row["n"] for row in lengths}
+    monkeypatch.setattr(naturalness, "open_judge", lambda *_: choosing("length"))
+    naturalness.compare_run(store, run, "m", lambda _line: None)
+    for row in naturalness.rates(store, run):
+        clear = [i for i in range(2) if size[i, row["first"]] != size[i, row["second"]]]
+        wins = sum(size[i, row["first"]] > size[i, row["second"]] for i in clear)
+        assert row["decided"] == len(clear)
+        assert row["first_chosen"] is None if not clear else row["first_chosen"] == wins / len(clear)

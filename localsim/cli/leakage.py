@@ -14,10 +14,11 @@ from localsim.store import Store
 @click.command()
 @click.argument("run", default="@last")
 @click.option("--judge", metavar="MODEL", help="Let a model judge the seven dimensions of Sotopia, too.")
+@click.option("--naturalness", metavar="MODEL", help="Let a model choose the more natural of two modes, both orders.")
 @click.option("--samples", type=click.IntRange(1, 20), default=1, show_default=True, help="Judgements of each thing.")
 @db_option
 @json_option
-def score(run: str, judge: str | None, samples: int, db: str | None, as_json: bool) -> None:
+def score(run: str, judge: str | None, naturalness: str | None, samples: int, db: str | None, as_json: bool) -> None:
     """Look for leaked private facts in the talks of a run (v_leaks), and let a model judge them.
 
     What a version of the detector or a judge has seen is not seen again; nothing is simulated again.
@@ -38,8 +39,10 @@ def score(run: str, judge: str | None, samples: int, db: str | None, as_json: bo
         [run_id],
     )
     judged = _judged(store, run_id, judge, samples)
+    natural = _compared(store, run_id, naturalness)
     if as_json:
-        print_json({"run_id": run_id, "episodes_scored": count, "leaks": found, "judges": judged})
+        whole = {"run_id": run_id, "episodes_scored": count, "leaks": found, "judges": judged, "naturalness": natural}
+        print_json(whole)
         return
     if found:
         print_table(["mode", "kind", "facts", "early"], [list(row.values()) for row in found])
@@ -47,7 +50,27 @@ def score(run: str, judge: str | None, samples: int, db: str | None, as_json: bo
         click.echo("no private fact came out")
     for one in judged:
         click.echo(f"judge {one['judge']}, {one['n']} talks: " + (one["warning"] or f"AUROC {one['goal_auroc']:.2f}"))
+    for rate in natural:
+        click.echo(naturalness_line(rate))
     say(f"next: localsim report {run_id}")
+
+
+def naturalness_line(rate: dict[str, Any]) -> str:
+    """A pair of modes in a sentence."""
+    chosen = (
+        "-" if rate["first_chosen"] is None else f"{rate['first_chosen']:.0%} [{rate['low']:.0%}, {rate['high']:.0%}]"
+    )
+    told = f"{rate['first']} over {rate['second']} in {chosen} of {rate['decided']} pairs; orders agree in"
+    text = f"naturalness, {rate['judge']}: {told} {rate['orders_agree']:.0%} of {rate['n']}"
+    return text + (f" ({rate['warning']})" if rate["warning"] else "")
+
+
+def _compared(store: Store, run_id: str, model: str | None) -> list[dict[str, Any]]:
+    from localsim.naturalness import compare_run, rates
+
+    if model:
+        compare_run(store, run_id, model, say)
+    return rates(store, run_id)
 
 
 def _judged(store: Store, run_id: str, model: str | None, samples: int) -> list[dict[str, Any]]:

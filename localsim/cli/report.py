@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from localsim.cli.common import db_option, json_option, output_option, print_json, print_table, say, store_of
+from localsim.cli.leakage import naturalness_line
 from localsim.errors import InvalidInput
 
 
@@ -76,6 +77,8 @@ def _print(data: dict[str, Any]) -> None:
         click.echo(f"Judge {judge['judge']} ({judge['n']} talks), goal 0-10: {goals}.")
         if judge["warning"]:
             click.secho(f"! {judge['judge']}: {judge['warning']}", fg="yellow")
+    for rate in data["naturalness"]:
+        click.echo(naturalness_line(rate))
     if data["detector"]:
         pairs = data["detector"]["pairs"]
         click.echo(

@@ -1,0 +1,207 @@
+"""Which of two talks sounds more natural? A model chooses between two modes of the same scenario and seed, twice, with
+the order swapped (the paper's question to people, arXiv 2403.05020, section 4.2, and its appendix on annotation).
+
+A choice counts only where both orders agree; how often they do stands beside every rate, because a small judge picks a
+place and not a talk.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from localsim.backends.base import Generation, Message, Request
+from localsim.episode import MODES, Sampling, Score, derive_seed
+from localsim.judge import Say, open_judge
+from localsim.recorder import score_events
+from localsim.stats import share
+from localsim.store import Store
+from localsim.transcript import Action, line_of
+from localsim.transcripts import StoredEpisode, load_episode
+
+VERSION = "1"
+Row = dict[str, Any]
+_SYSTEM = (
+    "You compare two conversations about the same situation. First give a reason in one short sentence, then say which "
+    "one sounds more natural: 1 or 2."
+)
+_QUESTION = "Which one sounds more like a natural interaction that people would have in this situation?"
+_REPLY = re.compile(r"\s*(?P<reason>[^\n]+)\n+More natural: ?(?P<choice>[12])\s*", re.DOTALL)
+TALK_TURNS = 20
+"""Of each talk, that the judge is shown."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The form of a choice: `Reason: ...`, then `More natural: N` (a `backends.base.Form`)."""
+
+    def grammar(self) -> str:
+        """GBNF of what follows `Reason:`."""
+        return (
+            'root ::= " " first char{0,199} "\\nMore natural: " ("1" | "2") "\\n"?\n'
+            "first ::= [^ \\x00-\\x1f\\x7f]\nchar ::= [^\\x00-\\x1f\\x7f]\n"
+        )
+
+    def finished(self, text: str) -> bool:
+        """Whether the choice's line is closed."""
+        return text.endswith("\n") and "\nMore natural: " in text
+
+    def forced(self, text: str) -> str:
+        """What introduces the choice, once the reason is closed."""
+        return "More natural:" if text.endswith("\n") and "\nMore natural:" not in text else ""
+
+    def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
+        """Never: a reason may well repeat the words of the talks."""
+        return False
+
+    def utterances(self, text: str) -> tuple[str, ...]:  # noqa: ARG002 - asked of every form
+        """Nothing that penalties should look back on."""
+        return ()
+
+    def read(self, text: str) -> int | None:
+        """1 or 2; None where the reply does not parse."""
+        found = _REPLY.fullmatch(text)
+        return int(found["choice"]) if found else None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two episodes of one scenario and seed in two modes, in the order of MODES."""
+
+    first: StoredEpisode
+    second: StoredEpisode
+
+
+def pairs_of(store: Store, run_id: str, evaluator: str) -> list[Pair]:
+    """The pairs of a run in which an episode has not been compared by this judge."""
+    rows = store.rows(
+        "SELECT episode_id, scenario_hash, episode_index, seed, mode FROM v_episodes WHERE run_id = ? AND "
+        "status = 'completed' AND turns > 0 AND episode_id NOT IN "
+        "(SELECT episode_id FROM scores WHERE evaluator = ? AND version = ?)",
+        [run_id, evaluator, VERSION],
+    )
+    units: dict[tuple[str, int, int], dict[str, str]] = defaultdict(dict)
+    for row in rows:
+        units[row["scenario_hash"], row["episode_index"], row["seed"]][row["mode"]] = row["episode_id"]
+    found = []
+    for unit in sorted(units):
+        modes = [mode for mode in MODES if mode in units[unit]]
+        loaded = {mode: load_episode(store, units[unit][mode]) for mode in modes}
+        found += [Pair(loaded[one], loaded[other]) for one, other in combinations(modes, 2)]
+    return found
+
+
+def compare_run(store: Store, run_id: str, model: str, say: Say) -> int:
+    """Let a model choose in every pair it has not seen yet; returns how many. Nothing is simulated again."""
+    evaluator = f"naturalness.{model}"
+    pairs = pairs_of(store, run_id, evaluator)
+    if not pairs:
+        return 0
+    backend = open_judge(model, say)
+    replies: dict[tuple[int, bool], str | None] = {}
+    try:
+        asked = {(number, swap): request(pair, swap) for number, pair in enumerate(pairs) for swap in (False, True)}
+        tickets = {backend.submit(one): (key, one) for key, one in asked.items()}
+        while len(replies) < len(tickets):
+            for done in backend.poll():
+                key, one = tickets[done.ticket]
+                replies[key] = done.result.text if isinstance(done.result, Generation) else None
+                backend.release(one.session)
+                if len(replies) % 20 == 0:
+                    say(f"compared {len(replies) // 2} of {len(pairs)} pairs")
+    finally:
+        backend.close()
+    scores: dict[str, list[Score]] = defaultdict(list)
+    for number, pair in enumerate(pairs):
+        verdict = decide(Choice().read(replies[number, False] or ""), Choice().read(replies[number, True] or ""))
+        for episode, other, value in (
+            (pair.first, pair.second, verdict),
+            (pair.second, pair.first, None if verdict is None else 1 - verdict),
+        ):
+            told = {1.0: "chosen in both orders", 0.0: "the other was chosen in both orders", 0.5: "the orders differ"}
+            reason = "no reply could be read" if value is None else told[value]
+            scores[episode.episode_id].append(Score(f"natural_against_{other.mode}", value, reason=reason))
+    for episode_id, found in scores.items():
+        store.take_in(score_events(episode_id, evaluator, VERSION, found))
+    return len(pairs)
+
+
+def request(pair: Pair, swap: bool) -> Request:
+    """The question about a pair, its first talk second where `swap`."""
+    shown = (pair.second, pair.first) if swap else (pair.first, pair.second)
+    scenario = pair.first.scenario
+    parts = [f"Situation: {scenario.setting}"]
+    parts += [f"{agent.name}'s goal: {agent.goal}" for agent in scenario.agents]
+    for number, episode in enumerate(shown, start=1):
+        lines = [line_of(turn["speaker"], Action(turn["action"], turn["text"])) for turn in episode.turns[:TALK_TURNS]]
+        parts += ["", f"Conversation {number}:", *lines]
+    return Request(
+        session=f"{pair.first.episode_id}/{pair.second.episode_id}/{swap}",
+        speaker="judge",
+        turn=0,
+        attempt=0,
+        messages=(Message("system", _SYSTEM), Message("user", "\n".join([*parts, "", _QUESTION]))),
+        prefill="Reason:",
+        seed=derive_seed("naturalness", pair.first.seed, int(swap)),
+        max_tokens=120,
+        sampling=Sampling(temperature=0.0),
+        form=Choice(),
+        heard=(),
+        observation=None,
+    )
+
+
+def decide(plain: int | None, swapped: int | None) -> float | None:
+    """1 where the first talk is chosen in both orders, 0 where the second is, 0.5 where the order decides."""
+    if plain is None or swapped is None:
+        return None
+    if plain == swapped:  # the same place twice: not the same talk
+        return 0.5
+    return 1.0 if plain == 1 else 0.0
+
+
+def rates(store: Store, run_id: str) -> list[Row]:
+    """For each judge and pair of modes: how often the first was chosen among pairs decided in both orders, with its
+    95% interval, and how often the two orders agreed.
+    """
+    rows = store.rows(
+        "SELECT evaluator, mode, name, value FROM v_scores WHERE run_id = ? AND newest "
+        "AND starts_with(evaluator, 'naturalness.') AND value IS NOT NULL ORDER BY ALL",
+        [run_id],
+    )
+    found = []
+    for judge in dict.fromkeys(row["evaluator"] for row in rows):
+        for one, other in combinations(MODES, 2):
+            values = [
+                float(row["value"])
+                for row in rows
+                if (row["evaluator"], row["mode"], row["name"]) == (judge, one, f"natural_against_{other}")
+            ]
+            if values:
+                found.append(_rate(judge.removeprefix("naturalness."), one, other, values))
+    return found
+
+
+def _rate(judge: str, one: str, other: str, values: Sequence[float]) -> Row:
+    decided = [value for value in values if value != 0.5]
+    estimate = share(int(sum(decided)), len(decided))
+    agree = len(decided) / len(values)
+    warning = "picks a place, not a talk: do not use it" if agree < 0.6 else None
+    return {
+        "judge": judge,
+        "first": one,
+        "second": other,
+        "n": len(values),
+        "decided": len(decided),
+        "first_chosen": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "orders_agree": agree,
+        "half_credit": statistics.fmean(values),
+        "warning": warning,
+    }
