@@ -143,7 +143,8 @@ def choosing(prefer: str) -> Any:
     class Chooser(ScriptedBackend):
         def _text(self, request: Any) -> str:
             one, two = request.messages[1].content.split("Conversation 1:")[1].split("Conversation 2:")
-            first = prefer == "place" or len(one) > len(two)
+            lines = [part.split("\n\nWhich")[0].strip().count("\n") for part in (one, two)]
+            first = prefer == "place" or lines[0] > lines[1]
             return f" It is so.\nMore natural: {1 if first else 2}\n"
 
     return Chooser("scripted:x", replies=["unused"])
@@ -162,10 +163,8 @@ def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
 
 def test_a_judge_that_looks_at_the_talks_is_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     run = modes_run(store)
-    lengths = store.rows(
-        "SELECT episode_index, mode, sum(length(text) + length(speaker) + 3) AS n FROM v_turns GROUP BY ALL"
-    )
-    size = {(row["episode_index"], row["mode"]): row["n"] for row in lengths}
+    rows = store.rows("SELECT episode_index, mode, turns FROM v_episodes")
+    size = {(row["episode_index"], row["mode"]): row["turns"] for row in rows}
     monkeypatch.setattr(naturalness, "open_judge", lambda *_: choosing("length"))
     naturalness.compare_run(store, run, "m", lambda _line: None)
     for row in naturalness.rates(store, run):
