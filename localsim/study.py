@@ -18,7 +18,8 @@ from localsim.episode import MODES, Mode
 from localsim.families import FAMILIES
 from localsim.plan import Plan
 from localsim.published import PAPER
-from localsim.report import COLUMNS, report
+from localsim.report import report
+from localsim.report_markdown import comparison
 from localsim.scenario import LoadedScenario
 from localsim.simulate import Watcher
 from localsim.store import Store
@@ -126,14 +127,7 @@ def as_markdown(data: Row, about: Row) -> str:
     lines = ["# Study", "", *(f"- {key}: {value}" for key, value in about.items()), ""]
     for family in dict.fromkeys(row["family"] for row in data["rows"]):
         rows = [row for row in data["rows"] if row["family"] == family]
-        lines += [f"## {family}", "", "| | " + " | ".join(row["condition"] for row in rows) + " |"]
-        lines += ["|---|" + "---|" * len(rows)]
-        lines += [f"| episodes | {' | '.join(str(row['completed']) for row in rows)} |"]
-        for key, name, kind in COLUMNS:
-            if any(row[key] is not None for row in rows):
-                lines.append(f"| {name} | {' | '.join(_cell(row, key, kind) for row in rows)} |")
-                lines += _published(key, rows)
-        lines.append("")
+        lines += [f"## {family}", "", *comparison(rows, [row["condition"] for row in rows]), ""]
     lines += ["## Agents before and after learning from scripts", "", *_pairs(data["finetuning"]), ""]
     lines += ["## Modes, pair by pair", "", *_pairs(data["modes"]), ""]
     lines.append(
@@ -142,22 +136,6 @@ def as_markdown(data: Row, about: Row) -> str:
         "a mark to read the direction by, not a target."
     )
     return "\n".join(lines) + "\n"
-
-
-def _cell(row: Row, key: str, kind: str) -> str:
-    value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
-    if value is None:
-        return "-"
-    form = ".0%" if kind == "share" else ".2f"
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]" if low is not None else f"{value:{form}}"
-
-
-def _published(key: str, rows: list[Row]) -> list[str]:
-    published = PAPER.get(key)
-    if not published or (key == "words_per_turn" and rows[0]["family"] != "mutual_friends"):
-        return []
-    cells = (f"{published[row['condition']]:g}" if row["condition"] in published else "-" for row in rows)
-    return [f"| *{key.replace('_', ' ')}, paper* | {' | '.join(cells)} |"]
 
 
 def _pairs(rows: list[Row]) -> list[str]:

@@ -29,7 +29,7 @@ LAYERS: list[set[str]] = [
     {"simulate", "stats", "export", "engines", "leaks", "judge", "naturalness"},
     {"runner", "doctor"},
     {"report", "audit", "archive", "comparison", "finetune"},
-    {"report_html", "card", "plots", "study"},
+    {"report_html", "report_markdown", "card", "plots", "study"},
     {""},
     {"cli"},
     {"__main__"},

@@ -341,3 +341,28 @@ def test_an_accuracy_that_was_never_measured_is_absent(monkeypatch: pytest.Monke
 
 def test_all_intervals_are_of_the_stated_confidence() -> None:
     assert stats.CONFIDENCE == 0.95
+
+
+def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_markup(tmp_path: Path) -> None:
+    from localsim.card import card
+    from localsim.report_markdown import as_markdown, comparison
+
+    store = Store(tmp_path / "m.duckdb")
+    plan = Plan((generated("craigslist", 3),), ("script", "agents"), model="scripted")
+    run = start(plan, store, Quiet(), lambda _line: None).run_id
+    data = report(store, run)
+    data["card"] = card(store, run, data=data)
+    leak = {
+        "kind": "omniscient",
+        "early": False,
+        "probability": 0.9,
+        "mode": "agents",
+        "fact": "a | b",
+        "speaker": "<b>",
+    }
+    data["leaks"] = [leak | {"text": "[x](http://y)", "turn": 2}]
+    text = as_markdown(data)
+    assert "## craigslist" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
+    assert "## Simulation card" in text and "played by a script" in text
+    assert "a \\| b" in text and "\\[x\\](http://y)" in text and "<b>" not in text
+    assert comparison(data["comparison"], ["a", "b"])[0] == "| | a | b |"

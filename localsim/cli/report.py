@@ -14,11 +14,11 @@ from localsim.errors import InvalidInput
 
 @click.command()
 @click.argument("run", default="@last")
-@output_option("Write one self-contained HTML file.")
+@output_option("Write one self-contained HTML file, or Markdown where it ends in .md.")
 @db_option
 @json_option
 def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
-    """Compare the modes of a run: a table, --json, or -o report.html.
+    """Compare the modes of a run: a table, --json, -o report.html or -o report.md.
 
     \b
     localsim report @last
@@ -37,11 +37,13 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
         _print(data)
     if output:
         from localsim.report_html import examples, render
+        from localsim.report_markdown import as_markdown
 
         file = Path(output)
+        text = as_markdown(data) if file.suffix == ".md" else render(data, examples(store, run_id))
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(render(data, examples(store, run_id)), encoding="utf-8")
+            file.write_text(text, encoding="utf-8")
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
         say(f"wrote {file}")

@@ -1,0 +1,77 @@
+"""The report of a run, and tables of a study, as Markdown: for a pull request, a notebook, a wiki."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from localsim.card import sections
+from localsim.published import PAPER
+from localsim.report import COLUMNS
+
+Row = dict[str, Any]
+QUOTED = 12
+"""Leaks that are quoted."""
+
+
+def as_markdown(data: Row) -> str:
+    """What `report.report` returns, with its card if it has one."""
+    run = data["run"]
+    lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
+    lines += [f"> {warning}" + "  " for warning in data["warnings"]]
+    for family in dict.fromkeys(row["family"] for row in data["comparison"]):
+        rows = [row for row in data["comparison"] if row["family"] == family]
+        several = len({row["model"] for row in rows}) > 1
+        names = [f"{row['mode']} ({row['model']})" if several else row["mode"] for row in rows]
+        lines += ["", f"## {family}", "", *comparison(rows, names)]
+    if data["leaks"]:
+        lines += ["", "## Private facts that came out", "", *_leaks(data["leaks"])]
+    for rate in data["naturalness"]:
+        chosen = "-" if rate["first_chosen"] is None else f"{rate['first_chosen']:.0%}"
+        lines += ["", f"Naturalness ({rate['judge']}): {rate['first']} over {rate['second']} in {chosen} of "]
+        lines[-1] += f"{rate['decided']} pairs; the two orders agree in {rate['orders_agree']:.0%} of {rate['n']}."
+    if data.get("card"):
+        lines += ["", "## Simulation card"]
+        for title, fields in sections(data["card"]):
+            lines += ["", f"### {title}", ""]
+            lines += [f"- **{field}**: {_plain(text)}" if field else f"- {_plain(text)}" for field, text in fields]
+    return "\n".join(lines) + "\n"
+
+
+def comparison(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+    """Conditions as columns, measures as lines, with intervals, and the paper's values below what it reports."""
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    lines.append(f"| talks completed | {' | '.join(str(row['completed']) for row in rows)} |")
+    for key, heading, kind in COLUMNS:
+        if any(row[key] is not None for row in rows):
+            lines.append(f"| {heading} | {' | '.join(_cell(row, key, kind) for row in rows)} |")
+            published = PAPER.get(key, {})
+            if any(name in published for name in names):
+                cells = (f"*{published[name]:g}*" if name in published else "" for name in names)
+                lines.append(f"| *paper, GPT-3.5* | {' | '.join(cells)} |")
+    return lines
+
+
+def _cell(row: Row, key: str, kind: str) -> str:
+    value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
+    if value is None:
+        return "-"
+    form = ".0%" if kind == "share" else ".2f"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]" if low is not None else f"{value:{form}}"
+
+
+def _leaks(leaks: Sequence[Row]) -> list[str]:
+    lines = ["| mode | fact | by | words | turn | |", "|---|---|---|---|---|---|"]
+    ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
+    for leak in ordered[:QUOTED]:
+        note = "had not been told" if leak["kind"] == "omniscient" else "too early" if leak["early"] else ""
+        cells = [leak["mode"], leak["fact"], leak["speaker"], leak["text"], str(leak["turn"]), note]
+        lines.append("| " + " | ".join(map(_plain, cells)) + " |")
+    return [*lines, "", f"{min(QUOTED, len(leaks))} of {len(leaks)} first disclosures."]
+
+
+def _plain(text: str) -> str:
+    """Text of models and people, so that it makes no markup."""
+    for char in "\\`*_[]<>|#":
+        text = text.replace(char, f"\\{char}")
+    return " ".join(text.split())
