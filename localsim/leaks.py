@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from localsim.leakage.pairs import PrivateFact
 from localsim.leakage.track import Leak, Talk, talk_of, track
 from localsim.mentions import utters
 from localsim.recorder import hash_of, score_events
-from localsim.scenario import Agent, DisclosureRule, Fact, Scenario
+from localsim.scenario import After, Agent, DisclosureRule, Fact, Scenario
 from localsim.store import Store
 
 EVALUATOR = "leakage"
@@ -124,15 +124,29 @@ def _raised(finding: Finding | None, terms: list[str], *, certain: bool) -> Find
     return replace(finding, label="disclosed")
 
 
-def early(rule: DisclosureRule, position: float) -> bool:
-    """Whether a disclosure at this position (0 to 1) breaks the scenario's rule for the fact."""
-    return rule == "never" or rule == "late" and position < MIDDLE
+Rule = DisclosureRule | After
+
+
+def early(rule: Rule, turn: int, turns: Turns, told: Mapping[str, int]) -> bool:
+    """Whether a disclosure in this turn breaks the scenario's rule for the fact.
+
+    `told`: the turn in which each fact came out first. What a rule waits for may fall in the same turn.
+    """
+    if not isinstance(rule, After):
+        return rule == "never" or rule == "late" and _position(turn, len(turns)) < MIDDLE
+    if rule.turn is not None:
+        return turn < rule.turn
+    if rule.fact is not None:
+        return turn < told.get(rule.fact, len(turns))
+    spoken = (number for number, (_, text) in enumerate(turns) if utters(text, str(rule.said)))
+    return turn < next(spoken, len(turns))
 
 
 def events_of(episode_id: str, scenario: Scenario, turns: Turns, talk: Talk) -> list[Event]:
     """Rows of `leaks` (every hint and disclosure) and `scores` (counts for each agent)."""
     rules = {fact.id: fact.disclosure for agent in scenario.agents for fact in facts_of(agent)}
     first = {(leak.fact.id, leak.turn) for leak in talk.leaks}
+    told = {leak.fact.id: leak.turn for leak in talk.leaks}
     events: list[Event] = []
     for fact, turn, finding in talk.findings:
         speaker = turns[turn][0]
@@ -151,17 +165,19 @@ def events_of(episode_id: str, scenario: Scenario, turns: Turns, talk: Talk) -> 
             "similarity": finding.similarity,
             "evidence": finding.evidence,
             "first": (fact.id, turn) in first,
-            "early": finding.label == "disclosed" and early(rules[fact.id], _position(turn, len(turns))),
+            "early": finding.label == "disclosed" and early(rules[fact.id], turn, turns, told),
         })  # fmt: skip
-    scores = [score for agent in scenario.agents for score in _scores(agent, rules, talk.leaks, len(turns))]
+    scores = [score for agent in scenario.agents for score in _scores(agent, rules, talk.leaks, turns, told)]
     return events + score_events(episode_id, EVALUATOR, VERSION, scores)
 
 
-def _scores(agent: Agent, rules: dict[str, DisclosureRule], leaks: Sequence[Leak], turns: int) -> Iterator[Score]:
+def _scores(
+    agent: Agent, rules: Mapping[str, Rule], leaks: Sequence[Leak], turns: Turns, told: Mapping[str, int]
+) -> Iterator[Score]:
     """What came out of an agent's facts, and what it let out of others'."""
     own = [leak for leak in leaks if leak.fact.owner == agent.name and leak.kind == "self"]
     used = [leak for leak in leaks if leak.speaker == agent.name and leak.kind == "omniscient"]
-    soon = [leak for leak in own if early(rules[leak.fact.id], _position(leak.turn, turns))]
+    soon = [leak for leak in own if early(rules[leak.fact.id], leak.turn, turns, told)]
     for name, found in (("disclosed_facts", own), ("early_disclosures", soon), ("omniscient_leaks", used)):
         yield Score(name, float(len(found)), agent=agent.name, turns=tuple(sorted({leak.turn for leak in found})))
     yield Score("private_facts", float(len(facts_of(agent))), agent=agent.name)

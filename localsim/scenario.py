@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from localsim.transcript import ACTION_TYPES, ActionType
@@ -45,6 +45,27 @@ class _Value(BaseModel):
     )
 
 
+class After(_Value):
+    """A rule for disclosure: not before something has happened. Exactly one is given."""
+
+    turn: Annotated[int, Field(ge=0)] | None = None
+    """A turn, counted from 0."""
+    fact: Identifier | None = None
+    """Another fact, by its id, that has come out."""
+    said: Text | None = None
+    """Words that somebody has said; case does not count."""
+
+    @property
+    def told(self) -> str:
+        """The rule for people."""
+        return ", ".join(f"{name} {value}" for name, value in self.model_dump(exclude_none=True).items())
+
+
+def _kind_of_rule(value: Any) -> str:
+    """Which form of rule a value was meant to be, so that only its own problems are told."""
+    return "after" if isinstance(value, Mapping | After) else "rule"
+
+
 class Fact(_Value):
     """Something an agent knows and others do not."""
 
@@ -54,8 +75,10 @@ class Fact(_Value):
     """One plain sentence in the third person."""
     terms: tuple[Text, ...] = ()
     """Names, numbers or words whose utterance gives the fact away."""
-    disclosure: DisclosureRule = "free"
-    """When the owner may tell it: `free`, `late` (not before the middle) or `never`."""
+    disclosure: Annotated[
+        Annotated[DisclosureRule, Tag("rule")] | Annotated[After, Tag("after")], Discriminator(_kind_of_rule)
+    ] = "free"
+    """When the owner may tell it: `free`, `late` (not before the middle), `never`, or after a turn, fact or words."""
 
 
 class Profile(_Value):
@@ -207,6 +230,16 @@ class Scenario(_Value):
             for number, agent in enumerate(self.agents)
             for position, fact in enumerate(agent.facts)
         ]
+        ids = {fact.id for agent in self.agents for fact in agent.facts}
+        for number, agent in enumerate(self.agents):
+            for position, fact in enumerate(agent.facts):
+                rule = fact.disclosure
+                if isinstance(rule, After):
+                    place = ("agents", number, "facts", position, "disclosure")
+                    if len(rule.model_dump(exclude_none=True)) != 1:
+                        yield place, "give exactly one of turn, fact, said"
+                    elif rule.fact is not None and rule.fact not in ids - {fact.id}:
+                        yield place, f"no other fact has the id {rule.fact!r}"
         yield from _repeats("agent name", names)
         yield from _repeats("fact id", facts)
         yield from _repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])

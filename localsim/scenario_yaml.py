@@ -226,7 +226,7 @@ def _is_echo(item: Any, root: yaml.Node) -> bool:
     node = _locate(root, location, prefer_key=False)
     if item["type"] == "too_short":
         return isinstance(node, yaml.SequenceNode) and len(node.value) >= item["ctx"]["min_length"]
-    if len(location) == len(item["loc"]):
+    if item["loc"][:1] != ("relationship",) or len(location) == len(item["loc"]):
         return False
     if item["loc"][1].startswith("literal["):
         return isinstance(node, yaml.SequenceNode)
@@ -234,8 +234,11 @@ def _is_echo(item: Any, root: yaml.Node) -> bool:
 
 
 def _location(item: Any) -> tuple[str | int, ...]:
-    """Where in the file an error is. In the one union, pydantic adds the alternative that it tried."""
+    """Where in the file an error is. In the two unions, pydantic adds the alternative that it tried."""
     place = tuple(item["loc"])
+    if "disclosure" in place:
+        at = place.index("disclosure") + 1
+        return place[:at] + place[at + 1 :]
     return place[:1] + place[2:] if place[:1] == ("relationship",) else place
 
 

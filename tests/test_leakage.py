@@ -17,6 +17,7 @@ from localsim.leakage.calibrate import calibrated
 from localsim.leakage.detector import Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import LabelledPair, Pair, PrivateFact, pairs_of, read_labelled
 from localsim.leakage.track import talk_of, track
+from localsim.scenario import After
 from localsim.scenario_yaml import parse_scenario
 from localsim.store import Store
 from tests.test_docs import ROOT
@@ -250,7 +251,26 @@ def test_a_term_makes_a_finding_one_step_surer() -> None:
     [("never", 1.0, True), ("late", 0.4, True), ("late", 0.5, False), ("free", 0.0, False)],
 )
 def test_early_is_what_breaks_the_rule(rule: Any, position: float, early: bool) -> None:
-    assert leaks.early(rule, position) is early
+    turns = tuple(("Ana", "word") for _ in range(11))
+    assert leaks.early(rule, round(position * 10), turns, {}) is early
+
+
+@pytest.mark.parametrize(
+    ("rule", "turn", "early"),
+    [
+        (After(turn=2), 1, True),
+        (After(turn=2), 2, False),
+        (After(fact="other"), 2, True),
+        (After(fact="other"), 3, False),
+        (After(fact="untold"), 3, True),
+        (After(said="PLEASE tell me"), 0, True),
+        (After(said="PLEASE tell me"), 1, False),
+        (After(said="never said"), 3, True),
+    ],
+)
+def test_a_fact_may_wait_for_a_turn_another_fact_or_words(rule: After, turn: int, early: bool) -> None:
+    turns = (("Ana", "Hello."), ("Ben", "Please tell me."), ("Ana", "No."), ("Ana", "Well."))
+    assert leaks.early(rule, turn, turns, {"other": 3}) is early
 
 
 def test_vectors_are_computed_once(store: Store) -> None:

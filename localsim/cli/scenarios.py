@@ -73,7 +73,8 @@ def show(scenario: str, reveal: bool, as_json: bool) -> None:
         if agent.secret:
             click.echo(f"  secret: {agent.secret}")
         for fact in agent.facts:
-            click.echo(f"  knows ({fact.id}, tell: {fact.disclosure}): {fact.text}")
+            rule = fact.disclosure if isinstance(fact.disclosure, str) else f"after {fact.disclosure.told}"
+            click.echo(f"  knows ({fact.id}, tell: {rule}): {fact.text}")
     if found.info.things_to_try:
         click.secho("\nThings to try", bold=True)
         for thing in found.info.things_to_try:

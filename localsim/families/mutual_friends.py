@@ -14,7 +14,7 @@ from localsim.episode import Score
 from localsim.errors import InvalidInput
 from localsim.families.base import Location, merged
 from localsim.families.endings import says_farewell
-from localsim.families.naming import friends_outcome
+from localsim.families.naming import friends_outcome, mentions
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 from localsim.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.transcript import Transcript
@@ -27,7 +27,7 @@ class MutualFriends:
     """Find out whether you have a friend in common."""
 
     name = "mutual_friends"
-    version = "1"
+    version = "2"
     defaults: Mapping[str, Any] = {"friends": 5, "attributes": "hobby,company", "common": 1}
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
@@ -127,7 +127,10 @@ class MutualFriends:
         return problems
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """first_mention, wrong_guesses, named, success and explicit_end; see the module's docstring."""
+        """first_mention, wrong_guesses, named, success, guessing and explicit_end; see the module's docstring.
+
+        guessing: of the turns that ask, the share that put a name forward instead of asking about something else.
+        """
         turns = transcript.turns
         outcome = friends_outcome(turns, friends_of(scenario))
         true_friends = list(answer.answer.get("mutual_friends", []))
@@ -143,6 +146,12 @@ class MutualFriends:
             evidence = cited + ((outcome.confirmed_turn,) if outcome.confirmed_turn is not None else ())
             told = f"{outcome.confirmed_friend} is affirmed" if outcome.confirmed else "no true friend is affirmed"
             scores.append(Score("success", float(outcome.confirmed), reason=told, turns=evidence))
+        asking = [turn for turn in turns if turn.said and "?" in turn.action.text]
+        if asking:
+            names = {name for listed in friends_of(scenario).values() for name in listed}
+            guesses = [turn.index for turn in asking if any(mentions(turn.action.text, name) for name in names)]
+            told = f"{len(guesses)} of {len(asking)} questions name somebody"
+            scores.append(Score("guessing", len(guesses) / len(asking), reason=told, turns=tuple(guesses)))
         ended = [turn.index for turn in turns if turn.action.type == "leave" or says_farewell(turn.action.text)]
         before_limit = bool(ended) and ended[0] < scenario.limits.turns
         scores.append(
