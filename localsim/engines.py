@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localsim.backends import endpoint
+from localsim.backends import endpoint, person
 from localsim.backends.base import Backend
 from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.episode import EpisodeSpec
@@ -42,7 +42,7 @@ def is_remote(name: str) -> bool:
 
 def is_file(name: str) -> bool:
     """Whether a model name means weights that this process loads."""
-    return not is_scripted(name) and not is_remote(name)
+    return not is_scripted(name) and not is_remote(name) and name != person.NAME
 
 
 def absolute(model: str) -> str:
@@ -86,8 +86,14 @@ def memory_plans(plan: Plan, parallel: int) -> list[MemoryPlan]:
 
 
 @contextmanager
-def open_backends(plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: Say) -> Iterator[dict[str, Backend]]:
-    """A backend for each model that the specs name; memory is stated before weights are loaded."""
+def open_backends(
+    plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: Say, ask: person.Ask | None = None
+) -> Iterator[dict[str, Backend]]:
+    """A backend for each model that the specs name; memory is stated before weights are loaded. `ask` asks the person
+    of the role that is played by `human`.
+    """
+    if ask is None and any(person.NAME in spec.models.values() for spec in specs):
+        raise InvalidInput("a person plays a role here, and nobody is there to ask", hint="use: localsim play")
     names = list(dict.fromkeys(model for spec in specs for model in spec.models.values()))
     files = {name: resolve(name) for name in names if is_file(name)}
     backends: dict[str, Backend] = {}
@@ -95,6 +101,9 @@ def open_backends(plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, say: 
         for name in names:
             if is_scripted(name):
                 backends[name] = open_scripted(name)
+            elif name == person.NAME:
+                assert ask is not None
+                backends[name] = person.PersonBackend(ask)
             elif is_remote(name):
                 backends[name] = endpoint.EndpointBackend(name, parallel=parallel)
             else:

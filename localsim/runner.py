@@ -20,6 +20,7 @@ from typing import Any
 
 from localsim import __version__, prompts
 from localsim.backends.base import Backend, Generation
+from localsim.backends.person import Ask
 from localsim.engines import is_file, open_backends, side_by_side
 from localsim.episode import EpisodeSpec, Sampling
 from localsim.errors import InvalidInput, LocalsimError
@@ -63,14 +64,14 @@ class Result:
 Say = Callable[[str], None]
 
 
-def start(plan: Plan, store: Store, watcher: Watcher, say: Say) -> Result:
-    """Simulate a plan as a new run."""
+def start(plan: Plan, store: Store, watcher: Watcher, say: Say, ask: Ask | None = None) -> Result:
+    """Simulate a plan as a new run; `ask` asks the person of a role that `human` plays."""
     now = datetime.now(UTC)
     run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     specs = plan.specs()
     parallel = side_by_side(plan, say)
     store.ensure_usable()
-    with open_backends(plan, specs, parallel, say) as backends:
+    with open_backends(plan, specs, parallel, say, ask) as backends:
         run = _run_event(run_id, now, plan, parallel, len(specs), backends)
         with _journal(store, run_id) as journal:
             return _simulate(_Job(run, plan, specs, backends), store, journal, watcher, say, {}, {})

@@ -277,7 +277,7 @@ def test_a_wrong_guess_counts_once() -> None:
 
 def test_without_a_common_friend_success_is_not_defined() -> None:
     scores = search(*FOUND, lists={"Ana": ("Otto", "Selim"), "Bo": ("Wanda", "Yusuf")})
-    assert names_of(scores) == {"wrong_guesses", "explicit_end"}, "absent, not 0"
+    assert names_of(scores) == {"wrong_guesses", "explicit_end", "guessing"}, "absent, not 0"
     assert one(scores, "wrong_guesses").label == "Otto, Wanda, Selim"
 
 

@@ -15,6 +15,7 @@ from localsim import __version__, paths
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Simulate scenarios."),
     "resume": ("run", "Go on with an interrupted run."),
+    "play": ("play", "Take a role yourself, against models."),
     "show": ("show", "Print a transcript with private facts in the margin."),
     "score": ("leakage", "Look for leaked private facts in the talks of a run."),
     "report": ("report", "Compare the modes of a run: table, JSON or HTML."),

@@ -1,0 +1,195 @@
+"""localsim play."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import click
+
+from localsim import paths, runner
+from localsim.backends.base import Request
+from localsim.backends.person import NAME
+from localsim.cli.common import clean, colour_of, db_option, say, store_of
+from localsim.engines import absolute
+from localsim.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
+from localsim.errors import Interrupted, InvalidInput, ModelMissing
+from localsim.plan import Plan
+from localsim.scenario import LoadedScenario
+from localsim.scenario_files import find_scenarios
+from localsim.store import Store
+from localsim.transcript import Action, ActionType, Transcript, Turn
+from localsim.transcripts import StoredEpisode, load_episode
+from localsim.visibility import observe
+
+_COMMANDS: dict[str, ActionType] = {
+    "/leave": "leave",
+    "/do": "action",
+    "/look": "non-verbal communication",
+    "/pass": "none",
+}
+_HELP = "Type what you say. /leave [words] ends the talk, /do and /look describe what you do, /pass does nothing."
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--as", "role", required=True, help="Whom you play.")
+@click.option("-m", "--model", help="Who plays the others [LOCALSIM_MODEL, else starter].")
+@click.option("--mode", type=click.Choice(["agents", "mindreaders"]), default="agents", show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
+@db_option
+def play(scenario: str, role: str, model: str | None, mode: Mode, seed: int, db: str | None) -> None:
+    """Take a role yourself. You see what an agent in your place would see; at the end comes the reveal.
+
+    Your turns are stored like any other, marked human, and nothing else about you is.
+
+    \b
+    localsim play mutual_friends_01 --as Ida
+    localsim play craigslist_02 --as Omar --mode mindreaders
+    """
+    loaded = _one(scenario)
+    names = loaded.scenario.names
+    if role not in names:
+        close = difflib.get_close_matches(role, names, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(names)}"
+        raise InvalidInput(f"{loaded.scenario.id} has no role {role!r}", hint=hint)
+    plan = Plan(
+        (loaded,), (mode,), model=absolute(model or paths.default_model()), roles={role: NAME}, seed=seed, parallel=1
+    )
+    store = store_of(db)
+    _tell(observe(plan.specs()[0], role, Transcript()))
+    result = runner.start(plan, store, _Stage(role), say, _Asker(names))
+    episode = store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [result.run_id])[0]["episode_id"]
+    _look_for_leaks(store, result.run_id)
+    _reveal(load_episode(store, episode), role)
+    _models(store, loaded.scenario.id)
+
+
+def _one(reference: str) -> LoadedScenario:
+    found = find_scenarios([reference])
+    if len(found) != 1:
+        raise InvalidInput(f"{reference} holds {len(found)} scenarios; one is played at a time", where=reference)
+    return found[0]
+
+
+class _Asker:
+    """Asks in the terminal."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def __call__(self, request: Request) -> Action:
+        seen = request.observation
+        assert seen is not None
+        while True:
+            try:
+                text = input(click.style(f"{request.speaker}: ", fg=colour_of(self._names, request.speaker)))
+            except EOFError:
+                raise Interrupted("the talk broke off; what was said is stored", hint="play again") from None
+            try:
+                return read_action(text, seen.actions)
+            except InvalidInput as error:
+                say(f"{error.message}. {_HELP}")
+
+
+def read_action(text: str, actions: tuple[ActionType, ...]) -> Action:
+    """What a person typed. Raises InvalidInput."""
+    word, _, rest = text.strip().partition(" ")
+    kind: ActionType = "speak"
+    if word.startswith("/"):
+        if word not in _COMMANDS:
+            raise InvalidInput(f"{word} is not known")
+        kind = _COMMANDS[word]
+    else:
+        rest = text.strip()
+    if kind not in actions:
+        raise InvalidInput(f"this scenario does not allow {kind}")
+    if not rest.strip() and kind not in ("leave", "none"):
+        raise InvalidInput("there are no words")
+    return Action(kind, "" if kind == "none" else rest.strip())
+
+
+def _tell(seen: Observation) -> None:
+    """The start of the talk, as the role sees it."""
+    click.secho(f"\nYou are {seen.viewer}.", bold=True)
+    click.echo(f"Setting: {clean(seen.setting)}")
+    _side(seen.me(), "Your")
+    for agent in seen.agents:
+        if agent.name != seen.viewer:
+            _side(agent, f"{agent.name}'s")
+    click.echo(f"\nAt most {seen.turn_limit} turns. {_HELP}\n")
+
+
+def _side(agent: AgentView, whose: str) -> None:
+    for label, text in (("goal", agent.goal), ("secret", agent.secret)):
+        if text:
+            click.echo(f"{whose} {label}: {clean(text)}")
+    if agent.facts:
+        click.echo(f"{whose} knowledge:")
+        for fact in agent.facts:
+            click.echo(f"  - {clean(fact.text)}")
+
+
+class _Stage:
+    """Prints what the others do."""
+
+    def __init__(self, role: str) -> None:
+        self._role = role
+
+    def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
+        """Others' turns; one's own has been typed."""
+        if turn.speaker != self._role:
+            head, _, _ = turn.line.partition(":")
+            names = spec.scenario.names
+            click.echo(click.style(head, fg=colour_of(names, turn.speaker)) + clean(turn.line[len(head) :]))
+
+    def ended(self, episode: Episode) -> None:
+        """The end, or why it failed."""
+        if episode.error:
+            say(f"the talk broke off: {episode.error}")
+
+    def tokens(self, generated: int) -> None:
+        """Not shown."""
+
+
+def _look_for_leaks(store: Store, run_id: str) -> None:
+    from localsim.leaks import score_run
+
+    try:
+        score_run(store, run_id, lambda _line: None)
+    except ModelMissing as error:
+        say(f"no look for leaks: {error.message} ({error.hint})")
+
+
+def _reveal(found: StoredEpisode, role: str) -> None:
+    """What the others knew and wanted, who let out what, and what came of it."""
+    click.secho("\n== The reveal", bold=True)
+    for agent in found.scenario.agents:
+        if agent.name != role:
+            view = AgentView(agent.name, (), agent.goal, agent.secret, agent.facts)
+            _side(view, f"{agent.name}'s")
+    for leak in found.leaks:
+        how = "which nobody had told them" if leak["kind"] == "omniscient" else "their own"
+        click.echo(f"turn {leak['turn']}: {leak['speaker']} gave away {clean(leak['fact'])!r} ({how})")
+    if not found.leaks:
+        click.echo("No private fact came out, as far as the detector sees.")
+    for score in found.scores:
+        if score["evaluator"].startswith("outcome.") or score["name"] == "checks_passed":
+            value = score["label"] if score["value"] is None else f"{score['value']:.3g}"
+            whom = f" ({score['agent']})" if score["agent"] else ""
+            click.echo(f"{score['name'].replace('_', ' ')}{whom}: {value}  {clean(score['reason'] or '')}")
+
+
+def _models(store: Store, scenario_id: str) -> None:
+    """How models did here before."""
+    rows: list[dict[str, Any]] = store.rows(
+        "SELECT e.mode, e.model, count(*) AS talks, avg(s.value) AS success, avg(e.turns) AS turns "
+        "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
+        "WHERE e.scenario_id = ? AND e.status = 'completed' AND e.model NOT LIKE '%human%' GROUP BY ALL ORDER BY ALL",
+        [scenario_id],
+    )
+    for row in rows:
+        rate = "no outcome" if row["success"] is None else f"success {row['success']:.0%}"
+        click.echo(f"{row['model']} in {row['mode']}: {row['talks']} talks, {rate}, {row['turns']:.0f} turns")
+    if not rows:
+        click.echo(f"How do models do? localsim run {scenario_id} --mode all -n 4")
