@@ -105,6 +105,8 @@ def transparency(scenarios: list[Scenario], mode: Mode) -> float | None:
 def _agent_type(identity: Row) -> str:
     if identity["kind"] == "scripted":
         return "rule-based (scripted policy)"
+    if identity["kind"] == "human":
+        return "a person"
     if identity["kind"] == "remote":
         return f"prompted language model, {identity['model']} at {identity['url']} (remote)"
     return f"prompted language model, {identity.get('file', identity['kind'])}"

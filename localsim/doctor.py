@@ -87,7 +87,9 @@ def _speed() -> Finding:
     def measure() -> str:
         from localsim import forecast
 
-        model = LlamaModel(models.resolve("starter").path)
+        file = models.resolve("starter")
+        ensure_works(file.path, file.sha256)
+        model = LlamaModel(file.path)
         rates = forecast.measure(model, 8, physical_cores())
         model.free()
         return (

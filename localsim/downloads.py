@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from localsim import models
+from localsim import models, paths
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import ModelEntry
 
@@ -63,7 +63,7 @@ def fetch_entry(model: ModelEntry, say: Say, confirm: Confirm) -> Path:
 
 def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
     """A model of the registry, or one that `models export` wrote, out of a folder; no connection is opened."""
-    found = next((path for path in sorted(folder.rglob(Path(model.file).name)) if path.is_file()), None)
+    found = _found_in(folder, Path(model.file).name)
     if found is None:
         raise ModelMissing(f"{folder} does not hold {Path(model.file).name}", hint="see: localsim models export DIR")
     expected = model.sha256 or str(models.read_sidecar(found).get("sha256", ""))
@@ -75,15 +75,31 @@ def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
         )
     target = models.writable_folder() / model.file
     say(f"{model.name}: copying {found}")
-    for extra in sorted(found.parent.iterdir()) if "/" in model.file else []:
-        if extra.is_file() and extra != found:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(extra, target.parent / extra.name)
     _receive(_blocks_of(found), target, expected, found.stat().st_size)
+    for extra in sorted(found.parent.rglob("*")) if "/" in model.file else []:
+        if extra.is_file() and extra != found:
+            place = target.parent / extra.relative_to(found.parent)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(extra, place)
     beside = models.sidecar_path(found)
     if beside.is_file():
         shutil.copyfile(beside, models.sidecar_path(target))
     return target
+
+
+def _found_in(folder: Path, file: str) -> Path | None:
+    return next((path for path in sorted(folder.rglob(file)) if path.is_file()), None)
+
+
+def entry_in(folder: Path, name: str) -> ModelEntry:
+    """A model of the registry, or one that a sidecar in the folder names. Raises ModelMissing."""
+    for beside in sorted(folder.rglob("*.gguf.json")):
+        path = beside.with_name(beside.name.removesuffix(".json"))
+        data = models.read_sidecar(path)
+        if data.get("name") == name and path.is_file():
+            licence = str(data.get("licence", "as its source"))
+            return ModelEntry(name, "chat", name, "Fetched by you", path.name, int(data["bytes"]), licence)
+    return models.entry(name)
 
 
 def export(folder: Path, say: Say) -> list[Path]:
@@ -93,10 +109,10 @@ def export(folder: Path, say: Say) -> list[Path]:
         found = models.installed_path(model)
         if found is None or not models.is_whole(model, found):
             continue
-        sources = sorted(found.parent.iterdir()) if "/" in model.file else [found, models.sidecar_path(found)]
+        sources = sorted(found.parent.rglob("*")) if "/" in model.file else [found, models.sidecar_path(found)]
         for source in sources:
             if source.is_file():
-                target = folder / Path(model.file).parent / source.name
+                target = folder / Path(model.file).parent / source.relative_to(found.parent)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 say(f"{model.name}: {target}")
                 shutil.copyfile(source, target)
@@ -122,10 +138,8 @@ def _from_hub(reference: str, name: str, say: Say, confirm: Confirm, sha256: str
         import huggingface_hub
 
         staged = Path(huggingface_hub.hf_hub_download(repo, file, local_dir=staging))
-    try:
-        _receive(_blocks_of(staged), target, sha256 or offer.sha256, offer.bytes)
-    finally:
-        staged.unlink(missing_ok=True)
+    _check_whole(staged, sha256 or offer.sha256, target)
+    staged.replace(target)
     _lock(target, offer)
     with suppress(OSError):
         shutil.rmtree(staging)
@@ -191,8 +205,10 @@ def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path
     offer = Offer(models.stem_name(file), file, address, sha256=sha256)
     target = _prepare(offer, say, confirm)
     part = target.with_name(target.name + ".part")
-    have = part.stat().st_size if part.is_file() else 0
-    headers = {"Range": f"bytes={have}-"} if have else {}
+    note = target.with_name(f".{target.name}.from.part")
+    begun = models.read_json(note)
+    have = part.stat().st_size if part.is_file() and begun.get("address") == address and begun.get("etag") else 0
+    headers = {"Range": f"bytes={have}-", "If-Range": begun["etag"]} if have else {}
     try:
         with httpx2.stream("GET", address, headers=headers, follow_redirects=True, timeout=60) as answer:
             if answer.status_code == 416:
@@ -203,6 +219,7 @@ def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path
             if answer.status_code == 200:
                 part.unlink(missing_ok=True)
                 have = 0
+            note.write_text(json.dumps({"address": address, "etag": answer.headers.get("ETag", "")}))
             length = answer.headers.get("Content-Length")
             whole = have + int(length) if length else None
             _room(target.parent, (whole or 0) - have)
@@ -213,6 +230,9 @@ def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path
             where=address,
             hint="what has arrived is kept; the same command goes on",
         ) from error
+    finally:
+        if not part.exists():
+            note.unlink(missing_ok=True)
     _lock(target, offer)
     return target
 
@@ -221,9 +241,9 @@ def _from_path(path: Path, say: Say, sha256: str) -> Path:
     if not path.is_file():
         raise ModelMissing("no such model file", where=str(path))
     offer = Offer(models.stem_name(path.name), path.name, str(path), path.stat().st_size, sha256)
-    target = _prepare(offer, say, lambda _licence: True)
-    if target.exists() and target.samefile(path):
+    if path.resolve().parent in [folder.resolve() for folder in paths.model_folders()]:
         raise InvalidInput(f"{path} lies in a model folder already", hint=f"use it as --model {path}")
+    target = _prepare(offer, say, lambda _licence: True)
     _receive(_blocks_of(path), target, sha256, offer.bytes)
     _lock(target, offer)
     return target
@@ -239,8 +259,15 @@ def _prepare(offer: Offer, say: Say, confirm: Confirm) -> Path:
     if not confirm(offer.licence):
         raise ModelMissing(f"{offer.name} was not fetched: its licence was not confirmed", hint="-y confirms it")
     folder = models.writable_folder()
+    target = folder / offer.file
+    own = models.read_sidecar(target).get("origin") == offer.origin
+    known = {model.file for model in models.entries() if model.name != offer.name and not own}
+    if offer.file in known or target.is_file() and not own and not offer.origin.startswith(HUB):
+        raise InvalidInput(
+            f"another model is called {offer.file} already", hint="localsim models rm NAME, or rename the file first"
+        )
     _room(folder, offer.bytes or 0)
-    return folder / offer.file
+    return target
 
 
 def _room(folder: Path, needed: int) -> None:
@@ -282,12 +309,26 @@ def _receive(blocks: Iterable[bytes], target: Path, sha256: str, size: int | Non
         raise ModelMissing(f"{got} of {size} bytes have arrived", where=str(part), hint="the same command goes on")
     if sha256 and digest.hexdigest() != sha256 or size is not None and got > size:
         part.unlink()
-        raise ModelMissing(
-            f"wrong checksum {digest.hexdigest()[:12]}..., expected {sha256[:12]}...",
-            where=str(target),
-            hint="what came was removed; do not use this source before you know why",
-        )
+        raise _wrong(digest.hexdigest(), sha256, target)
     part.replace(target)
+
+
+def _check_whole(path: Path, sha256: str, target: Path) -> None:
+    """Raise ModelMissing, and remove the file, where its bytes are not the promised ones."""
+    digest = hashlib.sha256()
+    for block in _blocks_of(path):
+        digest.update(block)
+    if sha256 and digest.hexdigest() != sha256:
+        path.unlink()
+        raise _wrong(digest.hexdigest(), sha256, target)
+
+
+def _wrong(actual: str, expected: str, target: Path) -> ModelMissing:
+    return ModelMissing(
+        f"wrong checksum {actual[:12]}..., expected {expected[:12]}...",
+        where=str(target),
+        hint="what came was removed; do not use this source before you know why",
+    )
 
 
 def _lock(target: Path, offer: Offer) -> None:

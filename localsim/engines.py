@@ -16,7 +16,7 @@ from localsim.backends.base import Backend
 from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.episode import EpisodeSpec
 from localsim.errors import InvalidInput
-from localsim.models import ModelFile, is_path, resolve
+from localsim.models import ModelFile, is_path, resolve, split_adapter
 from localsim.plan import Plan
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def absolute(model: str) -> str:
         return f"{PREFIX}:@{Path(model.removeprefix(f'{PREFIX}:@')).absolute()}"
     if not is_file(model):
         return model
-    parts = [str(Path(part).expanduser().absolute()) if is_path(part) else part for part in model.split("+")]
-    return "+".join(parts)
+    parts = [part for part in split_adapter(model) if part]
+    return "+".join(str(Path(part).expanduser().absolute()) if is_path(part) else part for part in parts)
 
 
 def physical_cores() -> int:

@@ -24,7 +24,7 @@ from localsim.store import Store
 from localsim.transcript import Action, line_of
 from localsim.transcripts import StoredEpisode, load_episode
 
-VERSION = "1"
+VERSION = "2"
 Row = dict[str, Any]
 Say = Callable[[str], None]
 
@@ -49,8 +49,8 @@ DIMENSIONS: dict[str, tuple[int, int, str]] = {
 REASON_CHARS = 200
 START = "Reason:"
 _SYSTEM = (
-    "You judge a conversation. Read it, then answer the question about one person: first a reason in one short "
-    "sentence, then a score."
+    "You judge a conversation. Read it, then answer the question about one person in two lines.\n"
+    "Reason: one short sentence\nScore: a number"
 )
 _REPLY = re.compile(r"\s*(?P<reason>[^\n]+)\n+Score: ?(?P<score>-?\d+)\s*", re.DOTALL)
 
@@ -127,6 +127,9 @@ def judge_run(store: Store, run_id: str, model: str, say: Say, samples: int = 1)
     try:
         for number, episode in enumerate(episodes, start=1):
             replies = ask(backend, list(questions(episode, samples)))
+            if any(text is None for _, text in replies):
+                say(f"{episode.episode_id}: some replies could not be had; it is judged when you score again")
+                continue
             store.take_in(events_of(episode.episode_id, evaluator, replies))
             say(f"judged {number} of {len(episodes)} episodes")
     finally:

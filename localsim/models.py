@@ -128,12 +128,18 @@ def sidecar_path(path: Path) -> Path:
 
 def read_sidecar(path: Path) -> dict[str, Any]:
     """What a derived model was made from; {} where nothing readable says so."""
+    data = read_json(sidecar_path(path))
+    wanted = {"name", "source", "source_sha256", "type", "sha256", "bytes"}
+    return data if wanted <= data.keys() else {}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object in a file; {} where there is none that can be read."""
     try:
-        data = json.loads(sidecar_path(path).read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    wanted = {"name", "source", "source_sha256", "type", "sha256", "bytes"}
-    return data if isinstance(data, dict) and wanted <= data.keys() else {}
+    return data if isinstance(data, dict) else {}
 
 
 def stem_name(reference: str) -> str:
@@ -172,8 +178,8 @@ def installed_path(model: ModelEntry) -> Path | None:
 
 def resolve(name: str) -> ModelFile:
     """The file that a name, alias or path means, or NAME+ADAPTER; checksum compared. Raises ModelMissing."""
-    base, plus, adapter = name.rpartition("+")
-    if plus and base:
+    base, adapter = split_adapter(name)
+    if adapter:
         return _with_adapter(resolve(base), adapter)
     if is_path(name):
         path = Path(name).expanduser()
@@ -187,6 +193,18 @@ def resolve(name: str) -> ModelFile:
     if found is None:
         raise ModelMissing(f"model {name} is not here", hint=f"localsim models pull {name}")
     return ModelFile(model.name, found, _verified(model, found))
+
+
+def split_adapter(name: str) -> tuple[str, str]:
+    """(model, adapter or '') of a name such as NAME+ADAPTER; a plus in the path of a file is none."""
+    if is_path(name) and Path(name).expanduser().is_file():
+        return name, ""
+    parts = name.split("+")
+    for at in range(1, len(parts)):
+        base, adapter = "+".join(parts[:at]), "+".join(parts[at:])
+        if base and adapter and (not is_path(base) or Path(base).expanduser().is_file()):
+            return base, adapter
+    return name, ""
 
 
 def _with_adapter(base: ModelFile, adapter: str) -> ModelFile:

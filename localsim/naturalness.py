@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from localsim.backends.base import Generation, Message, Request
+from localsim.backends.base import Backend, Generation, Message, Request
 from localsim.episode import MODES, Sampling, Score, derive_seed
+from localsim.journal import Event
 from localsim.judge import Say, open_judge
 from localsim.recorder import score_events
 from localsim.stats import share
@@ -27,11 +28,13 @@ from localsim.transcripts import StoredEpisode, load_episode
 VERSION = "1"
 Row = dict[str, Any]
 _SYSTEM = (
-    "You compare two conversations about the same situation. First give a reason in one short sentence, then say which "
-    "one sounds more natural: 1 or 2."
+    "You compare two conversations about the same situation. Answer in two lines.\n"
+    "Reason: one short sentence\nMore natural: 1 or 2"
 )
 _QUESTION = "Which one sounds more like a natural interaction that people would have in this situation?"
 _REPLY = re.compile(r"\s*(?P<reason>[^\n]+)\n+More natural: ?(?P<choice>[12])\s*", re.DOTALL)
+ABREAST = 8
+"""Pairs that are asked about at a time; what they came to is stored before the next."""
 TALK_TURNS = 20
 """Of each talk, that the judge is shown."""
 
@@ -78,21 +81,31 @@ class Pair:
 
 
 def pairs_of(store: Store, run_id: str, evaluator: str) -> list[Pair]:
-    """The pairs of a run in which an episode has not been compared by this judge."""
+    """The pairs of a run that this judge has not been asked about."""
     rows = store.rows(
         "SELECT episode_id, scenario_hash, episode_index, seed, mode FROM v_episodes WHERE run_id = ? AND "
-        "status = 'completed' AND turns > 0 AND episode_id NOT IN "
-        "(SELECT episode_id FROM scores WHERE evaluator = ? AND version = ?)",
-        [run_id, evaluator, VERSION],
+        "status = 'completed' AND turns > 0",
+        [run_id],
     )
+    seen = {
+        (row["episode_id"], row["name"])
+        for row in store.rows(
+            "SELECT episode_id, name FROM scores WHERE evaluator = ? AND version = ?", [evaluator, VERSION]
+        )
+    }
     units: dict[tuple[str, int, int], dict[str, str]] = defaultdict(dict)
     for row in rows:
         units[row["scenario_hash"], row["episode_index"], row["seed"]][row["mode"]] = row["episode_id"]
     found = []
     for unit in sorted(units):
         modes = [mode for mode in MODES if mode in units[unit]]
-        loaded = {mode: load_episode(store, units[unit][mode]) for mode in modes}
-        found += [Pair(loaded[one], loaded[other]) for one, other in combinations(modes, 2)]
+        asked = [
+            (one, other)
+            for one, other in combinations(modes, 2)
+            if (units[unit][one], f"natural_against_{other}") not in seen
+        ]
+        loaded = {mode: load_episode(store, units[unit][mode]) for mode in {each for pair in asked for each in pair}}
+        found += [Pair(loaded[one], loaded[other]) for one, other in asked]
     return found
 
 
@@ -103,32 +116,49 @@ def compare_run(store: Store, run_id: str, model: str, say: Say) -> int:
     if not pairs:
         return 0
     backend = open_judge(model, say)
-    replies: dict[tuple[int, bool], str | None] = {}
     try:
-        asked = {(number, swap): request(pair, swap) for number, pair in enumerate(pairs) for swap in (False, True)}
-        tickets = {backend.submit(one): (key, one) for key, one in asked.items()}
-        while len(replies) < len(tickets):
-            for done in backend.poll():
-                key, one = tickets[done.ticket]
-                replies[key] = done.result.text if isinstance(done.result, Generation) else None
-                backend.release(one.session)
-                if len(replies) % 20 == 0:
-                    say(f"compared {len(replies) // 2} of {len(pairs)} pairs")
+        for start in range(0, len(pairs), ABREAST):
+            store.take_in(_events(evaluator, _asked(backend, pairs[start : start + ABREAST])))
+            say(f"compared {min(start + ABREAST, len(pairs))} of {len(pairs)} pairs")
     finally:
         backend.close()
-    scores: dict[str, list[Score]] = defaultdict(list)
+    return len(pairs)
+
+
+def _asked(backend: Backend, pairs: Sequence[Pair]) -> list[tuple[Pair, float | None]]:
+    """What the judge decides of each pair; one whose reply could not be had is left out, and asked again next time."""
+    asked = {backend.submit(one): (number, swap, one) for number, swap, one in _requests(pairs)}
+    replies: dict[tuple[int, bool], str | None] = {}
+    while len(replies) < len(asked):
+        for done in backend.poll():
+            number, swap, one = asked[done.ticket]
+            replies[number, swap] = done.result.text if isinstance(done.result, Generation) else None
+            backend.release(one.session)
+    found = []
     for number, pair in enumerate(pairs):
-        verdict = decide(Choice().read(replies[number, False] or ""), Choice().read(replies[number, True] or ""))
+        plain, swapped = replies[number, False], replies[number, True]
+        if plain is not None and swapped is not None:
+            found.append((pair, decide(Choice().read(plain), Choice().read(swapped))))
+    return found
+
+
+def _requests(pairs: Sequence[Pair]) -> list[tuple[int, bool, Request]]:
+    return [(number, swap, request(pair, swap)) for number, pair in enumerate(pairs) for swap in (False, True)]
+
+
+def _events(evaluator: str, decided: Sequence[tuple[Pair, float | None]]) -> list[Event]:
+    """A score for each of the two episodes."""
+    told = {1.0: "chosen in both orders", 0.0: "the other was chosen in both orders", 0.5: "the orders differ"}
+    events: list[Event] = []
+    for pair, verdict in decided:
         for episode, other, value in (
             (pair.first, pair.second, verdict),
             (pair.second, pair.first, None if verdict is None else 1 - verdict),
         ):
-            told = {1.0: "chosen in both orders", 0.0: "the other was chosen in both orders", 0.5: "the orders differ"}
             reason = "no reply could be read" if value is None else told[value]
-            scores[episode.episode_id].append(Score(f"natural_against_{other.mode}", value, reason=reason))
-    for episode_id, found in scores.items():
-        store.take_in(score_events(episode_id, evaluator, VERSION, found))
-    return len(pairs)
+            score = Score(f"natural_against_{other.mode}", value, reason=reason)
+            events += score_events(episode.episode_id, evaluator, VERSION, [score])
+    return events
 
 
 def request(pair: Pair, swap: bool) -> Request:

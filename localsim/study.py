@@ -15,6 +15,7 @@ from typing import Any
 from localsim import leaks, runner
 from localsim.comparison import compare
 from localsim.episode import MODES, Mode
+from localsim.errors import Interrupted
 from localsim.families import FAMILIES
 from localsim.plan import Plan
 from localsim.published import PAPER
@@ -95,15 +96,16 @@ def simulated(plan: Plan, store: Store, watcher: Watcher, say: Say) -> str:
     """The run of a plan: the one that is there, resumed if it was interrupted, else a new one; with its leaks."""
     store.take_in_leftovers()
     rows = store.rows("SELECT run_id, status FROM runs WHERE plan_json = ? ORDER BY started_utc", [plan.as_json()])
-    if not rows:
-        run_id = runner.start(plan, store, watcher, say).run_id
-    else:
+    if rows and rows[-1]["status"] == "finished":
         run_id = str(rows[-1]["run_id"])
-        if rows[-1]["status"] != "finished":
-            runner.resume(run_id, store, watcher, say)
-    scored = "SELECT count(*) AS n FROM v_scores WHERE run_id = ? AND evaluator = 'leakage'"
-    if not store.rows(scored, [run_id])[0]["n"]:
-        leaks.score_run(store, run_id, say)
+    else:
+        done = (
+            runner.resume(rows[-1]["run_id"], store, watcher, say) if rows else runner.start(plan, store, watcher, say)
+        )
+        if done.summary.stopped:
+            raise Interrupted("stopped before the end", hint="the same command goes on with the study")
+        run_id = done.run_id
+    leaks.score_run(store, run_id, say)  # what has been scored is not scored again
     return run_id
 
 

@@ -311,3 +311,25 @@ def test_what_is_exported_can_be_pulled_elsewhere_without_a_network(
 def test_a_reference_that_names_no_file(wrong: str) -> None:
     with pytest.raises(InvalidInput, match="names no GGUF file"):
         downloads.fetch(wrong, quietly, yes)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_part_of_another_address_is_not_continued(hub: Hub) -> None:
+    hub.cut_at = 1_000_000
+    with pytest.raises(ModelMissing):
+        downloads.fetch(f"{hub.url}/one/{FILE}", quietly, yes)
+    hub.content = WHOLE[::-1]
+    assert downloads.fetch(f"{hub.url}/two/{FILE}", quietly, yes).read_bytes() == WHOLE[::-1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_is_called_like_another_model_is_refused(tmp_path: Path) -> None:
+    for number, name in enumerate(("SmolLM2-135M-Instruct.Q4_1.gguf", FILE)):
+        source = tmp_path / str(number) / name
+        source.parent.mkdir()
+        source.write_bytes(WHOLE)
+        if number:
+            downloads.fetch(str(source), quietly, yes)
+            source = source.rename(tmp_path / name)
+        with pytest.raises(InvalidInput, match="another model is called"):
+            downloads.fetch(str(source), quietly, yes)

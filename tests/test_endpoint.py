@@ -263,3 +263,18 @@ def test_names_of_servers() -> None:
     }.items():
         with pytest.raises(InvalidInput, match=problem):
             parse_endpoint(wrong)
+
+
+def test_a_script_is_one_request(serve: Callable[..., Server], talk: LoadedScenario, store: Store) -> None:
+    one, other = talk.scenario.names
+    lines = f"{one}: Hello.\n{other}: Hi.\n{one}: Well?\n{other} [leave]: Bye.\nAnd so they went.\n"
+    server = serve(lambda handler, *_: answer(handler, chat(lines)))
+    plan = Plan((talk,), ("script",), model=server.name)
+    done = runner.start(plan, store, Quiet(), lambda _: None)
+    assert done.summary.completed == 1 and len(server.bodies) == 1
+    assert [row["text"] for row in store.rows("SELECT text FROM v_turns ORDER BY turn")] == [
+        "Hello.",
+        "Hi.",
+        "Well?",
+        "Bye.",
+    ]

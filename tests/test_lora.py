@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localsim import lora, models
+from localsim import derived, lora, models
 from localsim.backends.llama_lib import LlamaModel, library, new_context
 from localsim.errors import ModelMissing
 
@@ -149,7 +149,14 @@ def test_a_model_is_named_with_its_adapter(trained: tuple[Any, Path], base: mode
 
 
 def test_the_starter_takes_no_adapter_of_its_own_base(trained: tuple[Any, Path]) -> None:
-    """Its weights have another adapter merged in; the same weights in another type are the same base."""
+    """Its weights have another adapter merged in, so they are not the base."""
     with pytest.raises(ModelMissing, match="was trained on smollm2-135m"):
         models.resolve(f"starter+{trained[1]}")
+
+
+def test_the_same_weights_in_another_type_are_the_same_base(
+    trained: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path / "models"))
+    derived.pull("smollm2-135m-q8_0", lambda _line: None)
     assert models.resolve(f"smollm2-135m-q8_0+{trained[1]}").adapter == trained[1]

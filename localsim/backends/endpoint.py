@@ -1,6 +1,7 @@
 """Any server that speaks the OpenAI chat API: llama-server, Ollama, LM Studio, vLLM, on this machine or another.
 
-    openai:http://127.0.0.1:8080/v1#qwen2.5-3b-instruct          optional: ?key_env=NAME of a variable with a key
+    openai:http://127.0.0.1:8080/v1#qwen2.5-3b-instruct
+    openai:https://host/v1?key_env=NAME#model            NAME: an environment variable that holds a key
 
 A server promises little: seeds are passed and recorded as not guaranteed, grammars are sent only to llama.cpp's own
 server, and every reply is validated like any other. Nothing hangs past its timeout; what cannot be had is a failed
@@ -21,6 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from localsim.backends.base import Done, Generation, Message, Request, StopCause
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
+from localsim.scenario import WRITER
 
 PREFIX = "openai:"
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -58,6 +60,8 @@ def parse_endpoint(name: str) -> Endpoint:
     hint = "such as openai:http://127.0.0.1:8080/v1#NAME, where NAME is what the server calls the model"
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput(f"{name!r} names no server", hint=hint)
+    if "?" in parts.fragment:
+        raise InvalidInput(f"{name!r}: ?key_env=NAME stands before the #", hint=hint)
     if not parts.fragment:
         raise InvalidInput(f"{name!r} names no model", hint=hint)
     if parts.username or parts.password:
@@ -286,10 +290,11 @@ def _after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
     thought, end, after = content.rpartition(_THINKING_END)
     details: dict[str, Any] = {"thinking_characters": len(thought)} if end else {}
     text = after.lstrip().replace("\r\n", "\n")
-    seen = request.observation
-    if seen is not None and seen.viewer == request.speaker:
+    if request.observation is not None and request.speaker != WRITER:
         text = text.partition("\n")[0] + "\n"
     start = _start(request)
     if text.startswith(start):
         return text[len(start) :], details
+    if request.observation is None:  # a judge, whose lines have no speaker
+        return f" {text}", details
     return f": {text}", {**details, "name_added": True}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ _INSTALL = 'pip install "localsim[finetune]"'
 @click.option("--patience", type=click.IntRange(0), default=2, show_default=True, help="Stop early; 0 never does.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option("--float32", is_flag=True, help="Train in 32 bits (slower; for processors without bfloat16).")
+@click.option("--force", is_flag=True, help="Replace an adapter of the same name.")
 @click.option("--dry-run", is_flag=True, help="Try two steps, say how long it takes and how much memory, and stop.")
 @db_option
 @json_option
@@ -47,6 +49,7 @@ def finetune(source: str, **options: Any) -> None:
     from localsim.finetune.trainer import Settings
 
     chats, origin, name = _chats(source, options)
+    _check_name(name, options["force"], options["dry_run"])
     base = registry.resolve(options["base"])
     if base.adapter is not None:
         raise InvalidInput("an adapter on top of an adapter cannot be trained", hint="name the base without +ADAPTER")
@@ -75,6 +78,14 @@ def finetune(source: str, **options: Any) -> None:
         return
     click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB; card: {target.with_suffix('.md')}")
     say(f"next: localsim run SCENARIO --model {options['base']}+{name}")
+
+
+def _check_name(name: str, force: bool, dry_run: bool) -> None:
+    """Before hours of training: can the adapter be called this?"""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}", name):
+        raise InvalidInput(f"{name!r} cannot be a file's name", hint="--name takes letters, digits, '.', '_' and '-'")
+    if not force and not dry_run and any(path.stem == name for path in registry.adapter_files()):
+        raise InvalidInput(f"there is an adapter {name} already", hint="choose another --name, or --force")
 
 
 def _chats(source: str, options: dict[str, Any]) -> tuple[list[Any], dict[str, Any], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 
 from localsim import models as registry
 from localsim.cli.common import json_option, print_json, print_table, say
-from localsim.errors import ModelMissing
+from localsim.errors import InvalidInput, ModelMissing
 
 
 @click.group(invoke_without_command=True)
@@ -65,12 +66,18 @@ def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) 
     """
     from localsim import derived, downloads
 
+    sha256 = sha256.strip().lower()
+    if sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        raise InvalidInput("--sha256 is 64 hexadecimal digits")
+    if sha256 and (folder is not None or not downloads.is_elsewhere(name)):
+        raise InvalidInput("--sha256 is for hub files, addresses and paths; the registry has its own checksums")
+
     def confirm(licence: str) -> bool:
         return yes or (sys.stdin.isatty() and click.confirm(f"Fetch it under the licence {licence}?", err=True))
 
     if folder is not None:
         names = registry.aliases().get(name, [name])
-        found = [downloads.fetch_from(folder, registry.entry(each), say) for each in names]
+        found = [downloads.fetch_from(folder, downloads.entry_in(folder, each), say) for each in names]
     elif downloads.is_elsewhere(name):
         found = [downloads.fetch(name, say, confirm, sha256)]
     else:

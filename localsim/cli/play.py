@@ -171,7 +171,9 @@ def _reveal(found: StoredEpisode, role: str) -> None:
     for leak in found.leaks:
         how = "which nobody had told them" if leak["kind"] == "omniscient" else "their own"
         click.echo(f"turn {leak['turn']}: {leak['speaker']} gave away {clean(leak['fact'])!r} ({how})")
-    if not found.leaks:
+    if found.status != "completed":
+        click.echo("Leaks are looked for in whole talks only.")
+    elif not found.leaks:
         click.echo("No private fact came out, as far as the detector sees.")
     for score in found.scores:
         if score["evaluator"].startswith("outcome.") or score["name"] == "checks_passed":

@@ -208,6 +208,7 @@ def _forecast(plan: Plan, parallel: int, store: Store) -> Any:
     """How long the simulation will take, where one model of this machine writes everything; else None."""
     from localsim import forecast
     from localsim.backends.llama_lib import LlamaModel
+    from localsim.backends.probe import ensure_works
     from localsim.engines import gpu_layers, is_file, physical_cores
     from localsim.models import resolve
 
@@ -215,7 +216,10 @@ def _forecast(plan: Plan, parallel: int, store: Store) -> Any:
     names = {model for spec in specs for model in spec.models.values()}
     if len(names) != 1 or not is_file(name := names.pop()):
         return None
+    if any(each.wanted > each.free for each in memory_plans(plan, parallel)):
+        return None
     file = resolve(name)
+    ensure_works(file.path, file.sha256)
     model = LlamaModel(file.path, gpu_layers=gpu_layers(plan.gpu), adapter=file.adapter)
     rates = forecast.measure(model, parallel, plan.threads or physical_cores())
     model.free()

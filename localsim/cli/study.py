@@ -75,7 +75,8 @@ def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, 
     from localsim.finetune import job, source
     from localsim.finetune.trainer import Settings
 
-    adapter = (folder / "scripts.gguf").absolute()
+    name = f"{scripts}-{base.sha256[:8]}"  # another size, seed or model learns an adapter of its own
+    adapter = (folder / f"{name}.gguf").absolute()
     if adapter.is_file():
         say(f"== learn: {adapter.name} is there")
         return adapter
@@ -83,7 +84,7 @@ def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, 
     data = job.material(chats, base, share=0.1, tokens=size.tokens, seed=1)
     say(f"== learn: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out")
     return job.finetune(
-        "scripts", base, base_name, data, Settings(), {"run": scripts}, TrainingBar(), folder=folder.absolute()
+        name, base, base_name, data, Settings(), {"run": scripts}, TrainingBar(), folder=folder.absolute()
     )
 
 
@@ -93,7 +94,7 @@ def _about(size: str, base: models.ModelFile, adapter: Path, versions: dict[str,
         "size": size,
         "model": f"{base.name} (sha256 {base.sha256[:12]}...)",
         "learnt from": f"{card['data']['rows']} chats, {card['data']['tokens']} tokens of scripts, "
-        f"validation loss {card['losses'][0]['validation']:.3f} -> {card['best_validation_loss']:.3f}",
+        f"validation loss {card['losses'][0]['validation']} at first, {card['best_validation_loss']} at best",
         "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
     }
 
@@ -113,9 +114,11 @@ def _write(folder: Path, data: dict[str, Any], text: str, store: Store, compared
 
 def _print_plan(size_name: str, size: Any, base: models.ModelFile, as_json: bool) -> None:
     from localsim import derived
+    from localsim.backends.probe import ensure_works
     from localsim.engines import physical_cores
     from localsim.study import HEARD, TURNS, WRITTEN
 
+    ensure_works(base.path, base.sha256)
     say(f"measuring {base.name}")
     bench = derived.bench(base, physical_cores())
     per_turn = HEARD / bench.turn + WRITTEN / bench.decode_8

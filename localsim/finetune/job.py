@@ -151,14 +151,14 @@ def _card(
     source: dict[str, Any],
     trained: Trained,
 ) -> dict[str, Any]:
-    progress = trained.progress
+    progress, history = trained.progress, trained.progress.history
     return {
         "name": name,
         "made_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "base": {"name": base_name, "file": base.path.name, "sha256": base.sha256},
         "data": {**source, **data.as_json()},
         "settings": asdict(settings),
-        "losses": progress.history,
+        "losses": [{key: None if math.isnan(value) else value for key, value in point.items()} for point in history],
         "best_validation_loss": None if math.isnan(trained.best_loss) else trained.best_loss,
         "seconds": round(progress.seconds),
         "tokens_per_second": round(progress.tokens_per_second),
@@ -188,11 +188,18 @@ def card_text(card: dict[str, Any]) -> str:
         "",
         "| step | training loss | validation loss |",
         "|---|---|---|",
-        *(f"| {point['step']:.0f} | {point['train']:.3f} | {point['validation']:.3f} |" for point in card["losses"]),
+        *(
+            f"| {point['step']:.0f} | {_loss(point['train'])} | {_loss(point['validation'])} |"
+            for point in card["losses"]
+        ),
         "",
         "Losses are nats for each learnt token. What is kept is the step with the lowest validation loss.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _loss(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 _COUNTS = frozenset(Material([], [], 0).as_json())

@@ -65,7 +65,7 @@ def chats_of_episodes(store: Store, episode_ids: Sequence[str]) -> list[Chat]:
 def chats_of_file(path: Path) -> list[Chat]:
     """Chats of a JSONL file in one of FORMATS. Raises InvalidInput with the line of what is wrong."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")  # other line breaks may stand inside a text
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
     found = [_chat(line, f"{path}:{number}") for number, line in enumerate(lines, start=1) if line.strip()]
@@ -79,7 +79,11 @@ def _chat(line: str, where: str) -> Chat:
         data = json.loads(line)
         given = data["messages"] if "messages" in data else data["conversations"]
         messages = tuple(
-            Message(_ROLES[each.get("role") or each["from"]], each.get("content") or each["value"]) for each in given
+            Message(
+                _ROLES[each["role" if "role" in each else "from"]],
+                str(each["content" if "content" in each else "value"]),
+            )
+            for each in given
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         hint = 'a line is {"messages": [{"role": "system|user|assistant", "content": "..."}, ...]}, or ShareGPT\'s form'

@@ -7,6 +7,7 @@ LoRA: Hu et al. 2021, https://arxiv.org/abs/2106.09685
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
@@ -178,14 +179,18 @@ class Trainer:
         self._resume(folder)
         every = max(1, math.ceil(len(self.order) / max(1, self.settings.evaluations)))
         recent: list[float] = []
-        for batch in self.order[self.progress.step :]:
-            recent = [*recent[-49:], self.step(batch)]
-            self.progress.loss = sum(recent) / len(recent)
-            show(self.progress)
-            if self.progress.step % every == 0 or self.progress.step == len(self.order):
-                self._evaluate(folder)
-                if self._stale():
-                    break
+        try:
+            for batch in self.order[self.progress.step :]:
+                recent = [*recent[-49:], self.step(batch)]
+                self.progress.loss = sum(recent) / len(recent)
+                show(self.progress)
+                if self.progress.step % every == 0 or self.progress.step == len(self.order):
+                    self._evaluate(folder)
+                    if self._stale():
+                        break
+        except KeyboardInterrupt:
+            self._save(folder)
+            raise
         best = min(point["validation"] for point in self.progress.history)
         return Trained(folder / "best", self.progress, best)
 
@@ -232,8 +237,6 @@ class Trainer:
         return min((self.progress.step + 1) / (len(self.order) * self.settings.warmup + 1), 1 - done)
 
     def _evaluate(self, folder: Path) -> None:
-        import torch
-
         loss = self.validation()
         earlier = [point["validation"] for point in self.progress.history]
         self.progress.history.append(
@@ -241,6 +244,12 @@ class Trainer:
         )
         if not earlier or math.isnan(loss) or loss < min(earlier):
             self.model.save_pretrained(str(folder / "best"))
+        self._save(folder)
+
+    def _save(self, folder: Path) -> None:
+        """The checkpoint that a training goes on from."""
+        import torch
+
         state = {"progress": asdict(self.progress), "optimizer": self.optimizer.state_dict()}
         state["weights"] = {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
         part = folder / "checkpoint.part"
@@ -251,9 +260,10 @@ class Trainer:
         import torch
 
         file = folder / "checkpoint.pt"
-        mine = json.dumps(asdict(self.settings) | {"steps": len(self.order)}, sort_keys=True)
+        mine = json.dumps(asdict(self.settings) | {"steps": len(self.order), "rows": self._digest()}, sort_keys=True)
         note = folder / "settings.json"
         if not file.is_file() or not note.is_file() or note.read_text() != mine:
+            file.unlink(missing_ok=True)
             note.write_text(mine)
             return
         state = torch.load(file, weights_only=True)
@@ -263,6 +273,15 @@ class Trainer:
             for name, parameter in self.model.named_parameters():
                 if parameter.requires_grad:
                     parameter.copy_(state["weights"][name])
+
+    def _digest(self) -> str:
+        """Of what is trained on and validated with, and of the base: a checkpoint of anything else is not continued."""
+        digest = hashlib.sha256(repr(self.held_out).encode())
+        for batch in self.order:
+            digest.update(repr(batch).encode())
+        weights = self.model.get_base_model().get_input_embeddings().weight
+        digest.update(repr((tuple(weights.shape), float(weights.float().sum()))).encode())
+        return digest.hexdigest()
 
     def _stale(self) -> bool:
         losses = [point["validation"] for point in self.progress.history]
