@@ -178,9 +178,9 @@ def workload(name: str, seeds: int, model: str) -> Plan:
 
 
 def generated(family: str, seed: int) -> LoadedScenario:
-    """An instance of a task family."""
+    """An instance of a task family in which nobody may leave, so that every conversation has its 20 turns."""
     scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
-    return LoadedScenario(scenario, answer, f"{family}.yaml")
+    return LoadedScenario(scenario.model_copy(update={"actions": ("speak",)}), answer, f"{family}.yaml")
 
 
 def simulate(backend: Backend, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int) -> tuple[float, Summary]:
