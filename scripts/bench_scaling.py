@@ -70,7 +70,9 @@ def one(model: str, episodes: int, turns: int) -> dict[str, Any]:
     for seed in range(8):
         scenario, answer = FAMILIES["mutual_friends"].generate(f"mf_{seed}", seed, {}).split()
         limits = scenario.limits.model_copy(update={"turns": turns})
-        loaded.append(LoadedScenario(scenario.model_copy(update={"limits": limits, "actions": ("speak",)}), answer, "generated"))
+        loaded.append(
+            LoadedScenario(scenario.model_copy(update={"limits": limits, "actions": ("speak",)}), answer, "generated")
+        )
     plan = Plan(tuple(loaded), ("agents",), model=model, episodes=episodes // 8, seed=3, parallel=8)
     estimate = sum(memory.total for memory in memory_plans(plan, 8))
     with tempfile.TemporaryDirectory() as scratch:

@@ -149,6 +149,7 @@ def pull(hub: Hub, folder: Path, tmp_path: Path) -> Pull:
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         quiet = {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+        quiet["HF_HUB_OFFLINE"] = "0"
         own = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf"), "LOCALSIM_MODELS": str(folder)}
         command = [sys.executable, "-m", "localsim", "models", "pull", *arguments]
         environment = os.environ | quiet | own | variables

@@ -79,7 +79,7 @@ def new_context(model: LlamaModel, *, sequences: int, context: int, threads: int
             hint="try fewer parallel episodes (-j) or a smaller --ctx",
         )
     if model.adapter is not None:
-        adapters = (ctypes.c_void_p * 1)(model.adapter)
+        adapters = (lib.llama_adapter_lora_p_ctypes * 1)(model.adapter)
         lib.llama_set_adapters_lora(pointer, adapters, 1, (ctypes.c_float * 1)(1.0))
     return pointer
 

@@ -61,8 +61,10 @@ def _read(file: str) -> str:
 @db_option
 @json_option
 def export(run: str, form: str, output: str | None, db: str | None, as_json: bool) -> None:
-    """Write a run: jsonl has an episode a line with turns and scores; parquet and csv a file for each view; sft and
-    sharegpt a chat a line for each agent of an episode, to train on elsewhere.
+    """Write a run for other tools.
+
+    jsonl has an episode a line with turns and scores; parquet and csv a file for each view; sft and sharegpt a chat a
+    line for each agent of an episode, to train on elsewhere.
 
     \b
     localsim export @last -f jsonl -o run.jsonl
