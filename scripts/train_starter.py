@@ -35,7 +35,7 @@ LONGEST = 1024
 
 
 @click.command()
-@click.option("--talks", default=2600, show_default=True)
+@click.option("--talks", default=1900, show_default=True)
 @click.option("--seed", default=1, show_default=True)
 @click.option("--work", type=click.Path(path_type=Path), default=ROOT / "db" / "starter", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=ROOT / "models" / "starter.lora.gguf")

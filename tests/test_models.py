@@ -116,10 +116,13 @@ def test_every_entry_that_ships_is_complete() -> None:
     for model in found:
         made, fetched = {"source", "type"}, {"package", "member", "sha256"}
         origin = made if model.source else {"hub", "ram_mb"} if model.hub else fetched
-        other = {*made, *fetched, "hub", "ram_mb", "adapter"} - origin
-        assert all(getattr(model, name) for name in ModelEntry.__dataclass_fields__.keys() - other), model
+        other = {*made, *fetched, "hub", "ram_mb"} - origin
+        assert all(getattr(model, name) for name in ModelEntry.__dataclass_fields__.keys() - other - {"adapter"}), model
+        assert not model.adapter or model.source and models.merged_adapter(model).is_file()
         assert not any(getattr(model, name) for name in other), model
-        if not model.source:
+        if model.hub:
+            assert re.fullmatch(r"[\w.-]+/[\w.-]+/[\w.-]+\.gguf", model.hub) and model.hub.endswith("/" + model.file)
+        elif not model.source:
             assert re.fullmatch(r"[0-9a-f]{64}", model.sha256)
             assert re.fullmatch(r"[\w.-]+==[\w.]+", model.package), "a pinned version"
         assert 1_000_000 < model.bytes < 10_000_000_000
