@@ -23,8 +23,8 @@ _CHARS_PER_TOKEN = 3
 _LINE_TOKENS = 16
 """Tokens of a turn besides its text: the name, and the template's marks around a message."""
 _STEP = 256
-SHARE_USED = 0.4
-"""How full a listener's context is while it is set aside: turns are shorter than their limit."""
+SHARE_USED = 0.25
+"""How full a listener's context is while it is set aside: turns are shorter than their limit (docs/performance.md)."""
 OPENING_SHARE = 0.1
 """Of a context, that an opening takes."""
 
@@ -109,7 +109,7 @@ def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, contex
         name=name,
         weights=model.path.stat().st_size,
         cache=int(tokens * model.kv_bytes_per_token),
-        compute=2 * BATCH * model.n_vocab * 4 + 60_000_000,
+        compute=BATCH * model.n_vocab * 4 + 60_000_000,
         process=int(psutil.Process().memory_info().rss),
         caches=sequences + aside,
         context=context,
