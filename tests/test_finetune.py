@@ -203,3 +203,9 @@ def test_an_adapter_card_says_what_was_learnt() -> None:
     }
     text = card_text(json.loads(json.dumps(card)))
     assert "1 chats, 2 tokens, 1 of them learnt" in text and '"run": "r"' in text and "| 1 | 2.000 | 1.500 |" in text
+
+
+def test_a_reply_that_repeats_what_was_said_is_told_apart(tokenizer: ChatTokenizer) -> None:
+    messages = (Message("user", "Hi"), Message("assistant", "Hi"), Message("user", "Hi"), Message("assistant", "Bye"))
+    row = row_of(Chat("", messages, "g"), tokenizer)
+    assert shown(row, tokenizer, learnt=True) == "Hi<|im_end|>Bye<|im_end|>"

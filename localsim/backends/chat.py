@@ -17,7 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from localsim.backends.base import Message
 from localsim.backends.llama_lib import LlamaModel, library
-from localsim.errors import BackendUnavailable
+from localsim.errors import BackendUnavailable, InvalidInput
 
 _MARK = re.compile("\ue000(\\d+)\ue001")
 
@@ -28,6 +28,8 @@ class Piece:
 
     text: str
     is_content: bool
+    role: str = ""
+    """Of the message whose content it is."""
 
 
 class ChatTemplate:
@@ -88,7 +90,7 @@ class ChatTemplate:
                 raise TemplateError("the template changes what it is given")
             text = contents[int(part)] if index % 2 else part
             if text:
-                pieces.append(Piece(text, is_content=bool(index % 2)))
+                pieces.append(Piece(text, is_content=bool(index % 2), role=roles[int(part)] if index % 2 else ""))
         return pieces
 
 
@@ -156,15 +158,16 @@ class ChatTokenizer:
         Raises BackendUnavailable where the template does not end replies with a token that ends a generation.
         """
         asked = [*messages, Message("user", "-")]  # so that the template closes the last reply
-        replies = [message.content for message in messages if message.role == "assistant"]
+        left = sum(message.role == "assistant" for message in messages)
         found = [ChatPiece("", self._begin, "template")] if self._begin else []
-        left = list(replies)
-        for piece in self.template.pieces(asked):
+        try:
+            pieces = self.template.pieces(asked)
+        except TemplateError as error:
+            raise InvalidInput(f"the model's chat template refuses a chat: {error}") from error
+        for piece in pieces:
             if piece.is_content:
-                own = bool(left) and piece.text == left[0]
-                if own:
-                    left.pop(0)
-                found.append(ChatPiece(piece.text, self.content(piece.text), "assistant" if own else "user"))
+                left -= piece.role == "assistant"
+                found.append(ChatPiece(piece.text, self.content(piece.text), piece.role))
                 continue
             tokens = self._template_part(piece.text)
             if found and found[-1].role == "template" and tokens[: len(self._begin)] == self._begin:
