@@ -21,7 +21,7 @@ BINS = 5
 def curves(store: Store, run_id: str) -> list[Row]:
     """Rows of family, name, and series: mode, side (or ''), n, points (x, y), and whether they make steps."""
     found = [_named(store, run_id), *_disclosed(store, run_id), _offers(store, run_id)]
-    return [curve for curve in found if curve and curve["series"]]
+    return [curve for curve in found if curve["series"]]
 
 
 def steps(positions: list[float], total: int) -> Points:

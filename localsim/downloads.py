@@ -10,10 +10,9 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from localsim import models, paths
@@ -171,28 +170,25 @@ def _hub_offer(reference: str, name: str) -> Offer:
     return Offer(name, Path(file).name, reference, found.size, sha256, str(licence))
 
 
-class _hub_errors:  # noqa: N801 - used like a function
+@contextmanager
+def _hub_errors(reference: str) -> Iterator[None]:
     """huggingface_hub's errors as ours, with what to do."""
+    import httpx2
+    from huggingface_hub import errors
 
-    def __init__(self, reference: str) -> None:
-        self._reference = reference
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: Any, error: BaseException | None, _trace: Any) -> None:
-        if error is None or isinstance(error, ModelMissing | InvalidInput | KeyboardInterrupt):
-            return
-        name = type(error).__name__
-        hints = {
-            "GatedRepoError": "accept its licence on the hub, then set HF_TOKEN",
-            "RepositoryNotFoundError": "check the name; a private repository needs HF_TOKEN",
-            "EntryNotFoundError": "check the name of the file",
-            "OfflineModeIsEnabled": "unset HF_HUB_OFFLINE, or: localsim models pull NAME --from DIR",
-        }
-        hint = hints.get(name, "check the connection and HF_ENDPOINT; what has arrived is kept, and pulling goes on")
-        reason = next(iter(str(error).strip().splitlines()), "") or name
-        raise ModelMissing(f"the hub does not give it: {reason}", where=self._reference, hint=hint) from error
+    hints = {
+        errors.GatedRepoError: "accept its licence on the hub, then set HF_TOKEN",
+        errors.RepositoryNotFoundError: "check the name; a private repository needs HF_TOKEN",
+        errors.EntryNotFoundError: "check the name of the file",
+        errors.OfflineModeIsEnabled: "unset HF_HUB_OFFLINE, or: localsim models pull NAME --from DIR",
+    }
+    usual = "check the connection and HF_ENDPOINT; what has arrived is kept, and pulling goes on"
+    try:
+        yield
+    except (errors.EntryNotFoundError, errors.HFValidationError, httpx2.HTTPError, OSError) as error:
+        hint = next((text for kind, text in hints.items() if isinstance(error, kind)), usual)
+        reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        raise ModelMissing(f"the hub does not give it: {reason}", where=reference, hint=hint) from error
 
 
 def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path:
@@ -315,12 +311,10 @@ def _receive(blocks: Iterable[bytes], target: Path, sha256: str, size: int | Non
 
 def _check_whole(path: Path, sha256: str, target: Path) -> None:
     """Raise ModelMissing, and remove the file, where its bytes are not the promised ones."""
-    digest = hashlib.sha256()
-    for block in _blocks_of(path):
-        digest.update(block)
-    if sha256 and digest.hexdigest() != sha256:
+    found = models.checksum(path) if sha256 else ""
+    if found != sha256:
         path.unlink()
-        raise _wrong(digest.hexdigest(), sha256, target)
+        raise _wrong(found, sha256, target)
 
 
 def _wrong(actual: str, expected: str, target: Path) -> ModelMissing:

@@ -14,6 +14,7 @@ DEPTH, CONTEXT = 400, 1024
 FRAME = 12
 """Tokens of a turn besides its words: names, and the template's marks around a message."""
 TOKENS_PER_WORD = 1.35
+"""A usual figure for English and these vocabularies, not measured for the model at hand."""
 ENGINE = 0.9
 """Share of llama.cpp's own rates that the engine reaches (docs/performance.md)."""
 WORDS = 16.0
@@ -34,7 +35,9 @@ class Rates:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run is expected to take; low and high are its episodes all ending early, and all at their limit."""
+    """What a run is expected to take. `low` and `high`: a quarter less and more where earlier episodes of the model are
+    there to go by; else all episodes ending early, and all going on to their limit.
+    """
 
     turns: float
     tokens: float

@@ -21,7 +21,6 @@ from localsim.models import resolve
 from localsim.recorder import score_events
 from localsim.scenario import Scenario
 from localsim.store import Store
-from localsim.transcript import Action, line_of
 from localsim.transcripts import StoredEpisode, load_episode
 
 VERSION = "2"
@@ -197,20 +196,25 @@ def _talk(episode: StoredEpisode) -> str:
         if agent.secret:
             lines.append(f"{agent.name}'s secret: {agent.secret}")
     lines += ["", "Conversation:"]
-    lines += [line_of(turn["speaker"], Action(turn["action"], turn["text"])) for turn in episode.turns]
+    lines += [turn.line for turn in episode.transcript.turns]
     return "\n".join(lines)
 
 
 def ask(backend: Backend, asked: Sequence[Question]) -> list[tuple[Question, str | None]]:
     """Each question with the text of its reply; None where the backend failed."""
-    tickets = {backend.submit(question.request): question for question in asked}
-    found: list[tuple[Question, str | None]] = []
+    return list(zip(asked, answers(backend, [question.request for question in asked]), strict=True))
+
+
+def answers(backend: Backend, requests: Sequence[Request]) -> list[str | None]:
+    """The texts of the replies, in the order of the requests; None where the backend failed."""
+    tickets = {backend.submit(request): number for number, request in enumerate(requests)}
+    found: dict[int, str | None] = {}
     while len(found) < len(tickets):
         for done in backend.poll():
-            question = tickets[done.ticket]
-            found.append((question, done.result.text if isinstance(done.result, Generation) else None))
-            backend.release(question.request.session)
-    return found
+            number = tickets[done.ticket]
+            found[number] = done.result.text if isinstance(done.result, Generation) else None
+            backend.release(requests[number].session)
+    return [found[number] for number in range(len(requests))]
 
 
 def events_of(episode_id: str, evaluator: str, replies: Sequence[tuple[Question, str | None]]) -> list[Event]:

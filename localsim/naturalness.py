@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from localsim.backends.base import Backend, Generation, Message, Request
+from localsim.backends.base import Backend, Message, Request
 from localsim.episode import MODES, Sampling, Score, derive_seed
 from localsim.journal import Event
-from localsim.judge import Say, open_judge
+from localsim.judge import Say, answers, open_judge
 from localsim.recorder import score_events
 from localsim.stats import share
 from localsim.store import Store
-from localsim.transcript import Action, line_of
 from localsim.transcripts import StoredEpisode, load_episode
 
 VERSION = "1"
@@ -127,23 +126,12 @@ def compare_run(store: Store, run_id: str, model: str, say: Say) -> int:
 
 def _asked(backend: Backend, pairs: Sequence[Pair]) -> list[tuple[Pair, float | None]]:
     """What the judge decides of each pair; one whose reply could not be had is left out, and asked again next time."""
-    asked = {backend.submit(one): (number, swap, one) for number, swap, one in _requests(pairs)}
-    replies: dict[tuple[int, bool], str | None] = {}
-    while len(replies) < len(asked):
-        for done in backend.poll():
-            number, swap, one = asked[done.ticket]
-            replies[number, swap] = done.result.text if isinstance(done.result, Generation) else None
-            backend.release(one.session)
+    replies = answers(backend, [request(pair, swap) for pair in pairs for swap in (False, True)])
     found = []
-    for number, pair in enumerate(pairs):
-        plain, swapped = replies[number, False], replies[number, True]
+    for pair, plain, swapped in zip(pairs, replies[::2], replies[1::2], strict=True):
         if plain is not None and swapped is not None:
             found.append((pair, decide(Choice().read(plain), Choice().read(swapped))))
     return found
-
-
-def _requests(pairs: Sequence[Pair]) -> list[tuple[int, bool, Request]]:
-    return [(number, swap, request(pair, swap)) for number, pair in enumerate(pairs) for swap in (False, True)]
 
 
 def _events(evaluator: str, decided: Sequence[tuple[Pair, float | None]]) -> list[Event]:
@@ -168,8 +156,7 @@ def request(pair: Pair, swap: bool) -> Request:
     parts = [f"Situation: {scenario.setting}"]
     parts += [f"{agent.name}'s goal: {agent.goal}" for agent in scenario.agents]
     for number, episode in enumerate(shown, start=1):
-        lines = [line_of(turn["speaker"], Action(turn["action"], turn["text"])) for turn in episode.turns[:TALK_TURNS]]
-        parts += ["", f"Conversation {number}:", *lines]
+        parts += ["", f"Conversation {number}:", *(turn.line for turn in episode.transcript.turns[:TALK_TURNS])]
     return Request(
         session=f"{pair.first.episode_id}/{pair.second.episode_id}/{swap}",
         speaker="judge",
@@ -235,3 +222,12 @@ def _rate(judge: str, one: str, other: str, values: Sequence[float]) -> Row:
         "half_credit": statistics.fmean(values),
         "warning": warning,
     }
+
+
+def sentence(rate: Row) -> str:
+    """A row of `rates` for people."""
+    chosen, low, high = rate["first_chosen"], rate["low"], rate["high"]
+    share_chosen = "-" if chosen is None else f"{chosen:.0%} [{low:.0%}, {high:.0%}]"
+    told = f"{rate['first']} over {rate['second']} in {share_chosen} of {rate['decided']} pairs"
+    warning = f" ({rate['warning']})" if rate["warning"] else ""
+    return f"Naturalness, {rate['judge']}: {told}; orders agree in {rate['orders_agree']:.0%} of {rate['n']}{warning}"

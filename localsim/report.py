@@ -44,6 +44,8 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("truncated_rate", "cut short", "share"),
 )
 """(key, heading, kind) of every estimate of a row."""
+QUOTED = 12
+"""Leaks that a report quotes."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,21 @@ def leaks_of(store: Store, run_id: str) -> list[Row]:
         "ORDER BY l.kind, l.scenario_id, l.mode, l.episode_id, l.turn",
         [run_id],
     )
+
+
+def foremost(leaks: Iterable[Row]) -> list[Row]:
+    """The leaks to quote: omniscient ones first, then early ones, then the surest; at most QUOTED."""
+    ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
+    return ordered[:QUOTED]
+
+
+def estimate_text(row: Row, key: str, kind: str) -> str | None:
+    """An estimate of a comparison row with its interval, for a terminal or a document; None where it has no value."""
+    value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
+    if value is None:
+        return None
+    form = ".0%" if kind == "share" else ".2f"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]" if low is not None else f"{value:{form}}"
 
 
 def detector_accuracy() -> Row:

@@ -22,7 +22,7 @@ from localsim.families.naming import mentions
 from localsim.families.prices import find_prices
 from localsim.mentions import Mention
 from localsim.published import PAPER
-from localsim.report import COLUMNS
+from localsim.report import COLUMNS, foremost
 from localsim.store import Store
 from localsim.transcripts import StoredEpisode, load_episode
 
@@ -41,8 +41,6 @@ _FIGURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Estimates of the main and of the second figure of each family, which stand in this order."""
 
 _SECRETS = ("disclosed_rate", "early_disclosures", "omniscient_leaks")
-_QUOTED = 12
-"""Leaks that are quoted for each family."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +127,6 @@ def _of(family: str, rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["family"] == family]
 
 
-def _quoted(leaks: list[Row]) -> list[Row]:
-    """Omniscient leaks first, then early ones; of these the surest."""
-    ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
-    return ordered[:_QUOTED]
-
-
 def _family(name: str, rows: list[Row], examples: Iterable[Example], leaks: list[Row]) -> Row:
     outcomes, style = _FIGURES.get(name, (("success_rate", "checks_passed", "explicit_end_rate"), _STYLE))
     columns = [(key, heading, kind) for key, heading, kind in COLUMNS if any(row[key] is not None for row in rows)]
@@ -146,7 +138,7 @@ def _family(name: str, rows: list[Row], examples: Iterable[Example], leaks: list
         "outcomes": _panels(outcomes, rows, len(models) > 1),
         "style": _panels(style, rows, len(models) > 1),
         "secrets": _panels(_SECRETS, rows, len(models) > 1),
-        "leaks": _quoted(leaks),
+        "leaks": foremost(leaks),
         "leaks_total": len(leaks),
         "models": models,
         "columns": [(key, heading) for key, heading, _ in columns],

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from localsim.card import sections
+from localsim.naturalness import sentence
 from localsim.published import PAPER
-from localsim.report import COLUMNS
+from localsim.report import COLUMNS, estimate_text, foremost
 
 Row = dict[str, Any]
-QUOTED = 12
-"""Leaks that are quoted."""
 
 
 def as_markdown(data: Row) -> str:
@@ -27,9 +26,7 @@ def as_markdown(data: Row) -> str:
     if data["leaks"]:
         lines += ["", "## Private facts that came out", "", *_leaks(data["leaks"])]
     for rate in data["naturalness"]:
-        chosen = "-" if rate["first_chosen"] is None else f"{rate['first_chosen']:.0%}"
-        lines += ["", f"Naturalness ({rate['judge']}): {rate['first']} over {rate['second']} in {chosen} of "]
-        lines[-1] += f"{rate['decided']} pairs; the two orders agree in {rate['orders_agree']:.0%} of {rate['n']}."
+        lines += ["", f"{sentence(rate)}."]
     if data.get("card"):
         lines += ["", "## Simulation card"]
         for title, fields in sections(data["card"]):
@@ -44,7 +41,7 @@ def comparison(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     lines.append(f"| talks completed | {' | '.join(str(row['completed']) for row in rows)} |")
     for key, heading, kind in COLUMNS:
         if any(row[key] is not None for row in rows):
-            lines.append(f"| {heading} | {' | '.join(_cell(row, key, kind) for row in rows)} |")
+            lines.append(f"| {heading} | {' | '.join(estimate_text(row, key, kind) or '-' for row in rows)} |")
             published = PAPER.get(key, {})
             if any(name in published for name in names):
                 cells = (f"*{published[name]:g}*" if name in published else "" for name in names)
@@ -52,22 +49,14 @@ def comparison(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     return lines
 
 
-def _cell(row: Row, key: str, kind: str) -> str:
-    value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
-    if value is None:
-        return "-"
-    form = ".0%" if kind == "share" else ".2f"
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]" if low is not None else f"{value:{form}}"
-
-
 def _leaks(leaks: Sequence[Row]) -> list[str]:
     lines = ["| mode | fact | by | words | turn | |", "|---|---|---|---|---|---|"]
-    ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
-    for leak in ordered[:QUOTED]:
+    quoted = foremost(leaks)
+    for leak in quoted:
         note = "had not been told" if leak["kind"] == "omniscient" else "too early" if leak["early"] else ""
         cells = [leak["mode"], leak["fact"], leak["speaker"], leak["text"], str(leak["turn"]), note]
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
-    return [*lines, "", f"{min(QUOTED, len(leaks))} of {len(leaks)} first disclosures."]
+    return [*lines, "", f"{len(quoted)} of {len(leaks)} first disclosures."]
 
 
 def _plain(text: str) -> str:

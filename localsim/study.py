@@ -14,6 +14,7 @@ from typing import Any
 
 from localsim import leaks, runner
 from localsim.comparison import compare
+from localsim.derived import Bench
 from localsim.episode import MODES, Mode
 from localsim.errors import Interrupted
 from localsim.families import FAMILIES
@@ -29,8 +30,11 @@ Row = dict[str, Any]
 Say = Callable[[str], None]
 COMPARED_FROM, LEARNT_FROM = 30_000, 40_000
 """First seeds of the generated scenarios; those that are learnt from are never compared on."""
-TURNS, HEARD, WRITTEN = 12, 32, 24
-"""What an episode is taken to have where its time is estimated: turns, and tokens of a turn."""
+TURNS, HEARD, WRITTEN, ROW = 12, 32, 24, 450
+"""What is assumed where time is estimated: turns of an episode, tokens of a turn that are heard and written, tokens of
+a training row."""
+TRAINING = 0.5
+"""Speed of training as a share of that of a prompt, where time is estimated."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,10 @@ class Size:
     tokens: int | None
     """Most tokens to train on."""
 
+    def most_tokens(self) -> int:
+        """To train on: the bound, else two rows of ROW tokens for every script."""
+        return self.tokens or self.counts()["scripts"] * 2 * ROW
+
     def counts(self) -> dict[str, int]:
         """Episodes of each stage."""
         families = len(FAMILIES)
@@ -56,6 +64,13 @@ class Size:
             "scripts": families * self.learnt * self.learnt_episodes,
             "finetuned": compared,
         }
+
+
+def hours(size: Size, bench: Bench) -> dict[str, float]:
+    """How long each stage will take, by the rates of `models bench`."""
+    per_turn = HEARD / bench.turn + WRITTEN / bench.decode_8
+    found = {stage: count * TURNS * per_turn / 3600 for stage, count in size.counts().items()}
+    return found | {"learn": size.most_tokens() / (bench.prefill * TRAINING) / 3600}
 
 
 SIZES = {

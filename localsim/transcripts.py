@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from localsim.errors import InvalidInput
 from localsim.mentions import Mention, first_mentions
 from localsim.scenario import Scenario
 from localsim.store import Store
-from localsim.transcript import Action, Turn
+from localsim.transcript import Action, Transcript, Turn
 
 Row = dict[str, Any]
 
@@ -34,6 +35,11 @@ class StoredEpisode:
     leaks: list[Row]
     """First disclosures that the leakage detector found (columns of v_leaks); empty where it has not looked."""
 
+    @property
+    def transcript(self) -> Transcript:
+        """The turns as values."""
+        return transcript_of(self.turns)
+
     def as_json(self) -> Row:
         """The object that `show --json` prints."""
         return {
@@ -53,6 +59,13 @@ class StoredEpisode:
         }
 
 
+def transcript_of(rows: Sequence[Row]) -> Transcript:
+    """Rows with turn, speaker, action, text and truncated (such as those of v_turns) as values."""
+    return Transcript(
+        tuple(Turn(row["turn"], row["speaker"], Action(row["action"], row["text"]), row["truncated"]) for row in rows)
+    )
+
+
 def load_episode(store: Store, episode_id: str) -> StoredEpisode:
     """One episode by its whole id."""
     key = [episode_id]
@@ -68,7 +81,6 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
         key,
     )
     scenario = Scenario.model_validate_json(episode["document_json"])
-    values = [Turn(row["turn"], row["speaker"], Action(row["action"], row["text"])) for row in turns]
     return StoredEpisode(
         episode_id=episode_id,
         run_id=episode["run_id"],
@@ -81,7 +93,7 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
         error=episode["error"],
         turns=turns,
         scores=scores,
-        mentions=first_mentions(values, scenario),
+        mentions=first_mentions(transcript_of(turns).turns, scenario),
         leaks=store.rows("SELECT * FROM v_leaks WHERE episode_id = ? ORDER BY turn, fact_id", key),
     )
 

@@ -34,7 +34,8 @@ from localsim.plan import Plan  # noqa: E402
 from localsim.scenario import LoadedScenario, Scenario  # noqa: E402
 from localsim.scenario_files import find_scenarios  # noqa: E402
 from localsim.store import Store  # noqa: E402
-from localsim.transcript import Action, Turn  # noqa: E402
+from localsim.transcript import Turn  # noqa: E402
+from localsim.transcripts import transcript_of  # noqa: E402
 from scripts.bench_engine import Silent  # noqa: E402
 
 FIRST_SEED = 50_000
@@ -122,8 +123,7 @@ def _is(row: dict[str, Any], family: str) -> bool:
 
 
 def _turns(store: Store, episode: str) -> list[Turn]:
-    rows = store.rows("SELECT * FROM v_turns WHERE episode_id = ? ORDER BY turn", [episode])
-    return [Turn(row["turn"], row["speaker"], Action(row["action"], row["text"]), row["truncated"]) for row in rows]
+    return list(transcript_of(store.rows("SELECT * FROM v_turns WHERE episode_id = ? ORDER BY turn", [episode])).turns)
 
 
 def _friends_figures(

@@ -24,18 +24,18 @@ sys.path.insert(0, str(ROOT))
 from localsim import models  # noqa: E402
 from localsim.backends.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama_lib import LlamaModel  # noqa: E402
+from localsim.finetune.job import export  # noqa: E402
 from localsim.finetune.rows import TrainingRow, clipped, row_of  # noqa: E402
 from localsim.finetune.trainer import Progress, Settings, Trainer, load_base  # noqa: E402
-from localsim.lora import write_adapter  # noqa: E402
 from scripts.starter.dataset import build  # noqa: E402
 
 BASE = "smollm2-135m"
-SETTINGS = Settings(rank=24, alpha=48, learning_rate=1e-3, batch_tokens=2560, evaluations=4)
+SETTINGS = Settings(rank=24, alpha=48, learning_rate=1e-3, batch_tokens=1280, evaluations=4)
 LONGEST = 1024
 
 
 @click.command()
-@click.option("--talks", default=1900, show_default=True)
+@click.option("--talks", default=1500, show_default=True)
 @click.option("--seed", default=1, show_default=True)
 @click.option("--work", type=click.Path(path_type=Path), default=ROOT / "db" / "starter", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=ROOT / "models" / "starter.lora.gguf")
@@ -66,9 +66,7 @@ def main(
         return
     begun = time.time()
     trained = trainer.train(work, _show)
-    write_adapter(
-        out, weights_of(trained.folder), alpha=settings.alpha, base=file.path, base_name=BASE, base_sha256=file.sha256
-    )
+    export(trained, out, file, BASE, settings)
     note = {
         "talks": dict(data.counts),
         "rows": len(rows),
@@ -82,13 +80,6 @@ def main(
     }
     (work / "training.json").write_text(json.dumps(note, indent=1))
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, validation {trained.best_loss:.3f}")
-
-
-def weights_of(folder: Path) -> dict[str, object]:
-    """peft's saved tensors by name."""
-    from safetensors.numpy import load_file
-
-    return dict(load_file(str(folder / "adapter_model.safetensors")))
 
 
 def _say(counts: Counter[str], rows: list[TrainingRow], longer: int) -> None:

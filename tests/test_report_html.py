@@ -257,7 +257,7 @@ def test_run_without_completed_episodes_is_explained(
     assert not page.all("table")
 
 
-def test_several_models_are_told_apart(tmp_path: Path) -> None:
+def test_the_models_of_roles_are_named_and_can_be_given_again(tmp_path: Path) -> None:
     scenario = generated("craigslist", 3)
     roles = {scenario.scenario.names[0]: "scripted:firm"}
     store, run_id = simulate(tmp_path / "x.duckdb", scenario, roles=roles)

@@ -14,7 +14,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
@@ -79,19 +79,11 @@ def parse_endpoint(name: str) -> Endpoint:
 class EndpointBackend:
     """Requests in a pool of threads, `parallel` at a time. Raises BackendUnavailable where nobody answers."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        parallel: int,
-        patience: Patience | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, name: str, *, parallel: int, patience: Patience | None = None) -> None:
         import httpx2
 
         self.name = name
         self._patience = patience or Patience()
-        self._sleep = sleep
         self._endpoint = parse_endpoint(name)
         self._http = httpx2
         self._client = httpx2.Client(
@@ -170,21 +162,18 @@ class EndpointBackend:
     def _ask(self, request: Request) -> Generation:
         body = self._body(request)
         begun = time.perf_counter()
-        problems: list[str] = []
         for attempt in range(self._patience.attempts):
-            if attempt:
-                self._sleep(self._pause(attempt, problems[-1]))
             try:
-                data = self._post(body)
-                return self._generation(request, data, begun, attempt)
+                return self._generation(request, self._post(body), begun, attempt)
             except _Again as error:
-                problems.append(str(error))
-        raise GenerationFailed(f"{self._endpoint.url}: {problems[-1]} ({len(problems)} attempts)")
+                problem = error
+            if attempt + 1 < self._patience.attempts:
+                time.sleep(self._pause(attempt, problem))
+        raise GenerationFailed(f"{self._endpoint.url}: {problem} ({self._patience.attempts} attempts)")
 
-    def _pause(self, attempt: int, problem: str) -> float:
+    def _pause(self, attempt: int, problem: _Again) -> float:
         """Seconds before the next attempt: what the server asked for, else twice as long each time, with jitter."""
-        asked = problem.rpartition("retry after ")[2] if "retry after " in problem else ""
-        pause = float(asked) if asked else self._patience.pause_s * 2 ** (attempt - 1)
+        pause = self._patience.pause_s * 2**attempt if problem.after_s is None else problem.after_s
         return min(30.0, pause) * random.uniform(0.75, 1.25)
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -219,8 +208,7 @@ class EndpointBackend:
         except (self._http.TransportError, self._http.DecodingError) as error:
             raise _Again(f"{type(error).__name__}: {error}") from error
         if status in _RETRIED:
-            after = f", retry after {asked}" if asked.isdecimal() else ""
-            raise _Again(f"HTTP {status}{after}")
+            raise _Again(f"HTTP {status}", float(asked) if asked.isdecimal() else None)
         text = found.decode("utf-8", "replace")
         if status != 200:
             raise GenerationFailed(f"HTTP {status}: {' '.join(text[:200].split())}")
@@ -257,7 +245,11 @@ class EndpointBackend:
 
 
 class _Again(Exception):
-    """Another attempt may help."""
+    """Another attempt may help, at once or after the seconds that the server asked for."""
+
+    def __init__(self, problem: str, after_s: float | None = None) -> None:
+        super().__init__(problem)
+        self.after_s = after_s
 
 
 def _result(future: Future[Generation]) -> Generation | GenerationFailed:

@@ -72,7 +72,7 @@ def finetune(source: str, **options: Any) -> None:
             click.echo("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in plan.items()))
         return
     say(f"{name}: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out; base {base.name}")
-    target = job.finetune(name, base, options["base"], data, settings, origin, TrainingBar())
+    target = job.finetune(job.Job(name, base, options["base"], data, settings, origin), TrainingBar())
     if options["as_json"]:
         print_json(json.loads(target.with_suffix(".json").read_text(encoding="utf-8")) | {"path": str(target)})
         return

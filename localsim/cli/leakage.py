@@ -29,6 +29,7 @@ def score(run: str, judge: str | None, naturalness: str | None, samples: int, db
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
     from localsim.leaks import score_run
+    from localsim.naturalness import sentence
 
     store = store_of(db)
     run_id = store.run_id(run)
@@ -51,18 +52,8 @@ def score(run: str, judge: str | None, naturalness: str | None, samples: int, db
     for one in judged:
         click.echo(f"judge {one['judge']}, {one['n']} talks: " + (one["warning"] or f"AUROC {one['goal_auroc']:.2f}"))
     for rate in natural:
-        click.echo(naturalness_line(rate))
+        click.echo(sentence(rate))
     say(f"next: localsim report {run_id}")
-
-
-def naturalness_line(rate: dict[str, Any]) -> str:
-    """A pair of modes in a sentence."""
-    chosen = (
-        "-" if rate["first_chosen"] is None else f"{rate['first_chosen']:.0%} [{rate['low']:.0%}, {rate['high']:.0%}]"
-    )
-    told = f"{rate['first']} over {rate['second']} in {chosen} of {rate['decided']} pairs; orders agree in"
-    text = f"naturalness, {rate['judge']}: {told} {rate['orders_agree']:.0%} of {rate['n']}"
-    return text + (f" ({rate['warning']})" if rate["warning"] else "")
 
 
 def _compared(store: Store, run_id: str, model: str | None) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from localsim.cli.common import db_option, json_option, output_option, print_json, print_table, say, store_of
-from localsim.cli.leakage import naturalness_line
 from localsim.errors import InvalidInput
 
 
@@ -50,7 +49,8 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
 
 
 def _print(data: dict[str, Any]) -> None:
-    from localsim.report import COLUMNS
+    from localsim.naturalness import sentence
+    from localsim.report import COLUMNS, estimate_text
 
     run = data["run"]
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
@@ -62,7 +62,7 @@ def _print(data: dict[str, Any]) -> None:
         lines: list[list[Any]] = [["completed", *(f"{row['completed']} of {row['n']}" for row in rows)]]
         for key, name, kind in COLUMNS:
             if any(row[key] is not None for row in rows):
-                lines.append([name, *(_estimate(row, key, kind) for row in rows)])
+                lines.append([name, *(estimate_text(row, key, kind) for row in rows)])
         print_table(["", *headings], lines)
     click.echo()
     accuracy = data["parser_accuracy"]
@@ -80,7 +80,7 @@ def _print(data: dict[str, Any]) -> None:
         if judge["warning"]:
             click.secho(f"! {judge['judge']}: {judge['warning']}", fg="yellow")
     for rate in data["naturalness"]:
-        click.echo(naturalness_line(rate))
+        click.echo(sentence(rate))
     if data["detector"]:
         pairs = data["detector"]["pairs"]
         click.echo(
@@ -89,12 +89,3 @@ def _print(data: dict[str, Any]) -> None:
         )
     for warning in data["warnings"]:
         click.secho(f"! {warning}", fg="yellow")
-
-
-def _estimate(row: dict[str, Any], key: str, kind: str) -> str | None:
-    value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
-    if value is None:
-        return None
-    if kind == "share":
-        return f"{value:.0%} [{low:.0%}, {high:.0%}]" if low is not None else f"{value:.0%}"
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if low is not None else f"{value:.2f}"

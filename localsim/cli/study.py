@@ -83,9 +83,8 @@ def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, 
     chats = source.chats_of_episodes(store, source.episodes_of_run(store, scripts))
     data = job.material(chats, base, share=0.1, tokens=size.tokens, seed=1)
     say(f"== learn: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out")
-    return job.finetune(
-        name, base, base_name, data, Settings(), {"run": scripts}, TrainingBar(), folder=folder.absolute()
-    )
+    learning = job.Job(name, base, base_name, data, Settings(), {"run": scripts})
+    return job.finetune(learning, TrainingBar(), folder=folder.absolute())
 
 
 def _about(size: str, base: models.ModelFile, adapter: Path, versions: dict[str, str]) -> dict[str, Any]:
@@ -116,23 +115,19 @@ def _print_plan(size_name: str, size: Any, base: models.ModelFile, as_json: bool
     from localsim import derived
     from localsim.backends.probe import ensure_works
     from localsim.engines import physical_cores
-    from localsim.study import HEARD, TURNS, WRITTEN
+    from localsim.study import TURNS, WRITTEN, hours
 
     ensure_works(base.path, base.sha256)
     say(f"measuring {base.name}")
     bench = derived.bench(base, physical_cores())
-    per_turn = HEARD / bench.turn + WRITTEN / bench.decode_8
-    counts = size.counts()
-    tokens = size.tokens or counts["scripts"] * 2 * 450
-    hours = {stage: count * TURNS * per_turn / 3600 for stage, count in counts.items()}
-    hours["learn"] = tokens / (bench.prefill / 2) / 3600
+    stages = hours(size, bench)
     data = {
         "size": size_name,
         "model": base.name,
-        "episodes": counts,
-        "training_tokens_at_most": tokens,
-        "hours": {stage: round(value, 2) for stage, value in hours.items()},
-        "hours_in_all": round(sum(hours.values()), 2),
+        "episodes": size.counts(),
+        "training_tokens_at_most": size.most_tokens(),
+        "hours": {stage: round(value, 2) for stage, value in stages.items()},
+        "hours_in_all": round(sum(stages.values()), 2),
         "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at half the speed of a prompt",
         "measured": {"turn_tokens_per_second": round(bench.turn), "decode_8_per_second": round(bench.decode_8)},
     }

@@ -26,7 +26,6 @@ from localsim.lora import write_adapter
 
 LONGEST = 2048
 """Tokens of a row; longer chats are left out and counted."""
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -107,27 +106,31 @@ def estimate(base: models.ModelFile, data: Material, settings: Settings) -> dict
     }
 
 
-def finetune(
-    name: str,
-    base: models.ModelFile,
-    base_name: str,
-    data: Material,
-    settings: Settings,
-    source: dict[str, Any],
-    show: Callable[[Progress], None],
-    folder: Path | None = None,
-) -> Path:
+@dataclass(frozen=True)
+class Job:
+    """What is to be trained on what."""
+
+    name: str
+    base: models.ModelFile
+    base_name: str
+    data: Material
+    settings: Settings
+    source: dict[str, Any]
+    """Where the chats came from, for the card."""
+
+
+def finetune(job: Job, show: Callable[[Progress], None], folder: Path | None = None) -> Path:
     """Train and write NAME.gguf with its card beside it, into `folder` (else adapters/ of the first model folder that
     can be written); an interrupted training goes on.
     """
     folder = folder or models.writable_folder() / "adapters"
     folder.mkdir(exist_ok=True)
-    work = folder / f".{name}.training"
-    trainer = Trainer(load_base(base.path, bf16=settings.bf16), data.train, data.held_out, settings)
-    trained = trainer.train(work, show)
-    target = folder / f"{name}.gguf"
-    export(trained, target, base, base_name, settings)
-    card = _card(name, base, base_name, data, settings, source, trained)
+    work = folder / f".{job.name}.training"
+    base = load_base(job.base.path, bf16=job.settings.bf16)
+    trained = Trainer(base, job.data.train, job.data.held_out, job.settings).train(work, show)
+    target = folder / f"{job.name}.gguf"
+    export(trained, target, job.base, job.base_name, job.settings)
+    card = _card(job, trained)
     target.with_suffix(".json").write_text(json.dumps(card, indent=1, default=str) + "\n", encoding="utf-8")
     target.with_suffix(".md").write_text(card_text(card), encoding="utf-8")
     shutil.rmtree(work)
@@ -142,22 +145,14 @@ def export(trained: Trained, target: Path, base: models.ModelFile, base_name: st
     write_adapter(target, weights, alpha=settings.alpha, base=base.path, base_name=base_name, base_sha256=base.sha256)
 
 
-def _card(
-    name: str,
-    base: models.ModelFile,
-    base_name: str,
-    data: Material,
-    settings: Settings,
-    source: dict[str, Any],
-    trained: Trained,
-) -> dict[str, Any]:
+def _card(job: Job, trained: Trained) -> dict[str, Any]:
     progress, history = trained.progress, trained.progress.history
     return {
-        "name": name,
+        "name": job.name,
         "made_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "base": {"name": base_name, "file": base.path.name, "sha256": base.sha256},
-        "data": {**source, **data.as_json()},
-        "settings": asdict(settings),
+        "base": {"name": job.base_name, "file": job.base.path.name, "sha256": job.base.sha256},
+        "data": {**job.source, **job.data.as_json()},
+        "settings": asdict(job.settings),
         "losses": [{key: None if math.isnan(value) else value for key, value in point.items()} for point in history],
         "best_validation_loss": None if math.isnan(trained.best_loss) else trained.best_loss,
         "seconds": round(progress.seconds),

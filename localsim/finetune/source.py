@@ -12,7 +12,6 @@ from localsim.episode import EpisodeSpec
 from localsim.errors import InvalidInput
 from localsim.finetune.rows import Chat, chats_of
 from localsim.store import Store
-from localsim.transcript import Action, Transcript, Turn
 from localsim.transcripts import load_episode
 
 FORMATS = ("sft", "sharegpt")
@@ -45,7 +44,7 @@ def episodes_of_query(store: Store, query: str) -> list[str]:
 
 def chats_of_episodes(store: Store, episode_ids: Sequence[str]) -> list[Chat]:
     """One chat for each (episode, agent), as agents mode would have prompted it, whatever mode wrote the talk: what
-    is learnt from a script is to say its lines knowing one side only (arXiv 2403.05020, section 5).
+    is learnt from a script is to say its lines knowing one side only (as in arXiv 2403.05020).
     """
     found: list[Chat] = []
     for episode_id in episode_ids:
@@ -57,8 +56,7 @@ def chats_of_episodes(store: Store, episode_ids: Sequence[str]) -> list[Chat]:
             index=0,
             run_seed=1,
         )
-        turns = [Turn(row["turn"], row["speaker"], Action(row["action"], row["text"])) for row in stored.turns]
-        found += chats_of(spec, Transcript(tuple(turns)))
+        found += chats_of(spec, stored.transcript)
     return found
 
 

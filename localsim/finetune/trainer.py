@@ -1,7 +1,7 @@
 """LoRA training of a GGUF chat model with transformers and peft; the one place of fine-tuning that imports torch.
 
 The base is dequantized in memory and stays frozen. A step takes rows of one length class up to a number of tokens;
-logits are computed only where a token is learnt, which saves a fifth of the time on models with large vocabularies.
+logits are computed only where a token is learnt.
 LoRA: Hu et al. 2021, https://arxiv.org/abs/2106.09685
 """
 
@@ -19,9 +19,6 @@ from typing import Any
 
 from localsim.errors import BackendUnavailable
 from localsim.finetune.rows import TrainingRow
-
-TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-"""All linear layers of a block, by transformers' names."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +40,6 @@ class Settings:
     seed: int = 1
     bf16: bool = True
     """Autocast to bfloat16 where the processor or GPU has it."""
-    threads: int = 0
-    """Of torch; 0 leaves its choice."""
 
 
 @dataclass
@@ -112,7 +107,7 @@ def with_lora(base: Any, settings: Settings) -> Any:
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
-        target_modules=list(TARGETS),
+        target_modules="all-linear",
         lora_dropout=0.0,
         task_type="CAUSAL_LM",
     )
@@ -147,7 +142,7 @@ def loss_of(model: Any, batch: Sequence[TrainingRow]) -> tuple[Any, int]:
         learnt[index, :size] = torch.tensor(row.learnt)
     ids, learnt = ids.to(device), learnt.to(device)
     inner = model.get_base_model()
-    # No mask for the padding: it stands behind a row's tokens, and attention looks back only. A third faster.
+    # No mask for the padding: it stands behind a row's tokens, and attention looks back only.
     hidden = inner.model(input_ids=ids, use_cache=False).last_hidden_state
     logits = inner.lm_head(hidden[:, :-1][learnt[:, 1:]])
     return cross_entropy(logits.float(), ids[:, 1:][learnt[:, 1:]], reduction="sum"), int(learnt[:, 1:].sum())
@@ -161,8 +156,6 @@ class Trainer:
     ) -> None:
         import torch
 
-        if settings.threads:
-            torch.set_num_threads(settings.threads)
         self.model = with_lora(base, settings)
         if torch.cuda.is_available():
             self.model.to("cuda")

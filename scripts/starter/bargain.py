@@ -25,14 +25,19 @@ class Move:
 
 
 class Player:
-    """One side: a target that it never passes, an opening, and a way of conceding."""
+    """One side: a target that it never passes, an opening, and a way of conceding.
+
+    Offers keep `margin` off the target, so that the private number is not said; the other's offer may reach it.
+    """
 
     def __init__(self, rng: random.Random, *, selling: bool, item: str, detail: str, asked: int, target: int) -> None:
         self.rng, self.selling, self.item, self.detail = rng, selling, item, detail
         self.target = target
         self.speaker = Speaker(rng, BANK)
-        self.pace = rng.uniform(0.25, 0.6)
-        low = min(target, round_price(rng, asked * rng.uniform(0.4, 0.75)))
+        self.pace = rng.choice((0.3, 0.5))
+        margin = max(1, round(0.04 * asked))
+        self.bound = min(asked, target + margin) if selling else max(1, target - margin)
+        low = min(self.bound, round_price(rng, asked * rng.uniform(0.4, 0.7)))
         self.offer = asked if selling else max(1, low)
         self.named = selling  # the list price is the seller's first offer
         self.theirs = asked if not selling else 0
@@ -50,7 +55,7 @@ class Player:
             return say("bye_no_deal"), Move("close"), True
         if heard.kind == "condition":
             return (
-                joined(self.speaker.maybe(0.2, "seller_greets"), say("praise_detail", detail=self.detail)),
+                joined(self.speaker.maybe(0.1, "seller_greets"), say("praise_detail", detail=self.detail)),
                 Move("detail"),
                 False,
             )
@@ -59,17 +64,17 @@ class Player:
         if heard.kind == "hello":
             return say("seller_greets"), Move("hello"), False
         if heard.kind == "detail":
-            return self._offer(self.speaker.maybe(0.6, "buyer_likes"))
+            return self._offer(self.speaker.maybe(0.4, "buyer_likes"))
         return self._reply(heard)
 
     def _first(self) -> tuple[str, Move, bool]:
         """The buyer's first words."""
         chance = self.rng.random()
         hello = self.speaker.say("buyer_hello", item=self.item) if chance < 0.6 else ""
-        if chance < 0.45:
+        if chance < 0.2:
             asked = self.speaker.say("ask_condition")
-            return joined(hello if chance < 0.3 else "", asked), Move("condition"), False
-        if chance < 0.55:
+            return joined(hello if chance < 0.1 else "", asked), Move("condition"), False
+        if chance < 0.3:
             return self.speaker.say("ask_condition_item", item=self.item), Move("condition"), False
         return self._offer(hello if chance < 0.6 else "")
 
@@ -80,28 +85,23 @@ class Player:
         mine = following if self.named else self.offer
         good = heard.price >= mine if self.selling else heard.price <= mine
         allowed = heard.price >= self.target if self.selling else heard.price <= self.target
-        tired = self.offers >= 3 and self.rng.random() < 0.5
+        tired = self.offers >= 1 and self.rng.random() < 0.7
         if allowed and (good or heard.final or tired):
             return self.speaker.say("accept", price=f"${heard.price}"), Move("accept"), False
         if self.firm or (heard.final and self.offers > 2):
             return self.speaker.say("walk_seller" if self.selling else "walk_buyer"), Move("walk"), True
-        react = self.speaker.maybe(0.35, "react_low" if self.selling else "react_high")
+        react = self.speaker.maybe(0.2, "react_low" if self.selling else "react_high")
         return self._offer(react)
 
     def _next(self) -> int:
-        """The next price if the other does not give in: part of the way to the target."""
+        """The next price if the other does not give in: part of the way to the bound."""
         if not self.named:
             return self.offer
-        step = (self.target - self.offer) * self.pace
-        price = self.offer + round(step)
-        price = round_price(self.rng, price) if abs(self.target - price) > 5 else price
+        price = self.offer + round((self.bound - self.offer) * self.pace)
+        price = round_price(self.rng, price) if abs(self.bound - price) > 5 else price
         if self.selling:
-            return max(self.target, self.theirs, min(price, self.offer))
-        return (
-            min(self.target, max(price, self.offer))
-            if not self.theirs
-            else min(self.target, self.theirs, max(price, self.offer))
-        )
+            return max(self.bound, self.theirs, min(price, self.offer))
+        return min(self.bound, self.theirs or self.bound, max(price, self.offer))
 
     def _offer(self, before: str) -> tuple[str, Move, bool]:
         price = self._next()
@@ -119,7 +119,7 @@ class Player:
             )
         section = "seller_counter" if self.selling else "first_offer" if first else "lower_offer"
         words = self.speaker.say(section, price=f"${price}")
-        reason = self.speaker.maybe(0.35, f"reason_{side}")
+        reason = self.speaker.maybe(0.2, f"reason_{side}")
         return joined(before, words, reason), Move("offer", price), False
 
 

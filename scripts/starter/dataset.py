@@ -18,7 +18,7 @@ from localsim.scenario import WRITER, ScenarioFile
 from localsim.transcript import Transcript
 from scripts.starter import bargain, everyday, friends
 
-SHARES = {"friends": 0.5, "bargain": 0.25, "everyday": 0.2, "script": 0.05}
+SHARES = {"friends": 0.53, "bargain": 0.3, "everyday": 0.13, "script": 0.04}
 """Of the talks."""
 
 
@@ -36,12 +36,14 @@ def build(talks: int, seed: int) -> Data:
     data = Data()
     for number, kind in enumerate(_kinds(talks, seed)):
         rng = random.Random(f"starter/{seed}/{number}")
-        document, transcript = _talk(kind, rng, number)
+        side = rng.randrange(2)
+        document, transcript = _talk(kind, rng, number, side)
         if not _as_meant(document, transcript):
             data.counts[f"{kind}, left out"] += 1
             continue
         data.counts[kind] += 1
-        data.chats.append((kind, rng.choice(chats_of(_spec(document, kind), transcript))))
+        chats = chats_of(_spec(document, kind), transcript)
+        data.chats.append((kind, chats[min(side, len(chats) - 1)]))
     return data
 
 
@@ -50,12 +52,14 @@ def _kinds(talks: int, seed: int) -> Iterator[str]:
     yield from rng.choices(list(SHARES), list(SHARES.values()), k=talks)
 
 
-def _talk(kind: str, rng: random.Random, number: int) -> tuple[ScenarioFile, Transcript]:
+def _talk(kind: str, rng: random.Random, number: int, side: int) -> tuple[ScenarioFile, Transcript]:
     if kind in ("everyday", "script"):
         return everyday.Maker(rng, number, open_book=kind == "script").make()
-    family = friends if kind == "friends" else bargain
-    document = family.scenario(rng, number)
-    return document, family.talk(rng, document)
+    if kind == "friends":
+        document = friends.scenario(rng, number)
+        return document, friends.talk(rng, document, side)
+    document = bargain.scenario(rng, number)
+    return document, bargain.talk(rng, document)
 
 
 def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:

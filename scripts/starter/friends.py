@@ -1,7 +1,7 @@
 """Talks of two strangers who look for a friend in common. Each agent knows its own list and what has been said.
 
 They ask about one friend of theirs at a time, mostly by description, go down their list without asking twice, look
-every question up in their own list, and name a person when the description fits.
+every question up in their own list, say who comes nearest, and name a person when the description fits.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from localsim.families.vocabulary import Vocabulary
 from localsim.scenario import ScenarioFile
 from localsim.transcript import Action, Transcript, Turn
 from scripts.starter.bank import Speaker, bank, joined
-from scripts.starter.names import names
+from scripts.starter.names import made_up, names
 
 BANK = bank("friends")
 KINDS = ("hobby", "company", "town")
+THOROUGH = 0.35
+"""The share of talks that look for all friends in common."""
 _VERBS = {"hobby": "likes", "company": "works at", "town": "lives in"}
+_TRADES = ["", "", "Foods", "Press", "Bank", "Motors", "Hotels", "Games", "Tools", "Rail", "Textiles", "Farms", "Labs"]
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,20 @@ class Move:
 
 
 class Player:
-    """One side. Sees its own list; hears moves."""
+    """One side. Sees its own list; hears moves.
 
-    def __init__(self, rng: random.Random, friends: list[Friend]) -> None:
+    A `sloppy` one also takes a friend of its own for the one in question now and then; such a side is never learnt
+    from, only answered to. A `thorough` one goes on after a friend in common is found.
+    """
+
+    def __init__(self, rng: random.Random, friends: list[Friend], *, sloppy: bool = False, thorough: bool) -> None:
         self.rng = rng
         self.friends = friends
         self.speaker = Speaker(rng, BANK)
-        start = rng.randrange(len(friends)) if rng.random() < 0.3 else 0
-        self.left = friends[start:] + friends[:start]
+        self.left = list(friends)
         self.done = False
-        self.chatty = rng.random()
+        self.sloppy = sloppy
+        self.thorough = thorough
 
     def turn(self, heard: Move | None) -> tuple[str, Move, bool]:
         """(words, move, whether it leaves)."""
@@ -62,12 +69,14 @@ class Player:
             return self._question(say("greeting") if self.rng.random() < 0.75 else "")
         if heard.kind == "bye":
             return say("bye"), Move("bye"), True
+        if heard.kind == "confirm" and self.thorough:
+            return self._question(say("one_found", name=heard.name))
         if heard.kind == "confirm":
             words = say("found_bye", name=heard.name) if self.rng.random() < 0.6 else say("found_bye_plain")
             return words, Move("bye"), True
         if heard.kind == "recognise":
-            if any(friend.name == heard.name for friend in self.friends):
-                return say("confirm", name=heard.name), Move("confirm", heard.name), False
+            if self._knows(heard.name):
+                return self._confirm(heard.name)
             return self._question(say("not_that_one", name=heard.name))
         if heard.kind == "describe":
             return self._described(heard)
@@ -75,35 +84,53 @@ class Player:
             return self._answer(heard)
         return self._question(self.speaker.maybe(0.5, "react"))
 
+    def _knows(self, name: str) -> bool:
+        return any(friend.name == name for friend in self.friends)
+
+    def _confirm(self, name: str) -> tuple[str, Move, bool]:
+        """That one is on the own list as well, and need not be asked about."""
+        self.left = [friend for friend in self.left if friend.name != name]
+        return self.speaker.say("confirm", name=name), Move("confirm", name), False
+
     def _answer(self, heard: Move) -> tuple[str, Move, bool]:
+        """To a question: by name, yes or no; by description, the friend who fits it best, or nobody."""
         say = self.speaker.say
         if heard.name:
-            if any(friend.name == heard.name for friend in self.friends):
-                return say("confirm", name=heard.name), Move("confirm", heard.name), False
-            return self._question(say("no_name", name=heard.name))
+            return self._confirm(heard.name) if self._knows(heard.name) else self._no(say("no_name", name=heard.name))
+        kind, value = next(iter(heard.about.items()))
         fits = [friend for friend in self.friends if friend.has(heard.about)]
-        if not fits:
-            return self._question(self._none_of(heard.about))
-        whole = [friend for friend in fits if len(heard.about) == len(friend.attributes)]
-        if whole:
-            return say("recognise", name=whole[0].name), Move("recognise", whole[0].name), False
-        friend, kind = self.rng.choice(fits), next(iter(heard.about))
-        rest = {key: value for key, value in friend.attributes if key not in heard.about}
-        other = " and ".join(f"{_VERBS[key]} {value}" for key, value in rest.items())
-        words = say(f"some_{kind}", **heard.about, other=other)
-        return words, Move("describe", about=dict(friend.attributes)), False
-
-    def _none_of(self, about: dict[str, str]) -> str:
-        if len(about) == 1 and self.rng.random() < 0.6:
-            kind = next(iter(about))
-            return self.speaker.say(f"no_{kind}", **about)
-        return self.speaker.say("no_both" if len(about) > 1 and self.rng.random() < 0.5 else "no")
+        near = fits or [friend for friend in self.friends if friend.has({kind: value})]
+        if not near:
+            return self._no(say(f"no_{kind}", **{kind: value}))
+        friend = near[0]
+        mine = say("mine", both=_both(friend))
+        if (fits and len(heard.about) == len(friend.attributes)) or self._slips():
+            words = say("recognise", name=friend.name) if self.rng.random() < 0.3 else joined(mine, self._is_it(friend))
+            return words, self._recognise(friend), False
+        return mine, Move("describe", about=dict(friend.attributes)), False
 
     def _described(self, heard: Move) -> tuple[str, Move, bool]:
         for friend in self.friends:
-            if friend.has(heard.about):
-                return self.speaker.say("recognise", name=friend.name), Move("recognise", friend.name), False
-        return self._question(self.speaker.say("no"))
+            if friend.has(heard.about) or self._slips(0.1):
+                return self.speaker.say("recognise", name=friend.name), self._recognise(friend), False
+        return self._no(self.speaker.say("no"))
+
+    def _recognise(self, friend: Friend) -> Move:
+        """Who has been named need not be asked about."""
+        self.left = [other for other in self.left if other is not friend]
+        return Move("recognise", friend.name)
+
+    def _is_it(self, friend: Friend) -> str:
+        return self.speaker.say("is_it", name=friend.name)
+
+    def _no(self, words: str) -> tuple[str, Move, bool]:
+        if self._slips(0.15):
+            friend = self.rng.choice(self.friends)
+            return self.speaker.say("recognise", name=friend.name), self._recognise(friend), False
+        return self._question(words)
+
+    def _slips(self, chance: float = 0.35) -> bool:
+        return self.sloppy and self.rng.random() < chance
 
     def _question(self, before: str) -> tuple[str, Move, bool]:
         """Ask about the next friend; when all have been asked about, give up, and leave at the second time."""
@@ -112,35 +139,40 @@ class Player:
                 return joined(before, self.speaker.say("give_up")), Move("bye"), True
             self.done = True
             return joined(before, self.speaker.say("give_up")), Move("give_up"), False
-        friend = self.left.pop(0)
-        bridge = self.speaker.maybe(0.35 * self.chatty, "bridge")
-        words, move = self._ask(friend)
-        return joined(before, bridge, words), move, False
+        words, move = self._ask(self.left.pop(0))
+        return joined(before, self.speaker.maybe(0.08, "bridge"), words), move, False
 
     def _ask(self, friend: Friend) -> tuple[str, Move]:
         attributes = dict(friend.attributes)
+        single = len(attributes) == 1
         chance = self.rng.random()
-        if chance < (0.1 if len(attributes) > 1 else 0.45):
+        if chance < (0.3 if single else 0.07):
             return self.speaker.say("ask_name", name=friend.name), Move("ask", friend.name)
-        if chance < (0.18 if len(attributes) > 1 else 0.65):
+        if chance < (0.5 if single else 0.14):
             kind = self.rng.choice(list(attributes))
             words = self.speaker.say(f"ask_name_{kind}", name=friend.name, **{kind: attributes[kind]})
             return words, Move("ask", friend.name)
-        if len(attributes) == 1 or chance < 0.3:
+        if single or chance < 0.19:
             kind = self.rng.choice(list(attributes))
             return self.speaker.say(f"ask_{kind}", **{kind: attributes[kind]}), Move(
                 "ask", about={kind: attributes[kind]}
             )
-        kinds = sorted(self.rng.sample(list(attributes), 2), key=KINDS.index)
+        kinds = list(attributes)[:2] if len(attributes) < 3 else sorted(self.rng.sample(KINDS, 2), key=KINDS.index)
         about = {kind: attributes[kind] for kind in kinds}
         return self.speaker.say(f"ask_{kinds[0]}_{kinds[1]}", **about), Move("ask", about=about)
+
+
+def _both(friend: Friend) -> str:
+    """All that is known of a friend, in the words and the order of the list."""
+    return " and ".join(f"{_VERBS[kind]} {value}" for kind, value in friend.attributes)
 
 
 def scenario(rng: random.Random, number: int) -> ScenarioFile:
     """A fresh instance of the family, in words that no other scenario of localsim uses."""
     pools = {
-        kind: rng.sample(BANK[section], 8)
-        for kind, section in (("hobby", "hobbies"), ("company", "companies"), ("town", "towns"))
+        "hobby": rng.sample(BANK["hobbies"], 8),
+        "company": [_company(rng) for _ in range(8)],
+        "town": [made_up(rng) if rng.random() < 0.4 else rng.choice(BANK["towns"]) for _ in range(8)],
     }
     words = Vocabulary(
         names=names(rng, 24),
@@ -152,14 +184,38 @@ def scenario(rng: random.Random, number: int) -> ScenarioFile:
     )
     attributes = rng.choice(["hobby,company"] * 6 + ["hobby,town", "company,town", "hobby,company,town", "hobby"])
     size = rng.choice([3, 4, 5, 5, 5, 6])
-    parameters = {"friends": size, "attributes": attributes, "common": int(rng.random() < 0.88)}
-    return MutualFriends(words).generate(f"starter_friends_{number}", rng.randrange(1 << 30), parameters)
+    thorough = rng.random() < THOROUGH
+    common = rng.randint(2, min(4, size)) if thorough else int(rng.random() < 0.9)
+    parameters = {"friends": size, "attributes": attributes, "common": common}
+    made = MutualFriends(words).generate(f"starter_friends_{number}", rng.randrange(1 << 30), parameters)
+    if not thorough:
+        return made
+    agents = tuple(agent.model_copy(update={"goal": _all_goal(made, agent.name)}) for agent in made.agents)
+    return made.model_copy(update={"agents": agents})
 
 
-def talk(rng: random.Random, document: ScenarioFile) -> Transcript:
-    """A whole talk."""
+def _all_goal(document: ScenarioFile, name: str) -> str:
+    """With it a talk goes on after the first friend is found: more is looked up in one talk."""
+    other = next(each for each in document.names if each != name)
+    return f"Find out which friends you and {other} have in common, all of them. Do not just read out your list."
+
+
+def _company(rng: random.Random) -> str:
+    """A company, every second one made up: what is known by heart is not looked up."""
+    if rng.random() < 0.5:
+        return rng.choice(BANK["companies"])
+    return f"{made_up(rng)} {rng.choice(_TRADES)}".strip()
+
+
+def talk(rng: random.Random, document: ScenarioFile, side: int) -> Transcript:
+    """A whole talk, to be learnt from for agent number `side`."""
     attributes = document.parameters["attributes"].split(",")
-    players = [Player(rng, _friends(agent.facts, attributes)) for agent in document.agents]
+    thorough = document.parameters["common"] > 1
+    sloppy = rng.random() < 0.4
+    players = [
+        Player(rng, _friends(agent.facts, attributes), sloppy=sloppy and number != side, thorough=thorough)
+        for number, agent in enumerate(document.agents)
+    ]
     turns: list[Turn] = []
     move: Move | None = None
     leaves = False
