@@ -126,6 +126,20 @@ CREATE TABLE vectors (
     PRIMARY KEY (text_hash, model)
 );
 
+CREATE TABLE annotations (
+    task VARCHAR NOT NULL,
+    item_id VARCHAR NOT NULL,
+    rater VARCHAR NOT NULL,
+    run_id VARCHAR NOT NULL,
+    value_json VARCHAR NOT NULL,
+    shown_json VARCHAR NOT NULL,
+    attention BOOLEAN NOT NULL,
+    seconds DOUBLE,
+    created_utc TIMESTAMP NOT NULL,
+    origin VARCHAR NOT NULL,
+    PRIMARY KEY (task, item_id, rater)
+);
+
 CREATE OR REPLACE VIEW v_runs AS
 SELECT r.run_id, r.status, r.started_utc, r.finished_utc, r.seed, r.repro, r.parallel, r.episodes_planned,
        count(e.episode_id) FILTER (e.status = 'completed') AS completed,
@@ -164,6 +178,15 @@ SELECT l.episode_id, l.fact_id, l.owner, l.speaker, l.turn,
 FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scores c
       WHERE c.episode_id = l.episode_id AND c.evaluator = 'leakage');
+
+CREATE OR REPLACE VIEW v_annotations AS
+SELECT a.task, a.item_id, a.rater, a.run_id, a.value_json, a.shown_json, a.attention, a.seconds,
+       a.created_utc, a.origin, one.mode AS mode_1, two.mode AS mode_2,
+       CASE WHEN a.task = 'pairs' AND a.value_json = '1' THEN one.mode
+            WHEN a.task = 'pairs' AND a.value_json = '2' THEN two.mode END AS chosen_mode
+FROM annotations a
+LEFT JOIN episodes one ON one.episode_id = a.shown_json ->> '$."1"' AND NOT a.attention
+LEFT JOIN episodes two ON two.episode_id = a.shown_json ->> '$."2"' AND NOT a.attention;
 
 COMMENT ON TABLE runs IS 'One row for each localsim run';
 
@@ -363,6 +386,28 @@ COMMENT ON COLUMN vectors.text IS 'The text';
 
 COMMENT ON COLUMN vectors.vector IS 'Unit vector: array_inner_product of two is their cosine';
 
+COMMENT ON TABLE annotations IS 'One row for each answer of a person to one item, under a pseudonym';
+
+COMMENT ON COLUMN annotations.task IS 'pairs, dimensions or disclosures';
+
+COMMENT ON COLUMN annotations.item_id IS 'What was judged: two episodes, an episode and an agent, or an episode';
+
+COMMENT ON COLUMN annotations.rater IS 'Pseudonym of the person; no names or addresses';
+
+COMMENT ON COLUMN annotations.run_id IS 'Its run';
+
+COMMENT ON COLUMN annotations.value_json IS 'pairs: 1, 2 or 0 (tie); else an object: dimension or fact to number';
+
+COMMENT ON COLUMN annotations.shown_json IS 'Episodes shown as 1 and 2; the agent judged; which was shuffled';
+
+COMMENT ON COLUMN annotations.attention IS 'Whether it only checks that the rater reads (shuffled words)';
+
+COMMENT ON COLUMN annotations.seconds IS 'Time on the item, in seconds; NULL where it is not known';
+
+COMMENT ON COLUMN annotations.created_utc IS 'When it was answered last';
+
+COMMENT ON COLUMN annotations.origin IS 'browser, terminal or bundle';
+
 COMMENT ON VIEW v_runs IS 'Runs with their counts';
 
 COMMENT ON VIEW v_episodes IS 'Episodes with scenario and family';
@@ -374,3 +419,5 @@ COMMENT ON VIEW v_generations IS 'Generations with what they cost';
 COMMENT ON VIEW v_scores IS 'Scores with the newest version of each evaluator marked';
 
 COMMENT ON VIEW v_leaks IS 'The first disclosure of each private fact that came out, by the newest detector that looked';
+
+COMMENT ON VIEW v_annotations IS 'Answers of people, with the modes of what they saw; modes are NULL for attention items, where both are one';

@@ -110,10 +110,15 @@ def _release(lock: FileLock) -> None:
     lock.release()
 
 
-def read_journal(path: Path) -> list[Event]:
-    """All whole events; a torn last line is the turn that was being written and is left out."""
+def read_journal(path: Path, last: int | None = None) -> list[Event]:
+    """All whole events, or those of the last so many bytes; a torn last line is the turn that was being written and is
+    left out.
+    """
     events = []
-    for line in path.read_bytes().split(b"\n"):
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - last) if last is not None else 0)
+        data = file.read()
+    for line in data.split(b"\n"):
         try:
             event = json.loads(line) if line else None
         except ValueError:

@@ -169,6 +169,22 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
         },
         "text_hash, model",
     ),
+    "annotations": (
+        "One row for each answer of a person to one item, under a pseudonym",
+        {
+            "task": ("VARCHAR NOT NULL", "pairs, dimensions or disclosures"),
+            "item_id": ("VARCHAR NOT NULL", "What was judged: two episodes, an episode and an agent, or an episode"),
+            "rater": ("VARCHAR NOT NULL", "Pseudonym of the person; no names or addresses"),
+            "run_id": ("VARCHAR NOT NULL", "Its run"),
+            "value_json": ("VARCHAR NOT NULL", "pairs: 1, 2 or 0 (tie); else an object: dimension or fact to number"),
+            "shown_json": ("VARCHAR NOT NULL", "Episodes shown as 1 and 2; the agent judged; which was shuffled"),
+            "attention": ("BOOLEAN NOT NULL", "Whether it only checks that the rater reads (shuffled words)"),
+            "seconds": ("DOUBLE", "Time on the item, in seconds; NULL where it is not known"),
+            "created_utc": ("TIMESTAMP NOT NULL", "When it was answered last"),
+            "origin": ("VARCHAR NOT NULL", "browser, terminal or bundle"),
+        },
+        "task, item_id, rater",
+    ),
 }
 
 VIEWS: dict[str, tuple[str, str]] = {
@@ -217,12 +233,22 @@ FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON 
 WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scores c
       WHERE c.episode_id = l.episode_id AND c.evaluator = 'leakage')""",
     ),
+    "v_annotations": (
+        "Answers of people, with the modes of what they saw; modes are NULL for attention items, where both are one",
+        """SELECT a.task, a.item_id, a.rater, a.run_id, a.value_json, a.shown_json, a.attention, a.seconds,
+       a.created_utc, a.origin, one.mode AS mode_1, two.mode AS mode_2,
+       CASE WHEN a.task = 'pairs' AND a.value_json = '1' THEN one.mode
+            WHEN a.task = 'pairs' AND a.value_json = '2' THEN two.mode END AS chosen_mode
+FROM annotations a
+LEFT JOIN episodes one ON one.episode_id = a.shown_json ->> '$."1"' AND NOT a.attention
+LEFT JOIN episodes two ON two.episode_id = a.shown_json ->> '$."2"' AND NOT a.attention""",
+    ),
 }
 
 
 ADDED: dict[str, set[str]] = {"generations": {"shared_tokens", "dropped_messages"}}
 """Columns that came after m001; they stand last in TABLES, in the order in which they came."""
-LATER_TABLES: set[str] = {"leaks", "vectors"}
+LATER_TABLES: set[str] = {"leaks", "vectors", "annotations"}
 """Tables that came after m001."""
 
 
@@ -248,6 +274,13 @@ def m003_leaks(connection: duckdb.DuckDBPyConnection) -> None:
     for name in ("leaks", "vectors"):
         _, columns, key = TABLES[name]
         connection.execute(table_sql(name, columns, key))
+
+
+@migration
+def m004_annotations(connection: duckdb.DuckDBPyConnection) -> None:
+    """What people say about the talks."""
+    _, columns, key = TABLES["annotations"]
+    connection.execute(table_sql("annotations", columns, key))
 
 
 def table_sql(name: str, columns: dict[str, tuple[str, str]], key: str) -> str:

@@ -30,7 +30,7 @@ _SYSTEM = (
     "You compare two conversations about the same situation. Answer in two lines.\n"
     "Reason: one short sentence\nMore natural: 1 or 2"
 )
-_QUESTION = "Which one sounds more like a natural interaction that people would have in this situation?"
+QUESTION = "Which one sounds more like a natural interaction that people would have in this situation?"
 _REPLY = re.compile(r"\s*(?P<reason>[^\n]+)\n+More natural: ?(?P<choice>[12])\s*", re.DOTALL)
 ABREAST = 8
 """Pairs that are asked about at a time; what they came to is stored before the next."""
@@ -162,7 +162,7 @@ def request(pair: Pair, swap: bool) -> Request:
         speaker="judge",
         turn=0,
         attempt=0,
-        messages=(Message("system", _SYSTEM), Message("user", "\n".join([*parts, "", _QUESTION]))),
+        messages=(Message("system", _SYSTEM), Message("user", "\n".join([*parts, "", QUESTION]))),
         prefill="Reason:",
         seed=derive_seed("naturalness", pair.first.seed, int(swap)),
         max_tokens=120,

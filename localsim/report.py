@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from localsim import stats
+from localsim.annotation.agreement import agreement
 from localsim.curves import curves
 from localsim.episode import MODES
 from localsim.judge import reliability
@@ -97,6 +98,7 @@ def report(store: Store, run_id: str) -> Row:
         "warnings": _warnings(run, comparison),
         "judges": reliability(store, run_id),
         "naturalness": rates(store, run_id),
+        "annotations": agreement(store, run_id),
         "parser_accuracy": parser_accuracy(),
     }
 

@@ -16,11 +16,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from localsim import marks
+from localsim.annotation.agreement import sentences
 from localsim.card import sections as card_sections
 from localsim.episode import MODES, Sampling
-from localsim.families.naming import mentions
-from localsim.families.prices import find_prices
-from localsim.mentions import Mention
 from localsim.published import PAPER
 from localsim.report import COLUMNS, foremost
 from localsim.store import Store
@@ -101,6 +100,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         detector=data.get("detector"),
         judges=data.get("judges", []),
         naturalness=data.get("naturalness", []),
+        people=sentences(data["annotations"]) if data["annotations"]["raters"] else [],
         commands=_commands(data["run"]),
         card=card_sections(data["card"]) if data.get("card") else [],
     )
@@ -271,7 +271,7 @@ def _talk(episode: StoredEpisode, colours: dict[str, int]) -> Row:
             {
                 **turn,
                 "colour": colours.get(turn["speaker"], 7),
-                "parts": _marked(turn["text"], [mark for mark in episode.mentions if mark.turn == turn["turn"]]),
+                "parts": [(part, mark.kind if mark else "") for part, mark in _parts(turn, episode)],
                 "strange": [mark.term for mark in episode.mentions if mark.turn == turn["turn"] and not mark.by_owner],
             }
             for turn in episode.turns
@@ -279,27 +279,9 @@ def _talk(episode: StoredEpisode, colours: dict[str, int]) -> Row:
     }
 
 
-def _marked(text: str, found: Sequence[Mention]) -> list[tuple[str, str]]:
-    """`text` in parts: (part, "") or (part, kind of first mention)."""
-    spans = sorted((*span, mark) for mark in found if (span := _span(text, mark.term)) is not None)
-    parts, end = [], 0
-    for start, stop, mark in spans:
-        if start < end:
-            continue
-        kind = "strange" if not mark.by_owner else "shared" if len(mark.owners) > 1 else "own"
-        parts += [(text[end:start], ""), (text[start:stop], kind)]
-        end = stop
-    return [part for part in [*parts, (text[end:], "")] if part[0]]
-
-
-def _span(text: str, term: str) -> tuple[int, int] | None:
-    """Where a term of a fact stands in `text`, found as `mentions.first_mentions` finds it."""
-    if re.fullmatch(r"\$\d+(\.\d+)?", term):
-        return next(((price.start, price.end) for price in find_prices(text) if price.value == float(term[1:])), None)
-    if re.fullmatch(r"[^\W\d_]+", term) and (places := mentions(text, term)):
-        return places[0], places[0] + len(term)
-    match = re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE)
-    return match.span() if match else None
+def _parts(turn: Row, episode: StoredEpisode) -> list[tuple[str, marks.Mark | None]]:
+    here = [mention for mention in episode.mentions if mention.turn == turn["turn"]]
+    return marks.parts(turn["text"], marks.of_mentions(turn["text"], here))
 
 
 # ---- how it was made -----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from localsim.annotation.agreement import sentences
 from localsim.card import sections
 from localsim.naturalness import sentence
 from localsim.published import PAPER
@@ -27,6 +28,8 @@ def as_markdown(data: Row) -> str:
         lines += ["", "## Private facts that came out", "", *_leaks(data["leaks"])]
     for rate in data["naturalness"]:
         lines += ["", f"{sentence(rate)}."]
+    if data["annotations"]["raters"]:
+        lines += ["", "## What people said", "", *(f"- {_plain(line)}" for line in sentences(data["annotations"]))]
     if data.get("card"):
         lines += ["", "## Simulation card"]
         for title, fields in sections(data["card"]):

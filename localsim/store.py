@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import duckdb
@@ -22,6 +23,7 @@ from localsim.errors import DatabaseError, InvalidInput
 from localsim.journal import Event, is_written, leftover_journals, read_journal, remove_if_empty
 from localsim.migrations import MIGRATIONS, TABLES, migrate, schema_version
 from localsim.rows import rows_of
+from localsim.sharing import sharing_of
 
 _SAFE = {
     "autoinstall_known_extensions": False,
@@ -41,6 +43,7 @@ CHECKS = {
         "SELECT count(*) FROM episodes e WHERE status <> 'interrupted' AND turns <> "
         "(SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id)"
     ),
+    "annotations without a run": "SELECT count(*) FROM annotations ANTI JOIN runs USING (run_id)",
     "contents whose hash is wrong": "SELECT count(*) FROM contents WHERE content_hash <> left(sha256(text), 32)",
     "generations without their prompt": (
         "SELECT count(*) FROM generations g LEFT JOIN contents c ON c.content_hash = g.prefill_hash "
@@ -66,22 +69,23 @@ class Store:
     def writing(self, patience_s: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection for one short write, with the schema up to date. Raises DatabaseError."""
         patience = self._patience_s if patience_s is None else patience_s
-        lock = self._writers_turn(patience)
-        try:
-            connection = self._connect(patience, read_only=False, config={**_SAFE, **_STORAGE})
+        with sharing_of(self.path).turn("write"):
+            lock = self._writers_turn(patience)
             try:
-                self._refuse_newer(connection)
-                self._refuse_foreign(connection, empty_is_ours=True)
-                migrate(connection)
-                yield connection
-            except (duckdb.DataError, duckdb.InvalidInputException) as error:
-                raise Unwritable(_one_line(str(error)), where=str(self.path)) from error
-            except duckdb.Error as error:
-                raise _as_ours(error, self.path) from error
+                connection = self._connect(patience, read_only=False, config={**_SAFE, **_STORAGE})
+                try:
+                    self._refuse_newer(connection)
+                    self._refuse_foreign(connection, empty_is_ours=True)
+                    migrate(connection)
+                    yield connection
+                except (duckdb.DataError, duckdb.InvalidInputException) as error:
+                    raise Unwritable(_one_line(str(error)), where=str(self.path)) from error
+                except duckdb.Error as error:
+                    raise _as_ours(error, self.path) from error
+                finally:
+                    _close(connection)
             finally:
-                _close(connection)
-        finally:
-            lock.release()
+                lock.release()
 
     @contextmanager
     def reading(self, *, restricted: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -100,20 +104,21 @@ class Store:
         config: dict[str, Any] = dict(_SAFE)
         if restricted:
             config |= {"enable_external_access": False, "lock_configuration": True}
-        connection = self._connect(self._patience_s, read_only=True, config=config)
-        try:
-            self._refuse_newer(connection)
-            self._refuse_foreign(connection, empty_is_ours=False)
-            if schema_version(connection) < len(MIGRATIONS):
+        with sharing_of(self.path).turn("restricted" if restricted else "read"):
+            connection = self._connect(self._patience_s, read_only=True, config=config)
+            try:
+                self._refuse_newer(connection)
+                self._refuse_foreign(connection, empty_is_ours=False)
+                if schema_version(connection) < len(MIGRATIONS):
+                    _close(connection)
+                    with self.writing():
+                        pass
+                    connection = self._connect(self._patience_s, read_only=True, config=config)
+                yield connection
+            except duckdb.Error as error:
+                raise _as_ours(error, self.path) from error
+            finally:
                 _close(connection)
-                with self.writing():
-                    pass
-                connection = self._connect(self._patience_s, read_only=True, config=config)
-            yield connection
-        except duckdb.Error as error:
-            raise _as_ours(error, self.path) from error
-        finally:
-            _close(connection)
 
     def _writers_turn(self, patience_s: float) -> FileLock:
         lock = FileLock(str(self.path) + ".lock", timeout=patience_s)
@@ -228,7 +233,7 @@ class Store:
             row = connection.execute(f"SELECT count(*) FROM ({episodes})", [run_id]).fetchone()
             for table in ("turns", "generations", "scores", "leaks"):
                 connection.execute(f"DELETE FROM {table} WHERE episode_id IN ({episodes})", [run_id])
-            for table in ("episodes", "runs"):
+            for table in ("annotations", "episodes", "runs"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
             connection.commit()
         return int(row[0]) if row else 0
@@ -245,15 +250,31 @@ class Store:
 
         Raises InvalidInput where the query is wrong or not allowed.
         """
+        columns, rows, _ = self.sql_page(query)
+        return columns, rows
+
+    def sql_page(
+        self, query: str, *, rows: int | None = None, seconds: float | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]], bool]:
+        """As `sql`, at most so many rows, and whether there are more; a query that takes longer is broken off."""
         with self.reading(restricted=True) as connection:
+            timer = Timer(seconds, connection.interrupt) if seconds else None
+            if timer:
+                timer.start()
             try:
                 cursor = connection.execute(query.encode().decode())
                 columns = [column[0] for column in cursor.description or []]
-                return columns, cursor.fetchall()
+                found = cursor.fetchall() if rows is None else cursor.fetchmany(rows + 1)
+            except duckdb.InterruptException as error:
+                raise InvalidInput(f"broken off after {seconds:g} s", where="sql", hint="ask for less") from error
             except (duckdb.Error, UnicodeError) as error:
                 raise InvalidInput(
                     _one_line(str(error)), where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views"
                 ) from error
+            finally:
+                if timer:
+                    timer.cancel()
+        return columns, found[:rows], rows is not None and len(found) > rows
 
     def copy_views(self, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
         """Write the rows of one run in each view to `folder` as parquet or csv."""
@@ -376,6 +397,8 @@ def _close(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _holder(message: str) -> str | None:
     """Who holds the file, as DuckDB's message tells: name, command and process id; None for another error."""
+    if "different configuration than existing connections" in message:  # DuckDB's rule within one process
+        return "another thread of this process"
     if "Could not set lock" not in message and "being used by another process" not in message:
         return None
     match = re.search(r"PID (\d+)", message)

@@ -124,3 +124,14 @@ def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
     contents = contents_of(store, [content_hash for _, content_hash in references])
     messages = [{"role": role, "text": contents[content_hash]} for role, content_hash in references]
     return [*messages, {"role": f"reply ({last['speaker']}, {last['cause']})", "text": last["prefill"] + last["text"]}]
+
+
+def models_on(store: Store, scenario_id: str) -> list[Row]:
+    """How models did on a scenario: model, mode, talks, success (share, or None where none is scored), turns."""
+    return store.rows(
+        "SELECT e.mode, e.model, count(*) AS talks, avg(s.value) AS success, avg(e.turns) AS turns "
+        "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
+        "WHERE e.scenario_id = ? AND e.status = 'completed' AND NOT contains(e.model, 'human') "
+        "GROUP BY ALL ORDER BY ALL",
+        [scenario_id],
+    )

@@ -17,6 +17,8 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("run", "Go on with an interrupted run."),
     "play": ("play", "Take a role yourself, against models."),
     "show": ("show", "Print a transcript with private facts in the margin."),
+    "view": ("view", "Look at runs in the browser."),
+    "annotate": ("annotate", "Let people judge talks, blind, and measure agreement."),
     "score": ("leakage", "Look for leaked private facts in the talks of a run."),
     "report": ("report", "Compare the modes of a run: table, JSON or HTML."),
     "compare": ("compare", "Paired differences between modes or runs."),

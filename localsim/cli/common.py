@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from tqdm import tqdm
 
 from localsim import paths
 from localsim.episode import Episode, EpisodeSpec
+from localsim.errors import InvalidInput
 from localsim.store import Store
 from localsim.transcript import Turn
 
@@ -146,3 +148,32 @@ def clean_keep_colour(head: str, styled_name: str, text: str) -> str:
 def output_option(help_text: str) -> Callable[[Any], Any]:
     """-o FILE."""
     return click.option("-o", "--output", type=click.Path(dir_okay=False), help=help_text)
+
+
+def web_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--host, --port, --open."""
+    open_option = click.option("--open", "open_browser", is_flag=True, help="Open a browser, too.")
+    port = click.option("--port", type=click.IntRange(1, 65535), help="Port [7580, or the next free one].")
+    host = click.option("--host", default="127.0.0.1", show_default=True, help="Another address lets a network in.")
+    return host(port(open_option(command)))
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Which pages a server has, and where it begins."""
+
+    path: str
+    model: str = "starter"
+    """Plays the roles that nobody takes."""
+    parts: tuple[str, ...] = ("view", "annotate", "play")
+    open_browser: bool = False
+
+
+def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: Callable[[str], None]) -> None:
+    """Serve pages until Ctrl-C. Raises InvalidInput where the packages for it are not installed."""
+    try:
+        from localsim.web.serve import PORT, Place, serve
+    except ImportError as error:
+        raise InvalidInput(f"the pages need {error.name}", hint='pip install "localsim[web]"') from error
+    place = Place(host, port or PORT, fixed=port is not None)
+    serve(place, store, pages.model, frozenset(pages.parts), pages.path, tell, open_browser=pages.open_browser)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
 
 import click
 
 from localsim import paths, runner
 from localsim.backends.base import Request
 from localsim.backends.person import NAME
-from localsim.cli.common import clean, colour_of, db_option, say, store_of
+from localsim.cli.common import Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
 from localsim.engines import absolute
 from localsim.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
 from localsim.errors import Interrupted, InvalidInput, ModelMissing
@@ -19,7 +18,7 @@ from localsim.scenario import LoadedScenario
 from localsim.scenario_files import find_scenarios
 from localsim.store import Store
 from localsim.transcript import Action, ActionType, Transcript, Turn
-from localsim.transcripts import StoredEpisode, load_episode
+from localsim.transcripts import StoredEpisode, load_episode, models_on
 from localsim.visibility import observe
 
 _COMMANDS: dict[str, ActionType] = {
@@ -32,37 +31,61 @@ _HELP = "Type what you say. /leave [words] ends the talk, /do and /look describe
 
 
 @click.command()
-@click.argument("scenario")
-@click.option("--as", "role", required=True, help="Whom you play.")
+@click.argument("scenario", required=False)
+@click.option("--as", "role", help="Whom you play.")
 @click.option("-m", "--model", help="Who plays the others [LOCALSIM_MODEL, else starter].")
 @click.option("--mode", type=click.Choice(["agents", "mindreaders"]), default="agents", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
+@click.option("--browser", is_flag=True, help="In the browser, also in twos: choose scenario and role there.")
+@web_options
 @db_option
-def play(scenario: str, role: str, model: str | None, mode: Mode, seed: int, db: str | None) -> None:
+def play(
+    scenario: str | None,
+    role: str | None,
+    model: str | None,
+    mode: Mode,
+    seed: int,
+    browser: bool,
+    host: str,
+    port: int | None,
+    open_browser: bool,
+    db: str | None,
+) -> None:
     """Take a role yourself. You see what an agent in your place would see; at the end comes the reveal.
 
-    Your turns are stored like any other, marked human, and nothing else about you is.
+    Your turns are stored like any other, marked human, and nothing else about you is. With --host a class on one
+    network plays in pairs; everybody needs the address with the token that is printed.
 
     \b
     localsim play mutual_friends_01 --as Ida
     localsim play craigslist_02 --as Omar --mode mindreaders
+    localsim play --browser --open
     """
+    name, store = absolute(model or paths.default_model()), store_of(db)
+    if browser or open_browser:
+        pages = Pages("/play", name, ("play",), open_browser)
+        serve_pages(store, host, port, pages, say)
+        return
+    if scenario is None or role is None:
+        raise InvalidInput(
+            "which SCENARIO, and --as whom?", hint="localsim scenarios list, or: localsim play --browser"
+        )
     loaded = _one(scenario)
-    names = loaded.scenario.names
-    if role not in names:
-        close = difflib.get_close_matches(role, names, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(names)}"
+    if role not in loaded.scenario.names:
+        close = difflib.get_close_matches(role, loaded.scenario.names, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(loaded.scenario.names)}"
         raise InvalidInput(f"{loaded.scenario.id} has no role {role!r}", hint=hint)
-    plan = Plan(
-        (loaded,), (mode,), model=absolute(model or paths.default_model()), roles={role: NAME}, seed=seed, parallel=1
-    )
-    store = store_of(db)
+    _in_terminal(Plan((loaded,), (mode,), model=name, roles={role: NAME}, seed=seed, parallel=1), role, store)
+
+
+def _in_terminal(plan: Plan, role: str, store: Store) -> None:
+    scenario = plan.scenarios[0].scenario
     _tell(observe(plan.specs()[0], role, Transcript()))
-    result = runner.start(plan, store, _Stage(role), say, _Asker(names))
+    result = runner.start(plan, store, _Stage(role), say, _Asker(scenario.names))
     episode = store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [result.run_id])[0]["episode_id"]
     _look_for_leaks(store, result.run_id)
     _reveal(load_episode(store, episode), role)
-    _models(store, loaded.scenario.id)
+    _models(store, scenario.id)
 
 
 def _one(reference: str) -> LoadedScenario:
@@ -184,12 +207,7 @@ def _reveal(found: StoredEpisode, role: str) -> None:
 
 def _models(store: Store, scenario_id: str) -> None:
     """How models did here before."""
-    rows: list[dict[str, Any]] = store.rows(
-        "SELECT e.mode, e.model, count(*) AS talks, avg(s.value) AS success, avg(e.turns) AS turns "
-        "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
-        "WHERE e.scenario_id = ? AND e.status = 'completed' AND e.model NOT LIKE '%human%' GROUP BY ALL ORDER BY ALL",
-        [scenario_id],
-    )
+    rows = models_on(store, scenario_id)
     for row in rows:
         rate = "no outcome" if row["success"] is None else f"success {row['success']:.0%}"
         click.echo(f"{row['model']} in {row['mode']}: {row['talks']} talks, {rate}, {row['turns']:.0f} turns")

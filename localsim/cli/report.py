@@ -49,6 +49,7 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
 
 
 def _print(data: dict[str, Any]) -> None:
+    from localsim.annotation.agreement import sentences as told_by_people
     from localsim.naturalness import sentence
     from localsim.report import COLUMNS, estimate_text
 
@@ -81,6 +82,9 @@ def _print(data: dict[str, Any]) -> None:
             click.secho(f"! {judge['judge']}: {judge['warning']}", fg="yellow")
     for rate in data["naturalness"]:
         click.echo(sentence(rate))
+    if data["annotations"]["raters"]:
+        for line in told_by_people(data["annotations"]):
+            click.echo(line)
     if data["detector"]:
         pairs = data["detector"]["pairs"]
         click.echo(

@@ -1,0 +1,331 @@
+"""What raters found, how far they agree with each other, and how far judges and the leakage detector agree with them.
+
+Every rate stands beside its n. Several raters of one item are counted one by one, as in the paper; their judgements
+are not independent, so intervals and p values are somewhat too sure, and alpha says how far raters agree.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from localsim.annotation import measures
+from localsim.annotation.records import rows as stored_rows
+from localsim.episode import MODES
+from localsim.judge import DIMENSIONS
+from localsim.stats import holm, share
+from localsim.store import Store
+
+Row = dict[str, Any]
+FAILED_AT_MOST = 1 / 3
+"""Share of attention items that a rater may get wrong and still count."""
+TIE = "tie"
+NOT_DISCLOSED = "none"
+_NATURAL, _JUDGE, _AGAINST = "naturalness.", "judge.", "natural_against_"
+
+
+def agreement(store: Store, run_id: str, *, drop_inattentive: bool = True) -> Row:
+    """All that the annotations of a run tell, fit for JSON: run_id, raters, pairs, dimensions, disclosures.
+
+    A task without annotations is None. `drop_inattentive` leaves raters who fail more than a third of their attention
+    items out of all that is told about pairs.
+    """
+    rows = stored_rows(store, run_id)
+    scores = store.rows(
+        "SELECT evaluator, episode_id, agent, name, value FROM v_scores WHERE run_id = ? AND newest AND value IS NOT "
+        "NULL AND (starts_with(evaluator, 'naturalness.') OR starts_with(evaluator, 'judge.')) ORDER BY ALL",
+        [run_id],
+    )
+    detected = store.rows("SELECT episode_id, fact_id, turn FROM v_leaks WHERE run_id = ? ORDER BY ALL", [run_id])
+    looked = store.rows(
+        "SELECT DISTINCT episode_id FROM v_scores WHERE run_id = ? AND evaluator = 'leakage' ORDER BY 1", [run_id]
+    )
+    by_task = {task: [row for row in rows if row["task"] == task] for task in ("pairs", "dimensions", "disclosures")}
+    return {
+        "run_id": run_id,
+        "raters": sorted({row["rater"] for row in rows}),
+        "pairs": pairs(by_task["pairs"], scores, drop_inattentive=drop_inattentive),
+        "dimensions": dimensions(by_task["dimensions"], scores),
+        "disclosures": disclosures(by_task["disclosures"], detected, {row["episode_id"] for row in looked}),
+    }
+
+
+# ---- pairs ---------------------------------------------------------------------------------------------------------
+
+
+def pairs(rows: Sequence[Row], scores: Sequence[Row], *, drop_inattentive: bool = True) -> Row | None:
+    """Preferences between modes; None without rows.
+
+    `rows` as of `records.rows`; `scores`: evaluator, episode_id, name, value. Keys: counts (`_counts`), attention (a
+    row for each rater), left_out (raters), rates (a row for each two modes; ties are left out of share, interval and
+    p), strengths (Bradley–Terry), alpha (nominal), judges (`_natural_judge`).
+    """
+    if not rows:
+        return None
+    attention = _attention(rows)
+    dropped = {row["rater"] for row in attention if row["inattentive"]} if drop_inattentive else set()
+    kept = [row for row in rows if not row["attention"] and row["rater"] not in dropped]
+    items: dict[str, list[str]] = defaultdict(list)
+    for row in kept:
+        items[row["item_id"]].append(row["chosen_mode"] or TIE)
+    decisions = [
+        (row["chosen_mode"], row["mode_2"] if row["chosen_mode"] == row["mode_1"] else row["mode_1"])
+        for row in kept
+        if row["chosen_mode"]
+    ]
+    modes = {row["item_id"]: _in_order(row["mode_1"], row["mode_2"]) for row in kept}
+    return {
+        **_counts(kept),
+        "attention": attention,
+        "left_out": sorted(dropped),
+        "rates": _rates(kept),
+        "strengths": measures.strengths(MODES, decisions),
+        "alpha": measures.alpha(list(items.values()), "nominal"),
+        "judges": [_natural_judge(judge, items, modes, scores) for judge in _judges(scores, _NATURAL)],
+    }
+
+
+def _counts(rows: Sequence[Row]) -> Row:
+    """Judgements, items and raters, and the median seconds that a judgement took."""
+    seconds = [row["seconds"] for row in rows if row["seconds"] is not None]
+    return {
+        "n": len(rows),
+        "items": len({row["item_id"] for row in rows}),
+        "raters": len({row["rater"] for row in rows}),
+        "median_seconds": statistics.median(seconds) if seconds else None,
+    }
+
+
+def _attention(rows: Sequence[Row]) -> list[Row]:
+    """For each rater: attention items passed and failed, and whether more than a third failed."""
+    found = []
+    for rater in sorted({row["rater"] for row in rows}):
+        asked = [row for row in rows if row["rater"] == rater and row["attention"]]
+        passed = sum(row["value"] == 3 - int(row["shown"]["shuffled"]) for row in asked)
+        failed = len(asked) - passed
+        inattentive = failed > FAILED_AT_MOST * len(asked)
+        found.append({"rater": rater, "n": len(asked), "passed": passed, "failed": failed, "inattentive": inattentive})
+    return found
+
+
+def _in_order(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if MODES.index(one) < MODES.index(other) else (other, one)
+
+
+def _rates(rows: Sequence[Row]) -> list[Row]:
+    found = []
+    for first, second in combinations(MODES, 2):
+        here = [row for row in rows if {row["mode_1"], row["mode_2"]} == {first, second}]
+        if here:
+            wins, losses = (sum(row["chosen_mode"] == mode for row in here) for mode in (first, second))
+            counts = {"n": len(here), "first_wins": wins, "second_wins": losses, "ties": len(here) - wins - losses}
+            found.append({"first": first, "second": second, **counts, **measures.preference(wins, losses)})
+    for row, p in zip(found, holm([row["p"] for row in found]), strict=True):
+        row["p_holm"] = p
+    return found
+
+
+def _judges(scores: Sequence[Row], prefix: str) -> list[str]:
+    return list(dict.fromkeys(row["evaluator"] for row in scores if row["evaluator"].startswith(prefix)))
+
+
+def _natural_judge(
+    judge: str, items: Mapping[str, Sequence[str]], modes: Mapping[str, tuple[str, str]], scores: Sequence[Row]
+) -> Row:
+    """A model's choices beside what most raters chose, over the pairs that both judged.
+
+    n: such pairs; decided: those in which both chose; equal: the share of the same choice among these, with its 95%
+    interval and Cohen's kappa. Where raters are divided evenly or say tie, and where the model's two orders differ,
+    nothing is decided.
+    """
+    values = {
+        (row["episode_id"], row["name"].removeprefix(_AGAINST)): row["value"]
+        for row in scores
+        if row["evaluator"] == judge and row["name"].startswith(_AGAINST)
+    }
+    both = []
+    for item, votes in items.items():
+        first, second = modes[item]
+        value = values.get((item.partition("~")[0], second))
+        if value is not None:
+            _, people = measures.majority(votes)
+            both.append((people, {1.0: first, 0.0: second}.get(float(value))))
+    decided = [(people, model) for people, model in both if people in MODES and model is not None]
+    same = sum(people == model for people, model in decided)
+    equal = share(same, len(decided))
+    found: Row = {"judge": judge.removeprefix(_NATURAL), "n": len(both), "decided": len(decided)}
+    return found | {"equal": equal.value, "low": equal.low, "high": equal.high, "kappa": measures.kappa(decided)}
+
+
+# ---- dimensions ----------------------------------------------------------------------------------------------------
+
+
+def dimensions(rows: Sequence[Row], scores: Sequence[Row]) -> Row | None:
+    """Scores of people by dimension and mode; None without rows.
+
+    Keys: counts (`_counts`), by_dimension: a row for each with n (marks given), alpha (interval), means by mode, and
+    for each judge.MODEL Spearman's correlation of its score with the mean of the raters, over talks and agents.
+    """
+    if not rows:
+        return None
+    return {**_counts(rows), "by_dimension": [_dimension(name, rows, scores) for name in DIMENSIONS]}
+
+
+def _dimension(name: str, rows: Sequence[Row], scores: Sequence[Row]) -> Row:
+    marks: dict[tuple[str, str], list[float]] = defaultdict(list)
+    by_mode: dict[str, list[float]] = {mode: [] for mode in MODES}
+    for row in rows:
+        mark = row["value"][name]
+        if mark is not None:
+            marks[row["shown"]["1"], row["shown"]["agent"]].append(float(mark))
+            by_mode[row["mode_1"]].append(float(mark))
+    judges = []
+    for judge in _judges(scores, _JUDGE):
+        of_model = {
+            (row["episode_id"], row["agent"]): float(row["value"])
+            for row in scores
+            if row["evaluator"] == judge and row["name"] == name
+        }
+        shared = [(statistics.fmean(found), of_model[key]) for key, found in marks.items() if key in of_model]
+        judges.append({"judge": judge.removeprefix(_JUDGE), **measures.correlation(shared)})
+    given = sum(map(len, marks.values()))
+    agreed = measures.alpha(list(marks.values()), "interval")
+    return {"dimension": name, "n": given, "alpha": agreed, "means": measures.mean_by(by_mode), "judges": judges}
+
+
+# ---- disclosures ---------------------------------------------------------------------------------------------------
+
+
+def disclosures(rows: Sequence[Row], detected: Sequence[Row], looked: set[str]) -> Row | None:
+    """First disclosures as people see them beside the detector's; None without rows.
+
+    `detected`: episode_id, fact_id, turn of first disclosures; `looked`: episodes that the detector has seen. Keys:
+    counts (`_counts`), facts (in talks), alpha (nominal, over facts, of the first turn or none), undecided (facts
+    without a majority of raters, left out of what follows), disclosed (facts that most raters saw come out), detector:
+    n (facts), precision, recall and F1 over (fact, turn) pairs, first_turn (share of facts with the same turn or none).
+    """
+    if not rows:
+        return None
+    votes = votes_of(rows)
+    agreed = {key: value for key, found in votes.items() for clear, value in [measures.majority(found)] if clear}
+    here = {key: value for key, value in agreed.items() if key[0] in looked}
+    said = {(row["episode_id"], row["fact_id"]): row["turn"] for row in detected}
+    truth = {(*key, turn) for key, turn in here.items() if turn != NOT_DISCLOSED}
+    found = {(*key, said[key]) for key in here if key in said}
+    same = share(sum(said.get(key, NOT_DISCLOSED) == turn for key, turn in here.items()), len(here))
+    detector: Row = {"n": len(here), **measures.overlap(truth, found)}
+    detector |= {"first_turn": same.value, "low": same.low, "high": same.high}
+    return {
+        **_counts(rows),
+        "facts": len(votes),
+        "alpha": measures.alpha(list(votes.values()), "nominal"),
+        "undecided": len(votes) - len(agreed),
+        "disclosed": sum(turn != NOT_DISCLOSED for turn in agreed.values()),
+        "detector": detector if here else None,
+    }
+
+
+def votes_of(rows: Sequence[Row]) -> dict[tuple[str, str], list[int | str]]:
+    """(episode_id, fact id) -> what each rater marked: the turn of the first disclosure, or `none`."""
+    found: dict[tuple[str, str], list[int | str]] = defaultdict(list)
+    for row in rows:
+        for fact, turn in row["value"].items():
+            found[row["item_id"], fact].append(NOT_DISCLOSED if turn is None else turn)
+    return dict(found)
+
+
+# ---- for people ----------------------------------------------------------------------------------------------------
+
+
+def sentences(found: Row) -> list[str]:
+    """What `agreement` returns, a line for each finding."""
+    lines = [f"Run {found['run_id']}: {_number(len(found['raters']), 'rater')}."]
+    if found["pairs"]:
+        lines += _told_pairs(found["pairs"])
+    if found["dimensions"]:
+        lines += _told_dimensions(found["dimensions"])
+    if found["disclosures"]:
+        lines += _told_disclosures(found["disclosures"])
+    return lines if len(lines) > 1 else [*lines, "Nothing is annotated yet."]
+
+
+def _told_pairs(found: Row) -> list[str]:
+    lines = [_head("Pairs", found)]
+    for row in found["attention"]:
+        if row["inattentive"]:
+            what = "is left out" if row["rater"] in found["left_out"] else "counts all the same"
+            failed = f"{row['rater']} fails {row['failed']} of {_number(row['n'], 'attention item')}"
+            lines.append(f"  {failed} and {what}.")
+    for row in found["rates"]:
+        chosen = _share(row["first_chosen"], row["low"], row["high"])
+        test = "" if row["p"] is None else f", p = {row['p']:.3g} ({row['p_holm']:.3g} after Holm)"
+        ties = f"; {_number(row['ties'], 'tie')} left out" if row["ties"] else ""
+        lines.append(
+            f"  {row['first']} over {row['second']}: {chosen} of {_number(row['decided'], 'judgement')}{test}{ties}."
+        )
+    if found["strengths"]["by_mode"]:
+        told = ", ".join(f"{mode} {value:+.2f}" for mode, value in found["strengths"]["by_mode"].items())
+        lines.append(f"  Strengths (Bradley–Terry, log odds, {found['strengths']['n']} judgements): {told}.")
+    lines.append(f"  Raters: {_alpha(found['alpha'])}.")
+    for row in found["judges"]:
+        equal = _share(row["equal"], row["low"], row["high"])
+        lines.append(
+            f"  Judge {row['judge']} chooses as most raters do in {equal} of {_number(row['decided'], 'pair')} that "
+            f"both decide, of {row['n']}; kappa {_value(row['kappa'])}."
+        )
+    return lines
+
+
+def _told_dimensions(found: Row) -> list[str]:
+    lines = [_head("Dimensions", found)]
+    for row in found["by_dimension"]:
+        if row["n"]:
+            means = ", ".join(f"{mode} {mean['mean']:.2f} (n {mean['n']})" for mode, mean in row["means"].items())
+            judges = "".join(
+                f"; judge {judge['judge']}: rho {_value(judge['rho'])} (n {judge['n']})" for judge in row["judges"]
+            )
+            lines.append(f"  {row['dimension']}: {means}; {_alpha(row['alpha'])}{judges}.")
+    return lines
+
+
+def _told_disclosures(found: Row) -> list[str]:
+    lines = [_head("Disclosures", found)]
+    lines.append(
+        f"  {found['disclosed']} of {_number(found['facts'], 'fact')} come out, as most raters see it; "
+        f"no majority for {found['undecided']}; {_alpha(found['alpha'])}."
+    )
+    row = found["detector"]
+    if row is None:
+        return [*lines, "  The detector has not looked at these talks (localsim score looks)."]
+    same = _share(row["first_turn"], row["low"], row["high"])
+    return [
+        *lines,
+        f"  Detector, first turns of {_number(row['n'], 'fact')}: precision {_value(row['precision'])} (of "
+        f"{row['said']}), recall {_value(row['recall'])} (of {row['true']}), F1 {_value(row['f1'])}; same turn or none "
+        f"in {same}.",
+    ]
+
+
+def _head(name: str, found: Row) -> str:
+    time = "" if found["median_seconds"] is None else f", median {found['median_seconds']:.0f} s each"
+    counts = f"{_number(found['n'], 'judgement')} of {_number(found['items'], 'item')}"
+    return f"{name}: {counts} by {_number(found['raters'], 'rater')}{time}."
+
+
+def _alpha(found: Row) -> str:
+    return f"alpha {_value(found['alpha'])} ({_number(found['items'], 'unit')} with two raters or more)"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _share(value: float | None, low: float | None, high: float | None) -> str:
+    return "-" if value is None else f"{value:.0%} [{low:.0%}, {high:.0%}]"
+
+
+def _value(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -1,0 +1,159 @@
+"""Annotation without a server: one HTML file that a rater opens from disk, and the file of answers that comes back.
+
+The page holds what `items.shown` shows and nothing else; items are known by their keys, which tell no mode and no
+attention item. What comes back is held against the items of the run before anything is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from localsim.annotation.items import Item, PairItem, Task, find, items_of, shown
+from localsim.annotation.records import Annotation, answered, checked_rater, checked_task
+from localsim.errors import InvalidInput, LocalsimError
+from localsim.store import Store
+
+FORMAT = "localsim-annotations"
+VERSION = 1
+LARGEST = 20_000_000
+"""Bytes of a file of answers; a rater's hundred talks make some ten thousand."""
+TITLES: dict[Task, str] = {
+    "pairs": "Which conversation is more natural?",
+    "dimensions": "How do people fare in these conversations?",
+    "disclosures": "Where are private facts given away?",
+}
+"""Headings of pages."""
+Row = dict[str, Any]
+_ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+def bundle(items: Sequence[Item], task: Task, rater: str, title: str) -> str:
+    """One HTML page that works from file://, without a network, and downloads the answers as JSON.
+
+    Raises InvalidInput where there are no items, or the rater's name is no pseudonym.
+    """
+    checked_rater(rater)
+    if not items:
+        raise InvalidInput("there is nothing to annotate", where=task, hint="localsim run SCENARIO --mode all")
+    data: Row = {
+        "format": FORMAT,
+        "version": VERSION,
+        "run_id": items[0].episode.run_id,
+        "task": task,
+        "rater": rater,
+        "ties": any(item.ties for item in items if isinstance(item, PairItem)),
+        "items": [shown(item) for item in items],
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("localsim"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.get_template("annotate_bundle.html.j2").render(title=title, data=Markup(embedded(data)))
+
+
+def embedded(data: Any) -> str:
+    """JSON for a `<script type="application/json">`: no character in it can end the element or start markup."""
+    return json.dumps(data).translate(_ESCAPED)
+
+
+# ---- what comes back -----------------------------------------------------------------------------------------------
+
+
+def read_answers(path: Path, store: Store) -> list[Annotation]:
+    """The answers of a file that a page has saved, each checked against the items of its run and rater.
+
+    Nothing is stored. Raises InvalidInput naming the place where the file is not what a page saves, is about a run that
+    is not in the database, or answers an item that the rater was not shown in this arrangement.
+    """
+    data = _parsed(path)
+    for name, wanted in (("format", FORMAT), ("version", VERSION)):
+        if data.get(name) != wanted:
+            hint = "give the file that the page saved"
+            raise InvalidInput(f"{name} is {_short(data.get(name))}, not {wanted!r}", where=str(path), hint=hint)
+    try:
+        rater, task = checked_rater(_text(data, "rater")), checked_task(_text(data, "task"))
+        run_id = _known_run(store, _text(data, "run_id"))
+    except InvalidInput as error:
+        raise _placed(error, str(path)) from error
+    items = items_of(store, run_id, task, rater, ties=data.get("ties") is True)
+    answers = data.get("answers")
+    if not isinstance(answers, list):
+        raise InvalidInput("answers is no list", where=str(path))
+    found: dict[str, Annotation] = {}
+    for number, answer in enumerate(answers):
+        where = f"{path}: answers[{number}]"
+        try:
+            annotation = _answer(answer, items)
+        except InvalidInput as error:
+            raise _placed(error, where) from error
+        if annotation.item_id in found:
+            raise InvalidInput(f"answers item {answer['item']} a second time", where=where)
+        found[annotation.item_id] = annotation
+    return list(found.values())
+
+
+def _parsed(path: Path) -> Row:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InvalidInput(f"larger than {LARGEST / 1e6:.0f} MB; no page saves so much", where=str(path))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"not JSON: {error.msg}", where=f"{path}:{error.lineno}:{error.colno}") from error
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise InvalidInput(f"not a file of answers: {error}", where=str(path)) from error
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if not isinstance(data, dict):
+        raise InvalidInput("not a file of answers: no object", where=str(path))
+    return data
+
+
+def _known_run(store: Store, run_id: str) -> str:
+    if not store.rows("SELECT 1 FROM runs WHERE run_id = ?", [run_id]):
+        raise InvalidInput(
+            f"answers about run {_short(run_id)}, which is not in {store.path}",
+            hint="choose the database with --db; localsim runs list shows its runs",
+        )
+    return run_id
+
+
+def _answer(answer: Any, items: Sequence[Item]) -> Annotation:
+    if not isinstance(answer, dict):
+        raise InvalidInput("no object")
+    item: Item = find(items, _text(answer, "item"))
+    if "value" not in answer:
+        raise InvalidInput("has no value")
+    at = _time(answer.get("answered_utc"))
+    return answered(item, answer["value"], origin="bundle", seconds=answer.get("seconds"), created_utc=at)
+
+
+def _text(data: Row, name: str) -> str:
+    value = data.get(name)
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} is {_short(value)}, not a text")
+    return value
+
+
+def _time(value: Any) -> datetime:
+    """A time such as 2026-01-31T12:00:00.000Z, as UTC without a time zone."""
+    try:
+        at = datetime.fromisoformat(value)
+        return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"answered_utc is {_short(value)}, not a time") from error
+
+
+def _placed(error: LocalsimError, where: str) -> InvalidInput:
+    """The error with the place in the file before its own."""
+    own = f"{error.where}: " if error.where else ""
+    return InvalidInput(f"{own}{error.message}", where=where, hint=error.hint)
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:60]

@@ -1,0 +1,34 @@
+"""Marks of disclosure as labelled pairs, in the form that `localsim leakage bench` and `calibrate` read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localsim.annotation.agreement import NOT_DISCLOSED, votes_of
+from localsim.annotation.items import talks_of
+from localsim.annotation.measures import majority
+from localsim.annotation.records import rows as stored_rows
+from localsim.leakage.pairs import pairs_of
+from localsim.leaks import private_facts
+from localsim.store import Store
+
+Row = dict[str, Any]
+
+
+def labels(store: Store, run_id: str) -> list[Row]:
+    """Rows {fact, owner, speaker, context, utterance, label} of the facts on which more than half of the raters agree.
+
+    Raters mark where a fact comes out first. So the turns before are `none`, that turn is `disclosed`, and what comes
+    after it is left out: nobody was asked whether it gives the fact away again. Turns without words are left out too.
+    """
+    votes = votes_of([row for row in stored_rows(store, run_id) if row["task"] == "disclosures"])
+    found = []
+    for talk in talks_of(store, run_id):
+        episode = talk.episode
+        turns = tuple((turn["speaker"], turn["text"]) for turn in episode.turns)
+        for fact, number, pair in pairs_of(private_facts(episode.scenario), turns):
+            clear, first = majority(votes.get((episode.episode_id, fact.id), ()))
+            if clear and (first == NOT_DISCLOSED or number <= first):
+                label = "disclosed" if number == first else "none"
+                found.append({**vars(pair), "context": list(pair.context), "label": label})
+    return found

@@ -1,0 +1,124 @@
+"""Measures of agreement and of preference, each with the n it rests on and None where that is too little. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal
+
+from localsim.stats import share
+
+Row = dict[str, Any]
+Level = Literal["nominal", "interval"]
+
+REGULARISATION = 0.01
+"""Weight of the squared strengths (L2) in Bradley–Terry's model: a mode that always wins gets a finite strength."""
+
+
+def alpha(units: Sequence[Sequence[Hashable]], level: Level) -> Row:
+    """Krippendorff's alpha over the units that two or more raters judged: 1 less the disagreement within units over
+    that between any two judgements (K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011).
+
+    `units`: the judgements of each unit, by whomever; numbers where `level` is interval. Returns alpha (1: perfect, 0:
+    chance, None where all judgements are the same), items and judgements that it rests on. Own code because the
+    package for it has a licence that this one cannot take in.
+    """
+    paired = [Counter(unit) for unit in units if len(unit) >= 2]
+    every = sum(paired, Counter())
+    count = every.total()
+    found: Row = {"alpha": None, "items": len(paired), "judgements": count}
+    if len(every) < 2:
+        return found
+    within = sum(_difference(unit, level) / (unit.total() - 1) for unit in paired)
+    return {**found, "alpha": 1 - within * (count - 1) / _difference(every, level)}
+
+
+def _difference(counts: Counter[Any], level: Level) -> float:
+    """Summed over all ordered pairs of judgements: 1 where they differ, or the square of the difference."""
+    return sum(
+        n * m * (float((one - other) ** 2) if level == "interval" else float(one != other))
+        for one, n in counts.items()
+        for other, m in counts.items()
+    )
+
+
+def preference(wins: int, losses: int) -> Row:
+    """How often the first of two was chosen: share with its 95% interval (Wilson), p of an exact two-sided binomial
+    test against one half; None where nothing was decided. Judgements are taken as independent of each other.
+    """
+    decided = wins + losses
+    estimate = share(wins, decided)
+    p = None
+    if decided:
+        from scipy.stats import binomtest
+
+        p = float(binomtest(wins, decided, 0.5).pvalue)
+    return {"decided": decided, "first_chosen": estimate.value, "low": estimate.low, "high": estimate.high, "p": p}
+
+
+def strengths(names: Sequence[str], decisions: Sequence[tuple[str, str]]) -> Row:
+    """Bradley–Terry strengths from (chosen, other) decisions: log odds, with mean 0 over the names that were compared.
+
+    Fitted by maximum likelihood with a small L2 regularisation (REGULARISATION). Returns n (decisions) and by_mode;
+    that is None where fewer than two names were compared.
+    """
+    compared = [name for name in names if any(name in pair for pair in decisions)]
+    if len(compared) < 2:
+        return {"n": len(decisions), "by_mode": None}
+    import choix
+
+    data = [(compared.index(chosen), compared.index(other)) for chosen, other in decisions]
+    fitted = [float(value) for value in choix.opt_pairwise(len(compared), data, alpha=REGULARISATION)]
+    centre = sum(fitted) / len(fitted)
+    by_mode = {name: value - centre for name, value in zip(compared, fitted, strict=True)}
+    return {"n": len(decisions), "by_mode": by_mode}
+
+
+def kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
+    """Cohen's kappa of two judges over (one's, the other's) labels; None without labels, or where chance alone would
+    agree always.
+    """
+    n = len(pairs)
+    if n == 0:
+        return None
+    ones, others = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    chance = sum(ones[label] * others[label] for label in ones) / n**2
+    equal = sum(one == other for one, other in pairs) / n
+    return None if chance == 1 else (equal - chance) / (1 - chance)
+
+
+def correlation(pairs: Sequence[tuple[float, float]]) -> Row:
+    """Spearman's rank correlation with its two-sided p; None from fewer than three pairs or one side constant."""
+    found: Row = {"rho": None, "p": None, "n": len(pairs)}
+    if len(pairs) < 3 or any(len({pair[side] for pair in pairs}) < 2 for side in (0, 1)):
+        return found
+    from scipy.stats import spearmanr
+
+    test = spearmanr([one for one, _ in pairs], [other for _, other in pairs])
+    return {**found, "rho": float(test.statistic), "p": float(test.pvalue)}
+
+
+def majority(votes: Sequence[Hashable]) -> tuple[bool, Any]:
+    """Whether more than half of the votes agree, and on what (None where they do not)."""
+    if not votes:
+        return False, None
+    value, count = Counter(votes).most_common(1)[0]
+    return (True, value) if 2 * count > len(votes) else (False, None)
+
+
+def overlap(truth: set[Any], said: set[Any]) -> Row:
+    """Precision, recall and F1 of what was said, with both counts; None where nothing was said or nothing is true."""
+    right, total = len(truth & said), len(truth) + len(said)
+    return {
+        "true": len(truth),
+        "said": len(said),
+        "both": right,
+        "precision": right / len(said) if said else None,
+        "recall": right / len(truth) if truth else None,
+        "f1": 2 * right / total if total else None,
+    }
+
+
+def mean_by(values: Mapping[str, Sequence[float]]) -> Row:
+    """Mean and n for each name that has values."""
+    return {name: {"mean": sum(found) / len(found), "n": len(found)} for name, found in values.items() if found}

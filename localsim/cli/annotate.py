@@ -1,0 +1,351 @@
+"""localsim annotate: people choose, judge and mark; their answers are stored and held against judges and detector."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from localsim.annotation.items import TASKS, Item, PairItem, Task, items_of, next_item, progress, shown
+from localsim.cli.common import (
+    Pages,
+    clean,
+    colour_of,
+    db_option,
+    json_option,
+    print_json,
+    say,
+    serve_pages,
+    store_of,
+    web_options,
+)
+from localsim.errors import InvalidInput
+
+Row = dict[str, Any]
+
+_rater = click.option("--rater", required=True, help="Your pseudonym: letters, digits, _ and -; no name, no address.")
+_task = click.option(
+    "--task", type=click.Choice(TASKS), default="pairs", show_default=True, help="What is asked about the talks."
+)
+_ties = click.option("--ties", is_flag=True, help="Let 0 (no difference) be an answer to a pair.")
+
+
+@click.group()
+def annotate() -> None:
+    """Let people judge the talks of a run, blind, and measure how far they agree.
+
+    \b
+    localsim annotate serve @last --open
+    localsim annotate terminal @last --rater rater_01
+    localsim annotate agreement @last
+    """
+
+
+@annotate.command()
+@click.argument("run", required=False)
+@web_options
+@db_option
+def serve(run: str | None, host: str, port: int | None, open_browser: bool, db: str | None) -> None:
+    """Annotate in the browser: a server that shows raters their items and nothing else.
+
+    With --host, raters on one network take part; they need the address with the token that is printed.
+
+    \b
+    localsim annotate serve @last --open
+    """
+    store = store_of(db)
+    path = f"/annotate?run={store.run_id(run)}" if run else "/annotate"
+    serve_pages(store, host, port, Pages(path, parts=("annotate",), open_browser=open_browser), say)
+
+
+# ---- asking --------------------------------------------------------------------------------------------------------
+
+
+@annotate.command()
+@click.argument("run", default="@last")
+@_rater
+@_task
+@_ties
+@db_option
+def terminal(run: str, rater: str, task: Task, ties: bool, db: str | None) -> None:
+    """Annotate in the terminal; every answer is stored at once, and you can stop and go on at any time.
+
+    \b
+    localsim annotate terminal @last --rater rater_01
+    localsim annotate terminal @last --rater rater_01 --task disclosures
+    """
+    from localsim.annotation.records import answered, checked_rater, done, save, undo
+
+    checked_rater(rater)
+    store = store_of(db)
+    run_id = store.run_id(run)
+    items = items_of(store, run_id, task, rater, ties=ties)
+    while True:
+        finished = done(store, task, run_id, rater)
+        item = next_item(items, finished)
+        count = progress(items, finished)
+        click.secho(f"\n== {count.done} of {count.total} answered", bold=True)
+        if item is None:
+            click.echo(f"All is answered. What raters found: localsim annotate agreement {run_id}")
+            return
+        _show(shown(item))
+        started = time.monotonic()
+        try:
+            value = _asked(item)
+            save(store, answered(item, value, origin="terminal", seconds=round(time.monotonic() - started, 1)))
+        except _Undo:
+            back = undo(store, task, run_id, rater)
+            click.echo("Your last answer is taken back." if back else "There is nothing to take back.")
+        except (EOFError, _Quit):
+            click.echo(f"\n{count.done} answers are stored. The same command goes on.")
+            return
+
+
+class _Undo(Exception):
+    """The rater takes the last answer back."""
+
+
+class _Quit(Exception):
+    """The rater stops."""
+
+
+def _show(seen: Row) -> None:
+    """The situation and the talks of an item."""
+    names = [person["name"] for person in seen["people"]]
+    click.echo(f"Setting: {clean(seen['setting'])}")
+    for person in seen["people"]:
+        click.secho(person["name"], fg=colour_of(names, person["name"]), bold=True)
+        for part in person["background"]:
+            click.echo(clean(f"  {part['label']}: {part['text']}"))
+        for label in ("goal", "secret"):
+            if person.get(label):
+                click.echo(clean(f"  {label}: {person[label]}"))
+    for number, talk in enumerate(seen["talks"], start=1):
+        click.secho(f"\nConversation {number}" if len(seen["talks"]) > 1 else "\nConversation", bold=True)
+        for turn in talk:
+            kind = "" if turn["action"] == "speak" else f" [{turn['action']}]"
+            place = f"{turn['turn']:>3} " if seen["task"] == "disclosures" else ""
+            speaker = click.style(turn["speaker"], fg=colour_of(names, turn["speaker"]))
+            click.echo(f"{place}{speaker}{kind}: {clean(turn['text'])}")
+    click.echo(f"\n{clean(seen['question'])}")
+
+
+def _asked(item: Item) -> Any:
+    """The value of an answer. Raises _Undo, _Quit, and EOFError at the end of the input."""
+    from localsim.annotation.records import validated
+
+    seen = shown(item)
+    if isinstance(item, PairItem):
+        prompt = "1, 2 or 0 (no difference)" if item.ties else "1 or 2"
+        return _until(f"{prompt}; u undo, q quit: ", lambda text: validated(item.task, item, _whole(text)))
+    if item.task == "dimensions":
+        return {
+            one["id"]: _until(
+                f"{clean(one['question'])} [{one['low']} to {one['high']}, - cannot say]: ",
+                _within(range(one["low"], one["high"] + 1)),
+            )
+            for one in seen["dimensions"]
+        }
+    turns = range(len(seen["talks"][0]))
+    return {
+        fact["id"]: _until(
+            clean(f"{fact['owner']}'s: {fact['text']} [turn 0 to {turns.stop - 1}, - never]: "), _within(turns)
+        )
+        for fact in seen["facts"]
+    }
+
+
+def _until(prompt: str, read: Callable[[str], Any]) -> Any:
+    """Ask until the answer can be read; u and q lead elsewhere."""
+    while True:
+        text = input(prompt).strip()
+        if text.lower() == "u":
+            raise _Undo
+        if text.lower() == "q":
+            raise _Quit
+        try:
+            return read(text)
+        except InvalidInput as error:
+            say(error.message)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidInput(f"{text[:40]!r} is no whole number") from error
+
+
+def _within(marks: range) -> Callable[[str], int | None]:
+    def read(text: str) -> int | None:
+        if text == "-":
+            return None
+        if _whole(text) not in marks:
+            raise InvalidInput(f"{text} is not within {marks.start} to {marks.stop - 1}")
+        return _whole(text)
+
+    return read
+
+
+@annotate.command("undo")
+@click.argument("run", default="@last")
+@_rater
+@_task
+@db_option
+@json_option
+def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> None:
+    """Take the latest answer of a rater back.
+
+    \b
+    localsim annotate undo @last --rater rater_01
+    localsim annotate undo @last --rater rater_01 --task dimensions
+    """
+    from localsim.annotation.records import checked_rater, undo
+
+    store = store_of(db)
+    item_id = undo(store, task, store.run_id(run), checked_rater(rater))
+    if as_json:
+        print_json({"task": task, "rater": rater, "undone": item_id})
+    else:
+        click.echo("the latest answer is taken back" if item_id else "there is nothing to take back")
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+@annotate.command()
+@click.argument("run", default="@last")
+@_rater
+@_task
+@_ties
+@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="HTML file to write.")
+@click.option("--title", help="Heading of the page [the task's question].")
+@db_option
+@json_option
+def bundle(
+    run: str, rater: str, task: Task, ties: bool, output: str, title: str | None, db: str | None, as_json: bool
+) -> None:
+    """Write one HTML file for a rater elsewhere; it works without a network, and its answers come back as a file.
+
+    \b
+    localsim annotate bundle @last --rater rater_01 -o rater_01.html
+    localsim annotate bundle @last --rater rater_02 --task dimensions -o rater_02.html
+    """
+    from localsim.annotation.bundle import TITLES
+    from localsim.annotation.bundle import bundle as make_bundle
+    from localsim.annotation.records import checked_rater
+
+    checked_rater(rater)
+    store = store_of(db)
+    run_id = store.run_id(run)
+    items = items_of(store, run_id, task, rater, ties=ties)
+    _write(Path(output), make_bundle(items, task, rater, title or TITLES[task]))
+    if as_json:
+        print_json({"run_id": run_id, "task": task, "rater": rater, "items": len(items), "output": output})
+    else:
+        click.echo(f"wrote {output}: {len(items)} items for {rater}")
+        say("next: the rater opens it, saves the answers and sends them; then localsim annotate import FILE")
+
+
+@annotate.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@db_option
+@json_option
+def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
+    """Take in files of answers that raters have saved; doing it twice changes nothing.
+
+    All files are checked before anything is stored.
+
+    \b
+    localsim annotate import answers-pairs-rater_01.json
+    localsim annotate import answers/*.json
+    """
+    from localsim.annotation.bundle import read_answers
+    from localsim.annotation.records import save_all
+
+    store = store_of(db)
+    found = [(str(file), read_answers(file, store)) for file in files]
+    save_all(store, [annotation for _, annotations in found for annotation in annotations])
+    told = [
+        {
+            "file": file,
+            "answers": len(annotations),
+            "run_id": annotations[0].run_id if annotations else None,
+            "task": annotations[0].task if annotations else None,
+            "rater": annotations[0].rater if annotations else None,
+        }
+        for file, annotations in found
+    ]
+    if as_json:
+        print_json(told)
+        return
+    for row in told:
+        whose = f" of {row['rater']} ({row['task']}, run {row['run_id']})" if row["rater"] else ""
+        click.echo(f"{row['file']}: {row['answers']} answers{whose}")
+
+
+@annotate.command()
+@click.argument("run", default="@last")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="JSONL file to write.")
+@db_option
+@json_option
+def labels(run: str, output: str, db: str | None, as_json: bool) -> None:
+    """Write what most raters marked as disclosed, as labelled pairs for the leakage detector.
+
+    \b
+    localsim annotate labels @last -o mine.jsonl
+    localsim leakage calibrate mine.jsonl -o mine.json
+    """
+    from localsim.annotation.labels import labels as make_labels
+
+    store = store_of(db)
+    run_id = store.run_id(run)
+    rows = make_labels(store, run_id)
+    if not rows:
+        hint = f"localsim annotate terminal {run_id} --rater NAME --task disclosures"
+        raise InvalidInput(f"run {run_id} has no marks of disclosures that most raters share", hint=hint)
+    _write(Path(output), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    disclosed = sum(row["label"] == "disclosed" for row in rows)
+    if as_json:
+        print_json({"run_id": run_id, "output": output, "rows": len(rows), "disclosed": disclosed})
+    else:
+        click.echo(f"wrote {output}: {len(rows)} labelled pairs, {disclosed} of them disclosed")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
+
+
+# ---- what came of it -----------------------------------------------------------------------------------------------
+
+
+@annotate.command()
+@click.argument("run", default="@last")
+@click.option("--all-raters", is_flag=True, help="Count raters too who fail more than a third of attention items.")
+@db_option
+@json_option
+def agreement(run: str, all_raters: bool, db: str | None, as_json: bool) -> None:
+    """Print what raters found, how far they agree, and how far judges and the detector agree with them.
+
+    \b
+    localsim annotate agreement @last
+    localsim annotate agreement @last --json
+    """
+    from localsim.annotation.agreement import agreement as measure
+    from localsim.annotation.agreement import sentences
+
+    store = store_of(db)
+    found = measure(store, store.run_id(run), drop_inattentive=not all_raters)
+    if as_json:
+        print_json(found)
+        return
+    for line in sentences(found):
+        click.echo(clean(line))

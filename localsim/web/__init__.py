@@ -1,0 +1,1 @@
+"""Pages for people: view what was simulated, annotate it, play along. Server-rendered, nothing from a network."""

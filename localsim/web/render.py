@@ -1,0 +1,41 @@
+"""Templates of the pages. Everything printed is escaped; nothing here knows what a page is about."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from localsim.web.guard import csrf_of
+
+_MENU = (
+    ("view", "/", "Runs"),
+    ("view", "/sql", "SQL"),
+    ("annotate", "/annotate", "Annotate"),
+    ("play", "/play", "Play"),
+)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("localsim.web"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: "–" if value is None else value,
+    )
+
+
+def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A whole page."""
+    given = {"csrf": csrf_of(request), "path": request.url.path, "menu": _menu(request), **values}
+    return HTMLResponse(_environment().get_template(f"{template}.html.j2").render(given), status)
+
+
+def _menu(request: Request) -> list[tuple[str, str]]:
+    return [(href, name) for part, href, name in _MENU if part in request.app.state.parts]

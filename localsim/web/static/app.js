@@ -1,0 +1,93 @@
+// Pages work without this file; it adds the keyboard and keeps what is in progress up to date.
+"use strict";
+
+function typing(target) {
+  return target.closest("input, textarea, select, [contenteditable]") !== null;
+}
+
+function follow(selector) {
+  const link = document.querySelector(selector);
+  if (link) link.click();
+}
+
+function step(direction) {
+  const items = [...document.querySelectorAll("[data-turn], [data-item]")];
+  if (!items.length) return;
+  const at = items.indexOf(document.activeElement);
+  const next = items[Math.max(0, Math.min(items.length - 1, at + direction))];
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.matches("[data-submit]") && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.target.form.requestSubmit();
+    return;
+  }
+  if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+  const choice = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (choice) {
+    choice.click();
+  } else if (event.key === "j") {
+    step(1);
+  } else if (event.key === "k") {
+    step(-1);
+  } else if (event.key === "n") {
+    follow('a[rel="next"]');
+  } else if (event.key === "p") {
+    follow('a[rel="prev"]');
+  } else if (event.key === "/") {
+    const search = document.querySelector("[data-search]");
+    if (search) {
+      event.preventDefault();
+      search.focus();
+    }
+  } else if (event.key === "Enter" && event.target.matches("[data-turn]")) {
+    event.target.querySelector("a.index").click();
+  }
+});
+
+// In a game the line to write in stands outside of what is fetched, so that nothing typed is lost.
+function takeTurn(place) {
+  const state = place.querySelector("[data-my-turn]");
+  const form = document.querySelector("[data-say]");
+  if (!state || !form) return;
+  const mine = state.dataset.myTurn !== "";
+  form.querySelector("[data-send]").disabled = !mine;
+  if (mine) form.querySelector("[data-turn-field]").value = state.dataset.myTurn;
+}
+
+// A part of the page that is fetched again every two seconds, for as long as somebody looks at it.
+async function refresh(place) {
+  if (document.visibilityState !== "visible") return;
+  try {
+    const answer = await fetch(place.dataset.live, { headers: { accept: "text/html" } });
+    if (!answer.ok) return;
+    const text = await answer.text();
+    if (text !== place.dataset.seen) {
+      place.dataset.seen = text;
+      place.innerHTML = text; // made by our own templates, everything in it escaped
+      if (place.querySelector("[data-reload]")) location.reload();
+      takeTurn(place);
+    }
+  } catch {
+    // The server is away for a moment; the next round tries again.
+  }
+}
+
+for (const place of document.querySelectorAll("[data-live]")) {
+  refresh(place);
+  setInterval(() => refresh(place), Number(place.dataset.every || 2000));
+}
+
+// A form is sent once, however often its button is pressed.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) {
+    event.preventDefault();
+    return;
+  }
+  form.dataset.sent = "1";
+  setTimeout(() => delete form.dataset.sent, 4000);
+});

@@ -1,0 +1,430 @@
+"""The pages: what they show, what they refuse, and that neither text nor visitors can break them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from localsim.annotation import records
+from localsim.errors import InvalidInput
+from localsim.store import Store
+from localsim.transcript import Action
+from localsim.web import serve, view_data
+from localsim.web.app import Site, create_app
+from localsim.web.guard import Rules, hosts_of
+from localsim.web.stage import Stage
+from tests.test_report_html import Page
+from tests.web_server import HOSTILE, serving, simulated
+
+HOSTS = hosts_of("127.0.0.1", 7580)
+BASE = "http://127.0.0.1:7580"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
+    """A store with a run."""
+    return simulated(tmp_path_factory.mktemp("web") / "web.duckdb")
+
+
+def client_of(store: Store, **changes: object) -> TestClient:
+    rules = Rules(HOSTS, **{"rate": 10_000.0, "burst": 10_000.0, **changes})  # type: ignore[arg-type]
+    return TestClient(create_app(Site(store, rules, "scripted")), base_url=BASE, raise_server_exceptions=False)
+
+
+@pytest.fixture
+def client(made: tuple[Store, str]) -> Iterator[TestClient]:
+    """A browser without scripts."""
+    with client_of(made[0]) as found:
+        yield found
+
+
+def episode_of(made: tuple[Store, str], family: str, mode: str) -> str:
+    query = "SELECT episode_id FROM v_episodes WHERE run_id = ? AND family = ? AND mode = ? ORDER BY scenario_id"
+    return str(made[0].rows(query, [made[1], family, mode])[0]["episode_id"])
+
+
+def field(text: str, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]*)"', text)
+    assert found, name
+    return found[1]
+
+
+# ---- view ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_page_is_whole(made: tuple[Store, str], client: TestClient) -> None:
+    episode, other = (episode_of(made, "craigslist", mode) for mode in ("agents", "script"))
+    for path in (
+        "/", f"/runs/{made[1]}", f"/episodes/{episode}", f"/episodes/{episode}/turns/1",
+        f"/compare?a={episode}&b={other}", "/sql", "/sql?q=SELECT+1", "/annotate", "/play", "/nothing",
+    ):  # fmt: skip
+        answer = client.get(path)
+        page = Page(answer.text)
+        assert answer.status_code == (404 if path == "/nothing" else 200), path
+        assert len(page.all("h1")) == 1 and page.all("html", lang="en") and page.all("main"), path
+        assert not re.search(r"""(?:src|href)=["'](?:https?:)?//|@import""", answer.text), path
+    assert client.get(f"/runs/{made[1]}/report").status_code == 200
+
+
+def test_an_empty_database_says_what_to_do(tmp_path: Path) -> None:
+    with client_of(Store(tmp_path / "none.duckdb")) as client:
+        assert "localsim run" in client.get("/").text
+        assert client.get("/runs/@last").status_code == 503
+        assert client.get("/annotate").status_code == 200
+
+
+def test_the_matrix_shows_outcomes_and_leaks_and_can_be_filtered(made: tuple[Store, str], client: TestClient) -> None:
+    run = f"/runs/{made[1]}"
+    whole = client.get(run).text
+    assert len(re.findall('class="cell"', whole)) == 9
+    assert '<span class="leak omniscient">1</span>' in whole
+    for query, count in (
+        ("mode=agents", 3), ("family=craigslist", 3), ("leaks=omniscient", 1), ("leaks=early", 1),
+        ("words=onerror", 1), ("status=failed", 0), ("family=craigslist&mode=script&outcome=success", None),
+    ):  # fmt: skip
+        found = client.get(f"{run}?{query}")
+        assert found.status_code == 200
+        if count is not None:
+            assert len(re.findall('class="cell"', found.text)) == count, query
+    assert client.get(f"{run}?mode=nonsense").status_code == 400
+    assert client.get(f"{run}?page=0").status_code == 400
+
+
+def test_leaks_are_marked_with_their_evidence_and_hostile_words_are_only_words(
+    made: tuple[Store, str], client: TestClient
+) -> None:
+    text = client.get(f"/episodes/{episode_of(made, 'craigslist', 'script')}").text
+    assert re.search(r'<mark class="(self|omniscient)"', text)
+    assert "Omniscient leak" in text and "A fact &lt;b&gt;omniscient&lt;/b&gt;." in text
+    page = Page(text)
+    assert not [found for found in page.all("script") if "src" not in found] and not page.all("img")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text and "{{7*7}}" in text
+    assert 'dir="auto"' in text  # a right-to-left mark turns only its own words
+
+
+def test_the_prompt_of_a_turn_is_the_stored_one_and_holds_the_own_side_alone(
+    made: tuple[Store, str], client: TestClient
+) -> None:
+    episode = episode_of(made, "craigslist", "agents")
+    scenario = view_data.talk(made[0], episode).episode.scenario
+    text = client.get(f"/episodes/{episode}/turns/0").text
+    speaker, other = scenario.agents
+    assert speaker.facts[0].text.replace("'", "&#39;") in text and other.facts[0].text.replace("'", "&#39;") not in text
+    assert client.get(f"/episodes/{episode}/turns/999").status_code == 400
+
+
+def test_a_megabyte_of_words_is_shown(made: tuple[Store, str], client: TestClient) -> None:
+    episode = episode_of(made, "mutual_friends", "mindreaders")
+    with made[0].writing() as connection:
+        connection.execute(
+            "UPDATE turns SET text = repeat('word ', 200000) WHERE episode_id = ? AND turn = 0", [episode]
+        )
+    answer = client.get(f"/episodes/{episode}")
+    assert answer.status_code == 200 and answer.text.count("word word") > 50_000
+
+
+def test_a_run_in_progress_shows_its_turns(made: tuple[Store, str]) -> None:
+    store, run_id = made
+    folder = store.path.with_name(store.path.name + ".d")
+    folder.mkdir(exist_ok=True)
+    journal = folder / f"{run_id}.jsonl"
+    event = '{"event":"%s","episode_id":"e1","scenario_hash":"h","title":"T","mode":"agents","model":"m"%s}\n'
+    journal.write_text(event % ("episode", "") + event % ("turn", ',"turn":0,"speaker":"Ana","text":"<i>hi</i>"'))
+    try:
+        assert view_data.live(store, run_id)[0]["turns"][0]["speaker"] == "Ana"
+    finally:
+        journal.unlink()
+
+
+# ---- SQL -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_sql_box_answers_with_a_table_and_a_chart(client: TestClient) -> None:
+    text = client.get("/sql?q=" + quote("SELECT mode, count(*) AS n FROM v_turns GROUP BY mode")).text
+    assert "3 rows" in text and "<rect" in text and "mindreaders" in text
+    for worked in view_data.worked_queries():
+        assert client.get("/sql?q=" + quote(worked["text"])).status_code == 200, worked["name"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "CREATE TABLE x AS SELECT 1", "DELETE FROM turns", "ATTACH '/tmp/other.duckdb'", "COPY turns TO '/tmp/t.csv'",
+        "SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM '/etc/passwd'", "INSTALL httpfs", "LOAD httpfs",
+        "SET enable_external_access = true", "EXPORT DATABASE '/tmp/x'", "SELECT * FROM glob('/*')",
+        "PRAGMA database_list; DROP TABLE turns", "SELEC", "SELECT '\ud800'",
+    ],
+)  # fmt: skip
+def test_the_sql_box_neither_writes_nor_reads_files(made: tuple[Store, str], client: TestClient, query: str) -> None:
+    before = made[0].info()
+    answer = client.get("/sql?q=" + quote(query, errors="replace"))
+    assert answer.status_code == 400 or "?" in query or "\ud800" in query
+    assert "root:" not in answer.text
+    assert made[0].info() == before
+
+
+def test_a_query_that_takes_too_long_is_broken_off(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_data, "SQL_SECONDS", 0.3)
+    answer = client.get(
+        "/sql?q=" + quote("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range <> b.range")
+    )
+    assert answer.status_code == 400 and "broken off" in answer.text
+
+
+# ---- guard ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["evil.example:7580", "127.0.0.1:7581", "127.0.0.1", "localhost.evil.example:7580"])
+def test_a_foreign_host_is_refused(client: TestClient, host: str) -> None:
+    assert client.get("/", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "headers", [{"origin": "http://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"},
+                {"origin": "http://127.0.0.1:7581"}]
+)  # fmt: skip
+def test_a_foreign_origin_cannot_write(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.post("/play", headers=headers, data={"scenario": "x"}).status_code == 403
+
+
+def test_a_form_without_its_token_is_refused(client: TestClient) -> None:
+    client.get("/play")
+    for data in ({"scenario": "craigslist_01"}, {"scenario": "craigslist_01", "csrf": "guessed"}):
+        answer = client.post("/play", data=data)
+        assert answer.status_code == 400 and "not from this visit" in answer.text
+
+
+def test_bodies_and_rates_are_bounded(made: tuple[Store, str]) -> None:
+    with client_of(made[0], most_bytes=1000, rate=0.001, burst=5.0) as client:
+        assert client.post("/play", content=b"x" * 2000).status_code == 413
+        chunks = (b"csrf=" + b"x" * 500 for _ in range(4))
+        sent = client.post("/play", content=chunks, headers={"content-type": "application/x-www-form-urlencoded"})
+        assert sent.status_code == 400
+        assert [client.get("/sql").status_code for _ in range(4)][-1] == 429
+
+
+def test_a_server_on_a_network_wants_its_token(made: tuple[Store, str]) -> None:
+    with client_of(made[0], access="secret-token") as client:
+        assert client.get("/").status_code == 401
+        assert client.get("/?token=wrong").status_code == 401
+        first = client.get("/?token=secret-token", follow_redirects=False)
+        assert first.status_code == 303 and "token" not in first.headers["location"]
+        assert client.get("/").status_code == 200
+
+
+def test_headers_forbid_what_the_pages_do_not_need(client: TestClient) -> None:
+    headers = client.get("/").headers
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "unsafe-inline" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/static/../guard.py", "/static/%2e%2e/guard.py", "/static//etc/passwd", "/static/"])
+def test_nothing_but_assets_is_served(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+def test_only_loopback_without_being_asked() -> None:
+    assert serve.is_loopback("127.0.0.1") and serve.is_loopback("::1") and not serve.is_loopback("192.168.1.4")
+    with pytest.raises(InvalidInput, match="every network"):
+        serve.serve(serve.Place("0.0.0.0", 0), Store(Path("x")), "", frozenset(), "/", print, open_browser=False)
+
+
+ANYTHING = st.text(max_size=40) | st.sampled_from(["@last", "@last-9", "-1", "1e9", "%00", "../..", HOSTILE])
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    path=st.sampled_from(
+        ["/runs/{}", "/runs/{}/live", "/runs/{}/report", "/episodes/{}", "/episodes/{}/turns/{}", "/annotate/{}/{}",
+         "/annotate/{}", "/play/{}/{}", "/play/{}/{}/talk", "/compare", "/sql", "/annotate/begin", "/{}"]
+    ),
+    parts=st.lists(ANYTHING, min_size=2, max_size=2),
+    query=st.dictionaries(
+        st.sampled_from("a b q page mode words family item rater task ties run leaks".split()), ANYTHING, max_size=4
+    ),
+)  # fmt: skip
+def test_no_address_breaks_a_page(client: TestClient, path: str, parts: list[str], query: dict[str, str]) -> None:
+    filled = path.format(*(quote(part, safe="", errors="replace") for part in parts))
+    query = {key: value.encode("utf-8", "replace").decode() for key, value in query.items()}
+    assert client.get(filled, params=query).status_code not in (500, 502)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    path=st.sampled_from(["/play", "/annotate/@last/pairs?rater=r", "/annotate/@last/dimensions?rater=r"]),
+    fields=st.dictionaries(
+        st.sampled_from("scenario role mode against item value begun undo mark.goal kind text turn".split()), ANYTHING
+    ),
+)
+def test_no_form_breaks_a_page(client: TestClient, path: str, fields: dict[str, str]) -> None:
+    token = field(client.get("/play").text, "csrf")
+    data = {key: value.encode("utf-8", "replace").decode() for key, value in fields.items()}
+    answer = client.post(path, data={**data, "csrf": token}, follow_redirects=False)
+    assert answer.status_code not in (500, 502)
+
+
+# ---- annotate ------------------------------------------------------------------------------------------------------
+
+
+def test_thirty_raters_at_once_lose_and_duplicate_nothing(tmp_path: Path) -> None:
+    store, run_id = simulated(tmp_path / "r.duckdb")
+    problems: list[str] = []
+
+    def rate(number: int, base: str) -> None:
+        address = f"{base}/annotate/{run_id}/pairs?rater=rater-{number}"
+        with httpx2.Client(follow_redirects=True, timeout=120) as browser:
+            text = browser.get(address).text
+            for _ in range(4):
+                data = {"csrf": field(text, "csrf"), "item": field(text, "item"), "begun": "1", "value": "1"}
+                answer = browser.post(address, data=data)
+                again = browser.post(address, data=data)  # a double click
+                if answer.status_code != 200 or again.status_code != 200:
+                    problems.append(answer.text[:200])
+                text = again.text
+
+    with serving(store, parts=("annotate",)) as base:
+        threads = [threading.Thread(target=rate, args=(number, base)) for number in range(30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not problems
+    counts = store.rows("SELECT rater, count(*) AS n FROM annotations GROUP BY rater")
+    assert len(counts) == 30 and {row["n"] for row in counts} == {4}
+
+
+def test_undo_takes_the_last_answer_back_and_shows_it_again(made: tuple[Store, str], client: TestClient) -> None:
+    address = f"/annotate/{made[1]}/pairs?rater=undoer"
+    page = client.get(address).text
+    first = field(page, "item")
+    page = client.post(address, data={"csrf": field(page, "csrf"), "item": first, "value": "2"}).text
+    assert field(page, "item") != first
+    page = client.post(address, data={"csrf": field(page, "csrf"), "undo": "1"}).text
+    assert field(page, "item") == first
+    assert not records.done(made[0], "pairs", made[1], "undoer")
+
+
+def test_raters_see_no_modes_models_or_runs(made: tuple[Store, str]) -> None:
+    rules = Rules(HOSTS)
+    site = Site(made[0], rules, "scripted", frozenset({"annotate"}))
+    with TestClient(create_app(site), base_url=BASE) as client:
+        text = client.get(f"/annotate/{made[1]}/pairs?rater=blind").text
+        for word in ("mindreaders", "agents", "omniscient", "scripted"):
+            assert word not in text
+        assert client.get(f"/runs/{made[1]}").status_code == 404
+        assert client.get("/sql").status_code == 404
+        assert client.get(f"/annotate/{made[1]}").status_code == 404
+
+
+def test_killing_the_server_loses_no_click(tmp_path: Path) -> None:
+    store, run_id = simulated(tmp_path / "k.duckdb")
+    command = [sys.executable, "-m", "localsim", "annotate", "serve", run_id, "--db", str(store.path), "--port", "0"]
+    command[-1] = str(_free_port())
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    try:
+        base = f"http://127.0.0.1:{command[-1]}"
+        with httpx2.Client(follow_redirects=True, timeout=30) as browser:
+            text = _first_answer(browser, f"{base}/annotate/{run_id}/pairs?rater=k")
+            for _ in range(5):
+                data = {"csrf": field(text, "csrf"), "item": field(text, "item"), "value": "1"}
+                text = browser.post(f"{base}/annotate/{run_id}/pairs?rater=k", data=data).text
+        server.send_signal(signal.SIGKILL)
+    finally:
+        server.kill()
+        server.wait()
+    assert len(records.done(store, "pairs", run_id, "k")) == 5
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def _first_answer(browser: httpx2.Client, address: str) -> str:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return browser.get(address).text
+        except httpx2.TransportError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+# ---- play ----------------------------------------------------------------------------------------------------------
+
+
+def wait_for(check: object, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not check():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.02)
+
+
+def test_two_people_play_each_other_and_see_their_own_side_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path / "p.duckdb")
+    with client_of(store) as client:
+        page = client.get("/play").text
+        data = {"csrf": field(page, "csrf"), "scenario": "craigslist_01", "against": "person"}
+        role = re.search(r'name="role" value="([^"]+)"', page.split('value="craigslist_01"')[1])
+        assert role
+        seat = client.post("/play", data={**data, "role": role[1]}, follow_redirects=False).headers["location"]
+        game, own = client.app.state.stage.find(*seat.split("/")[2:])  # type: ignore[attr-defined]
+        other = next(address for address, name in game.seats.items() if name != own)
+        seats = {own: seat, next(n for n in game.seats.values() if n != own): f"{seat.rpartition('/')[0]}/{other}"}
+        names = game.scenario.scenario.names
+        for name, address in seats.items():
+            text = client.get(address).text
+            partner = game.scenario.scenario.agent(next(each for each in names if each != name))
+            assert partner.facts[0].text.replace("'", "&#39;") not in text
+        for number in range(4):
+            name = names[number % 2]
+            wait_for(lambda name=name: game.asked == name)
+            kind = "leave" if number == 3 else "speak"
+            said = {"csrf": data["csrf"], "turn": str(number), "kind": kind, "text": f"line {number} <b>"}
+            wrong = next(each for each in names if each != name)
+            client.post(seats[wrong], data={**said, "text": "not my turn"})
+            client.post(seats[name], data=said)
+            client.post(seats[name], data=said)  # a double click
+        wait_for(lambda: game.ended, 120)
+        rows = store.rows("SELECT speaker, text, action FROM v_turns ORDER BY turn")
+        assert [row["text"] for row in rows] == [f"line {number} <b>" for number in range(4)]
+        reveal = client.get(seats[own]).text
+        assert "The reveal" in reveal and all(
+            agent.goal.replace("'", "&#39;") in reveal for agent in game.scenario.scenario.agents
+        )
+
+
+def test_a_seat_cannot_be_guessed_and_games_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localsim.web.stage.MOST_GAMES", 1)
+    from tests.conftest import generated
+
+    stage = Stage(Store(tmp_path / "s.duckdb"), "scripted")
+    loaded = generated("craigslist", 1)
+    name, game = stage.open(loaded, loaded.scenario.names, "agents")
+    with pytest.raises(InvalidInput, match="no such seat"):
+        stage.find(name, "guess")
+    with pytest.raises(InvalidInput, match="under way"):
+        stage.open(loaded, loaded.scenario.names, "agents")
+    wait_for(lambda: game.asked is not None)
+    for role in loaded.scenario.names:
+        game.say(role, Action("leave", "bye"), 0)
+    wait_for(lambda: game.ended, 120)

@@ -1,0 +1,75 @@
+"""A small database and a real server on loopback, for the tests of the pages."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from localsim.episode import MODES
+from localsim.plan import Plan
+from localsim.runner import start
+from localsim.store import Store
+from localsim.web.app import PARTS, Site, create_app
+from localsim.web.guard import Rules, hosts_of
+from tests.conftest import Quiet, generated
+
+HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eRTL {{7*7}} \"'&"
+
+
+def simulated(path: Path, **options: Any) -> tuple[Store, str]:
+    """A run of three scenarios in every mode, with a leak, an omniscient leak and hostile words in it."""
+    store = Store(path)
+    scenarios = (generated("mutual_friends", 1), generated("mutual_friends", 2), generated("craigslist", 1))
+    given = {"modes": MODES, "model": "scripted:omniscient", "seed": 3, **options}
+    run_id = start(Plan(scenarios, **given), store, Quiet(), lambda _: None).run_id
+    episode = store.rows(
+        "SELECT episode_id FROM v_episodes WHERE run_id = ? AND family = 'craigslist' AND mode = 'script'", [run_id]
+    )[0]["episode_id"]
+    with store.writing() as connection:
+        connection.execute("UPDATE turns SET text = ? WHERE episode_id = ? AND turn = 1", [HOSTILE, episode])
+    first = store.rows("SELECT speaker, text FROM turns WHERE episode_id = ? AND turn = 0", [episode])[0]
+    store.take_in([leak(episode, 0, first["speaker"], first["text"][:12], kind) for kind in ("self", "omniscient")])
+    store.take_in([score(episode)])
+    return store, run_id
+
+
+def leak(episode: str, turn: int, speaker: str, evidence: str, kind: str) -> dict[str, Any]:
+    return {
+        "event": "leak", "episode_id": episode, "version": "1", "fact_id": f"fact_{kind}", "turn": turn,
+        "owner": speaker if kind == "self" else "Somebody", "fact": f"A fact <b>{kind}</b>.", "speaker": speaker,
+        "label": "disclosed", "kind": kind, "probability": 0.9, "similarity": 0.8, "evidence": evidence,
+        "first": True, "early": kind == "self",
+    }  # fmt: skip
+
+
+def score(episode: str) -> dict[str, Any]:
+    return {
+        "event": "score", "episode_id": episode, "evaluator": "leakage", "version": "1", "name": "omniscient_leaks",
+        "agent": "", "value": 1.0, "label": None, "reason": "", "turns": [0],
+    }  # fmt: skip
+
+
+@contextmanager
+def serving(store: Store, *, model: str = "scripted", parts: tuple[str, ...] = PARTS) -> Iterator[str]:
+    """The address of a server in a thread."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    rules = Rules(hosts_of("127.0.0.1", port), rate=10_000, burst=10_000)
+    app = create_app(Site(store, rules, model, frozenset(parts)))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(timeout=10)
