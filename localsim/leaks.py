@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.episode import Score
+from localsim.families.prices import find_prices
 from localsim.journal import Event
 from localsim.leakage.detector import VERSION, Finding, LeakageDetector
 from localsim.leakage.features import Vectors
@@ -93,7 +94,8 @@ def judged(scenario: Scenario, turns: Turns, talk: Talk) -> Talk:
     """The detector's findings together with what the author's terms say.
 
     A friend who is named is disclosed. Any other term that falls makes a hint of nothing and a disclosure of a hint:
-    a price may be offered without being the target. What the speaker holds too is left out.
+    a price may be offered without being the target. Where the terms are amounts of money, words about other amounts
+    disclose nothing, they hint at most. What the speaker holds too is left out.
     """
     names = by_name(scenario)
     held = {
@@ -108,6 +110,8 @@ def judged(scenario: Scenario, turns: Turns, talk: Talk) -> Talk:
             terms = [term for term in fact.terms if utters(text, term, is_name=names)]
             shared = speaker != private.owner and any(term in held[speaker] for term in fact.terms)
             finding = _raised(found.get((fact.id, turn)), terms[:1], certain=names)
+            if finding is not None and not terms and _names_other_amounts(text, fact.terms):
+                finding = replace(finding, label="hint")
             if finding is not None and not shared and (terms or not names):
                 rows.append((private, turn, speaker, finding))
     return talk_of(rows)
@@ -122,6 +126,11 @@ def _raised(finding: Finding | None, terms: list[str], *, certain: bool) -> Find
     if finding is None:
         return Finding("hint", 0.0, 0.0, terms[0])
     return replace(finding, label="disclosed")
+
+
+def _names_other_amounts(text: str, terms: Sequence[str]) -> bool:
+    """Whether the terms are amounts of money and the text is about amounts, none of which is theirs."""
+    return bool(terms) and all(re.fullmatch(r"\$\d+(\.\d+)?", term) for term in terms) and bool(find_prices(text))
 
 
 Rule = DisclosureRule | After

@@ -40,7 +40,7 @@ def of_leaks(text: str, leaks: Iterable[Row]) -> list[Mark]:
     """The evidence of leaks (rows with evidence, kind, label, fact); the whole text where the words are not found."""
     marks = []
     for leak in leaks:
-        at = text.find(leak["evidence"])
+        at = text.casefold().find(leak["evidence"].casefold())
         start, end = (at, at + len(leak["evidence"])) if at >= 0 and leak["evidence"] else (0, len(text))
         kind = "hint" if leak["label"] == "hint" else str(leak["kind"])
         marks.append(Mark(start, end, kind, str(leak["fact"])))

@@ -58,7 +58,7 @@ def agent_instructions(seen: Observation) -> str:
     others = [agent for agent in seen.agents if agent.name != me.name]
     names = _listing([agent.name for agent in others])
     parts = [f"You are {me.name}, talking with {names}. Stay in this role.", f"Setting: {seen.setting}"]
-    parts += _relationship_lines(seen)
+    parts += relationship_lines(seen)
     parts += _about(me, "You", "Your", "you know")
     for other in others:
         parts += _about(other, other.name, f"{other.name}'s", f"{other.name} knows")
@@ -77,7 +77,7 @@ def writer_messages(seen: Observation) -> tuple[Message, ...]:
     """The chat of the one model that writes a whole script."""
     names = _listing([agent.name for agent in seen.agents])
     parts = [f"Write a conversation between {names}.", f"Setting: {seen.setting}"]
-    parts += _relationship_lines(seen)
+    parts += relationship_lines(seen)
     for agent in seen.agents:
         parts += _about(agent, agent.name, f"{agent.name}'s", f"{agent.name} knows")
     parts.append("Write one line for each turn, one or two short sentences.")
@@ -110,7 +110,7 @@ def _field(label: str, value: str) -> str:
     return f"{value} years old" if label == "age" and value.isdigit() else value.rstrip(".")
 
 
-def _relationship_lines(seen: Observation) -> list[str]:
+def relationship_lines(seen: Observation) -> list[str]:
     return [f"{one} and {other} are {_LEVELS[level]}." for one, other, level in seen.relationships]
 
 

@@ -32,6 +32,8 @@ _SAFE = {
 }
 _STORAGE = {"storage_compatibility_version": "v1.4.0"}
 """So that tools built on DuckDB 1.4 to 1.5 open the file too."""
+_MEMORY = "4GB"
+"""Of a restricted connection: a query that somebody typed must not take the machine down."""
 
 CHECKS = {
     "episodes without a run": "SELECT count(*) FROM episodes ANTI JOIN runs USING (run_id)",
@@ -103,7 +105,7 @@ class Store:
             )
         config: dict[str, Any] = dict(_SAFE)
         if restricted:
-            config |= {"enable_external_access": False, "lock_configuration": True}
+            config |= {"enable_external_access": False, "lock_configuration": True, "memory_limit": _MEMORY}
         with sharing_of(self.path).turn("restricted" if restricted else "read"):
             connection = self._connect(self._patience_s, read_only=True, config=config)
             try:
@@ -242,7 +244,7 @@ class Store:
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """The rows of a query of our own, as dictionaries."""
-        with self.reading() as connection:
+        with self.reading(restricted=True) as connection:  # as what people type, so that both can go on side by side
             return _dictionaries(connection.execute(query, list(parameters)))
 
     def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -267,7 +269,7 @@ class Store:
                 found = cursor.fetchall() if rows is None else cursor.fetchmany(rows + 1)
             except duckdb.InterruptException as error:
                 raise InvalidInput(f"broken off after {seconds:g} s", where="sql", hint="ask for less") from error
-            except (duckdb.Error, UnicodeError) as error:
+            except (duckdb.Error, ValueError, OverflowError) as error:  # values that Python has no type for, too
                 raise InvalidInput(
                     _one_line(str(error)), where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views"
                 ) from error

@@ -174,9 +174,11 @@ def test_pairs_by_keyboard_with_undo(page: Page, site: tuple[str, Store, str]) -
     for number, key in enumerate("120"):
         page.wait_for_selector(f"text={number} of")
         page.wait_for_load_state()  # the script is there
+        page.wait_for_timeout(400)  # what comes sooner is taken for the second half of a double click
         page.keyboard.press(key)
     page.wait_for_selector("text=3 of")
     page.wait_for_load_state()
+    page.wait_for_timeout(400)
     page.keyboard.press("u")
     page.wait_for_selector("text=2 of")
     assert len(records.done(store, "pairs", run_id, "keys")) == 2

@@ -247,6 +247,17 @@ def test_a_term_makes_a_finding_one_step_surer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "label"),
+    [("Deal, $66 it is!", "hint"), ("I cannot go below $70, sorry.", "disclosed"), ("That is my limit.", "disclosed")],
+)
+def test_words_about_another_amount_do_not_disclose_an_amount(said: str, label: str) -> None:
+    text = SCENE.replace("Ana is pregnant.,", "Ana's lowest price is $70., terms: [$70],")
+    scenario = parse_scenario(text, "t.yaml").scenario
+    found = [(leaks.private_facts(scenario)[0], 0, "Ana", finding("disclosed"))]
+    assert [each.label for _, _, each in leaks.judged(scenario, (("Ana", said),), talk_of(found)).findings] == [label]
+
+
+@pytest.mark.parametrize(
     ("rule", "position", "early"),
     [("never", 1.0, True), ("late", 0.4, True), ("late", 0.5, False), ("free", 0.0, False)],
 )

@@ -114,3 +114,11 @@ def test_a_person_writes_no_scripts(talk: LoadedScenario, store: Store) -> None:
     plan = Plan((talk,), ("script",), model="human")
     done = start(plan, store, Quiet(), lambda _line: None, never)
     assert done.summary.failed == 1
+
+
+def test_pages_and_terminal_are_not_mixed_up() -> None:
+    with redirect_stdout(StringIO()) as out, redirect_stderr(out):
+        assert run(["play"]) == 3
+        assert run(["play", SCENARIO, "--as", people()[0], "--port", "7999"]) == 3
+        assert run(["play", "--host", "0.0.0.0"]) == 3
+    assert "every network" in out.getvalue()

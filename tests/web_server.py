@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 
 from localsim.episode import MODES
+from localsim.leakage.detector import VERSION
 from localsim.plan import Plan
 from localsim.runner import start
 from localsim.store import Store
@@ -42,7 +43,7 @@ def simulated(path: Path, **options: Any) -> tuple[Store, str]:
 
 def leak(episode: str, turn: int, speaker: str, evidence: str, kind: str) -> dict[str, Any]:
     return {
-        "event": "leak", "episode_id": episode, "version": "1", "fact_id": f"fact_{kind}", "turn": turn,
+        "event": "leak", "episode_id": episode, "version": VERSION, "fact_id": f"fact_{kind}", "turn": turn,
         "owner": speaker if kind == "self" else "Somebody", "fact": f"A fact <b>{kind}</b>.", "speaker": speaker,
         "label": "disclosed", "kind": kind, "probability": 0.9, "similarity": 0.8, "evidence": evidence,
         "first": True, "early": kind == "self",
@@ -51,7 +52,7 @@ def leak(episode: str, turn: int, speaker: str, evidence: str, kind: str) -> dic
 
 def score(episode: str) -> dict[str, Any]:
     return {
-        "event": "score", "episode_id": episode, "evaluator": "leakage", "version": "1", "name": "omniscient_leaks",
+        "event": "score", "episode_id": episode, "evaluator": "leakage", "version": VERSION, "name": "omniscient_leaks",
         "agent": "", "value": 1.0, "label": None, "reason": "", "turns": [0],
     }  # fmt: skip
 
@@ -70,6 +71,8 @@ def serving(store: Store, *, model: str = "scripted", parts: tuple[str, ...] = P
     deadline = time.monotonic() + 20
     while not server.started and time.monotonic() < deadline:
         time.sleep(0.02)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(timeout=10)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)

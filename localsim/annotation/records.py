@@ -27,8 +27,6 @@ Row = dict[str, Any]
 
 PATIENCE_S = 60.0
 """How long an answer waits while a run or another program holds the database."""
-_TURN = threading.RLock()
-"""Threads of one process take turns here: they would wait longer, and less fairly, at the lock of the file."""
 _LIST = threading.Lock()
 """Guards `_waiting` and `_writing` for the moment of a change."""
 _COLUMNS = tuple(TABLES["annotations"][1])
@@ -249,7 +247,7 @@ def _write(store: Store, annotations: Sequence[Annotation], where: str) -> None:
         return
     place = f"({', '.join('?' for _ in _COLUMNS)})"
     changed = ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS if column not in _KEY)
-    with _TURN, store.writing(PATIENCE_S) as connection:
+    with store.writing(PATIENCE_S) as connection:
         # An error closes the connection, and with it what was begun is undone.
         connection.begin()
         for start in range(0, len(rows), _ROWS):
@@ -267,7 +265,7 @@ def undo(store: Store, task: Task, run_id: str, rater: str) -> str | None:
 
     Waits and raises as `save` does.
     """
-    with _TURN, store.writing(PATIENCE_S) as connection:
+    with store.writing(PATIENCE_S) as connection:
         row = connection.execute(
             "DELETE FROM annotations WHERE task = $1 AND rater = $3 AND item_id = (SELECT item_id FROM annotations "
             "WHERE task = $1 AND run_id = $2 AND rater = $3 ORDER BY created_utc DESC, item_id LIMIT 1) "
@@ -280,15 +278,13 @@ def undo(store: Store, task: Task, run_id: str, rater: str) -> str | None:
 def done(store: Store, task: Task, run_id: str, rater: str) -> set[str]:
     """Ids of the items that a rater has answered."""
     query = "SELECT item_id FROM annotations WHERE task = ? AND run_id = ? AND rater = ?"
-    with _TURN:
-        return {row["item_id"] for row in store.rows(query, [task, run_id, rater])}
+    return {row["item_id"] for row in store.rows(query, [task, run_id, rater])}
 
 
 def value_of(store: Store, item: Item) -> Any:
     """What the rater has answered to an item; None where nothing."""
     query = "SELECT value_json FROM annotations WHERE task = ? AND item_id = ? AND rater = ?"
-    with _TURN:
-        found = store.rows(query, [item.task, item.item_id, item.rater])
+    found = store.rows(query, [item.task, item.item_id, item.rater])
     return json.loads(found[0]["value_json"]) if found else None
 
 
@@ -297,8 +293,7 @@ def rows(store: Store, run_id: str) -> list[Row]:
 
     Ordered by task, item and rater.
     """
-    with _TURN:
-        found = store.rows("SELECT * FROM v_annotations WHERE run_id = ? ORDER BY task, item_id, rater", [run_id])
+    found = store.rows("SELECT * FROM v_annotations WHERE run_id = ? ORDER BY task, item_id, rater", [run_id])
     for row in found:
         row["value"] = json.loads(row.pop("value_json"))
         row["shown"] = json.loads(row.pop("shown_json"))

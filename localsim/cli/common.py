@@ -22,6 +22,8 @@ from localsim.transcript import Turn
 _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red", "white", "bright_black")
 
 _LINE_EVERY_S = 30
+HERE = "127.0.0.1"
+"""Where pages are served unless another address is asked for."""
 
 db_option = click.option("--db", metavar="FILE", help="Database file [LOCALSIM_DB, else localsim.duckdb].")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -154,7 +156,7 @@ def web_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--host, --port, --open."""
     open_option = click.option("--open", "open_browser", is_flag=True, help="Open a browser, too.")
     port = click.option("--port", type=click.IntRange(1, 65535), help="Port [7580, or the next free one].")
-    host = click.option("--host", default="127.0.0.1", show_default=True, help="Another address lets a network in.")
+    host = click.option("--host", default=HERE, show_default=True, help="Another address lets a network in.")
     return host(port(open_option(command)))
 
 

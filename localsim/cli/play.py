@@ -9,7 +9,7 @@ import click
 from localsim import paths, runner
 from localsim.backends.base import Request
 from localsim.backends.person import NAME
-from localsim.cli.common import Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
+from localsim.cli.common import HERE, Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
 from localsim.engines import absolute
 from localsim.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
 from localsim.errors import Interrupted, InvalidInput, ModelMissing
@@ -62,7 +62,11 @@ def play(
     localsim play --browser --open
     """
     name, store = absolute(model or paths.default_model()), store_of(db)
-    if browser or open_browser:
+    if browser or open_browser or port is not None or host != HERE:
+        if scenario is not None or role is not None:
+            raise InvalidInput(
+                "scenario and role are chosen on the page", hint="leave them out, or play in the terminal"
+            )
         pages = Pages("/play", name, ("play",), open_browser)
         serve_pages(store, host, port, pages, say)
         return

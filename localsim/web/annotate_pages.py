@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from collections.abc import Sequence
-from threading import Lock
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -27,10 +26,11 @@ ABOUT: dict[Task, str] = {
     "dimensions": "seven dimensions of one person in one talk",
     "disclosures": "where private facts are given away",
 }
-_KEPT = 64
-"""Lists of items that are kept in memory, one for each rater at work."""
-_lists: OrderedDict[tuple[Any, ...], Sequence[Item]] = OrderedDict()
-_lists_lock = Lock()
+_MAKERS: dict[Task, Callable[..., Sequence[Item]]] = {
+    "pairs": items.pairs_from,
+    "dimensions": items.dimensions_from,
+    "disclosures": items.disclosures_from,
+}
 
 
 def choose(request: Request) -> Response:
@@ -45,9 +45,9 @@ def begin(request: Request) -> Response:
     """From the form to the first item."""
     given = request.query_params
     task, rater = records.checked_task(given.get("task", "")), records.checked_rater(given.get("rater", ""))
-    query = {"rater": rater, **({"ties": "1"} if given.get("ties") else {})}
     run_id = store_of(request).run_id(given.get("run", "@last"))
-    return RedirectResponse(f"/annotate/{run_id}/{task}?{urlencode(query)}", 303)
+    ties = "&ties=1" if given.get("ties") else ""
+    return RedirectResponse(f"/annotate/{run_id}/{task}?rater={rater}{ties}", 303)
 
 
 def item(request: Request) -> Response:
@@ -67,7 +67,7 @@ def item(request: Request) -> Response:
         value=records.value_of(store, current) if current else None,
         begun=f"{time.time():.1f}",
         colours=_colours(current),
-        address=f"{request.url.path}?{urlencode({'rater': rater, **({'ties': '1'} if ties else {})})}",
+        address=_address(request, rater, ties),
     )
 
 
@@ -79,17 +79,24 @@ async def answer(request: Request) -> Response:
 
 def _answer(request: Request, form: dict[str, str]) -> Response:
     store, run_id, task, rater, ties = _work(request)
-    query = {"rater": rater, **({"ties": "1"} if ties else {})}
+    address = _address(request, rater, ties)
     every = _items(store, run_id, task, rater, ties)
     if "undo" in form:
-        undone = records.undo(store, task, run_id, rater)
+        count = items.progress(every, records.done(store, task, run_id, rater)).done
+        # The form says how many answers its page knew of, so that a second click takes nothing more back.
+        undone = records.undo(store, task, run_id, rater) if form["undo"] == str(count) else None
         again = next((each for each in every if each.item_id == undone), None)
-        query |= {"item": again.key} if again else {}
+        address += f"&item={again.key}" if again else ""
     else:
         current = items.find(every, form.get("item", ""))
         seconds = _seconds(form.get("begun", ""))
         records.save(store, records.answered(current, _value(task, form), origin="browser", seconds=seconds))
-    return RedirectResponse(f"{request.url.path}?{urlencode(query)}", 303)
+    return RedirectResponse(address, 303)
+
+
+def _address(request: Request, rater: str, ties: bool) -> str:
+    """The page of a rater's next item; a pseudonym has nothing in it that must be quoted."""
+    return f"{request.url.path}?rater={rater}{'&ties=1' if ties else ''}"
 
 
 def results(request: Request) -> Response:
@@ -109,19 +116,19 @@ def _work(request: Request) -> tuple[Store, str, Task, str, bool]:
 
 
 def _items(store: Store, run_id: str, task: Task, rater: str, ties: bool) -> Sequence[Item]:
-    """A rater's items; made again where more talks have been completed."""
-    count = store.rows("SELECT completed FROM v_runs WHERE run_id = ?", [run_id])[0]["completed"]
-    key = (store.path, run_id, task, rater, ties, count)
-    with _lists_lock:
-        if key in _lists:
-            _lists.move_to_end(key)
-            return _lists[key]
-    found = items.items_of(store, run_id, task, rater, ties=ties)
-    with _lists_lock:
-        _lists[key] = found
-        while len(_lists) > _KEPT:
-            _lists.popitem(last=False)
+    """A rater's items."""
+    completed = store.rows("SELECT completed FROM v_runs WHERE run_id = ?", [run_id])[0]["completed"]
+    options = {"ties": ties} if task == "pairs" else {}
+    found = _MAKERS[task](_talks(store.path, run_id, completed), rater, **options)
+    if not found:
+        items.items_of(store, run_id, task, rater, ties=ties)  # says what is missing
     return found
+
+
+@lru_cache(maxsize=3)
+def _talks(database: Path, run_id: str, completed: int) -> Sequence[items.Talk]:  # noqa: ARG001 - part of the key
+    """The talks of a run, once for all raters; read again where more have been completed."""
+    return items.talks_of(Store(database), run_id)
 
 
 def _value(task: Task, form: dict[str, str]) -> Any:

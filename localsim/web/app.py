@@ -28,7 +28,7 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/runs/{run}/report", view_pages.report_page),
         Route("/runs/{run}/live", view_pages.live),
         Route("/episodes/{episode}", view_pages.episode),
-        Route("/episodes/{episode}/turns/{turn:int}", view_pages.turn),
+        Route("/episodes/{episode}/turns/{turn}", view_pages.turn),
         Route("/compare", view_pages.compare),
         Route("/sql", view_pages.sql),
         Route("/annotate/{run}", annotate_pages.results),
@@ -69,7 +69,7 @@ def create_app(site: Site) -> Starlette:
     app = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=static_folder()))],
         middleware=[Middleware(Guard, rules=site.rules)],
-        exception_handlers={LocalsimError: _ours, HTTPException: _http, 500: _unexpected},
+        exception_handlers={LocalsimError: _ours, HTTPException: _http},
     )
     app.state.store = site.store
     app.state.parts = site.parts
@@ -91,6 +91,10 @@ def _ours(request: Request, error: Exception) -> Response:
     """A clear page instead of a traceback."""
     assert isinstance(error, LocalsimError)
     status = 503 if isinstance(error, DatabaseError) else 400 if isinstance(error, InvalidInput) else 500
+    if isinstance(error, DatabaseError) and request.app.state.parts != frozenset(PARTS):
+        # What holds the file is a command line with modes and models: nothing for raters, players or a network.
+        message = "The database cannot be used at the moment. What was stored is stored."
+        return page(request, "error", status, title="One moment", message=message, hint="Try again soon.")
     return page(request, "error", status, title="That did not work", message=error.message, hint=error.hint)
 
 
@@ -98,9 +102,3 @@ def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     title = "Nothing here" if error.status_code == 404 else "That did not work"
     return page(request, "error", error.status_code, title=title, message=error.detail, hint="")
-
-
-def _unexpected(request: Request, error: Exception) -> Response:
-    """The log has the traceback; the visitor learns that nothing is lost."""
-    message = f"Something unexpected happened ({type(error).__name__}). What was stored is stored."
-    return page(request, "error", 500, title="That did not work", message=message, hint="The terminal says more.")

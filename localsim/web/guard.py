@@ -13,17 +13,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from localsim.errors import InvalidInput
 
-CSRF_COOKIE, ACCESS_COOKIE = "localsim_csrf", "localsim_access"
 CSRF_FIELD = "csrf"
 _SAFE_METHODS = ("GET", "HEAD")
 _HEADERS = {
@@ -57,8 +55,9 @@ class Rules:
 
 def hosts_of(host: str, port: int) -> frozenset[str]:
     """The Host headers of a server on `host`: its own name, and the names of loopback."""
-    names = {host, "127.0.0.1", "localhost", "[::1]"}
-    return frozenset(f"{name.lower()}:{port}" for name in names)
+    names = {host.lower(), "127.0.0.1", "localhost", "[::1]"}
+    found = {f"{name}:{port}" for name in names}
+    return frozenset(found | names if port == 80 else found)  # browsers leave the usual port out
 
 
 @dataclass
@@ -86,10 +85,14 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, self._with_headers(send, None))
             return
-        csrf = _cookie(request.headers, CSRF_COOKIE)
+        csrf = request.cookies.get(_cookie_name(request, "csrf"), "")
         new = None if csrf else secrets.token_urlsafe(18)
         scope.setdefault("state", {})["csrf"] = csrf or new
-        await self._app(scope, self._bounded(receive), self._with_headers(send, new))
+        await self._app(
+            scope,
+            self._bounded(receive),
+            self._with_headers(send, f"{_cookie_name(request, 'csrf')}={new}" if new else None),
+        )
 
     # ---- who may ask -------------------------------------------------------------------------------------------
 
@@ -98,7 +101,7 @@ class Guard:
             return PlainTextResponse("This server does not answer to that name.\n", 421)
         if not self._has_room(request.client.host if request.client else ""):
             return PlainTextResponse("Too many requests. Wait a moment.\n", 429, {"retry-after": "2"})
-        if request.method not in _SAFE_METHODS and not _same_origin(request):
+        if not (_same_origin(request) if request.method not in _SAFE_METHODS else _is_visit(request)):
             return PlainTextResponse("Refused: the request comes from another site.\n", 403)
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._rules.most_bytes:
@@ -107,13 +110,13 @@ class Guard:
 
     def _access(self, request: Request) -> Response | None:
         wanted = self._rules.access
-        if wanted is None or _equal(_cookie(request.headers, ACCESS_COOKIE), wanted):
+        if wanted is None or _equal(request.cookies.get(_cookie_name(request, "access"), ""), wanted):
             return None
         query = parse_qsl(urlsplit(str(request.url)).query, keep_blank_values=True)
         if request.method == "GET" and any(key == "token" and _equal(value, wanted) for key, value in query):
             rest = urlencode([pair for pair in query if pair[0] != "token"])
             answer = RedirectResponse(request.url.path + (f"?{rest}" if rest else ""), 303)
-            answer.set_cookie(ACCESS_COOKIE, wanted, httponly=True, samesite="strict")
+            answer.set_cookie(_cookie_name(request, "access"), wanted, httponly=True, samesite="lax")
             return answer
         return PlainTextResponse("Access needs the address with ?token=... that the server printed.\n", 401)
 
@@ -146,14 +149,14 @@ class Guard:
 
         return bounded
 
-    def _with_headers(self, send: Send, new_csrf: str | None) -> Send:
+    def _with_headers(self, send: Send, new_cookie: str | None) -> Send:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                if new_csrf:
-                    headers.append("set-cookie", f"{CSRF_COOKIE}={new_csrf}; Path=/; HttpOnly; SameSite=Strict")
+                if new_cookie:
+                    headers.append("set-cookie", f"{new_cookie}; Path=/; HttpOnly; SameSite=Lax")
             await send(message)
 
         return sending
@@ -167,7 +170,7 @@ def csrf_of(request: Request) -> str:
 def checked_form(request: Request, form: Iterable[tuple[str, object]]) -> dict[str, str]:
     """The fields of a form that one of our pages sent. Raises InvalidInput where it is not ours."""
     found = {key: value for key, value in form if isinstance(value, str)}
-    if not _equal(found.pop(CSRF_FIELD, ""), _cookie(request.headers, CSRF_COOKIE)):
+    if not _equal(found.pop(CSRF_FIELD, ""), request.cookies.get(_cookie_name(request, "csrf"), "")):
         raise InvalidInput("this form is not from this visit", hint="load the page again; what was saved is kept")
     return found
 
@@ -176,16 +179,19 @@ def _same_origin(request: Request) -> bool:
     """Browsers name the origin of every write; who names none is no browser, and has no cookies to misuse."""
     origin = request.headers.get("origin")
     if origin is not None:
-        return urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+        return origin.lower() == f"http://{request.headers.get('host', '').lower()}"
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
+def _is_visit(request: Request) -> bool:
+    """A page of another site may link here, but not load pieces of us: each costs a query."""
+    elsewhere = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+    return not elsewhere or request.headers.get("sec-fetch-mode") == "navigate"
+
+
+def _cookie_name(request: Request, what: str) -> str:
+    """Cookies are shared by all ports of a host; each of our servers there has its own."""
+    return f"localsim_{what}_{request.headers.get('host', '').rpartition(':')[2]}"
 
 
 def _equal(given: str, wanted: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from starlette.requests import Request
@@ -9,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from localsim.episode import Mode
 from localsim.errors import InvalidInput
+from localsim.prompts import relationship_lines
 from localsim.scenario import LoadedScenario
 from localsim.scenario_files import shipped_files
 from localsim.scenario_yaml import load_scenario
@@ -31,6 +33,7 @@ def stage_of(request: Request) -> Stage:
     return stage
 
 
+@cache
 def _scenarios() -> dict[str, LoadedScenario]:
     found = [load_scenario(file) for file in shipped_files()]
     return {each.scenario.id: each for each in found}
@@ -71,7 +74,8 @@ def seat(request: Request) -> Response:
         "seat",
         **_talk(game, role, request),
         seen=observe(game.spec, role, game.transcript),
-        others={seat: each for seat, each in game.seats.items() if each != role},
+        others={seat: each for seat, each in game.seats.items() if seat not in game.taken},
+        relations=relationship_lines(observe(game.spec, role, game.transcript)),
         kinds={kind: word for kind, word in KINDS.items() if kind in game.scenario.scenario.actions},
         chars=game.scenario.scenario.limits.chars,
     )
@@ -97,8 +101,17 @@ async def say(request: Request) -> Response:
     if not text and kind not in ("leave", "none"):
         raise InvalidInput("there are no words", hint="go back and write some")
     turn = form.get("turn", "")
-    game.say(role, Action(kind, "" if kind == "none" else text), int(turn[:6]) if turn.isdecimal() else -1)
+    action = Action(kind, "" if kind == "none" else text)
+    taken = game.say(role, action, int(turn[:6]) if turn.isdecimal() else -1)
+    if not taken and not _just_said(game, role, action):
+        raise InvalidInput(f"it is not your turn, so this was not said: {text}", hint="go back, and wait for your turn")
     return RedirectResponse(request.url.path, 303)
+
+
+def _just_said(game: Game, role: str, action: Action) -> bool:
+    """Whether it is the same again, as after a double click."""
+    own = [turn.action for turn in game.turns if turn.speaker == role]
+    return game.given == action or bool(own) and own[-1] == action
 
 
 def _found(request: Request) -> tuple[Game, str]:
@@ -107,15 +120,17 @@ def _found(request: Request) -> tuple[Game, str]:
 
 def _talk(game: Game, role: str, request: Request) -> dict[str, Any]:
     names = game.scenario.scenario.names
-    return {
-        "game": game,
-        "role": role,
-        "address": f"/play/{request.path_params['game']}/{request.path_params['seat']}",
-        "colours": {name: number % 8 for number, name in enumerate(names)},
-        "turn": len(game.turns),
-        "mine": game.asked == role and game.given is None,
-        "waiting": game.asked,
-    }
+    with game.turned:
+        return {
+            "game": game,
+            "role": role,
+            "address": f"/play/{request.path_params['game']}/{request.path_params['seat']}",
+            "colours": {name: number % 8 for number, name in enumerate(names)},
+            "turns": list(game.turns),
+            "turn": len(game.turns),
+            "mine": game.asked == role and game.given is None,
+            "waiting": game.asked,
+        }
 
 
 def _reveal(request: Request, game: Game, role: str) -> Response:

@@ -47,7 +47,7 @@ def serve(
     port = int(listening.getsockname()[1])
     access = None if is_loopback(place.host) else secrets.token_urlsafe(12)
     app = create_app(Site(store, Rules(hosts_of(_shown(place.host), port), access), model, parts))
-    address = f"http://{_shown(place.host)}:{port}{path}" + (f"?token={access}" if access else "")
+    address = address_of(f"{_shown(place.host)}:{port}", path, access)
     say(f"localsim is at {address}  (Ctrl-C ends it)")
     if access:
         say("Everybody on this network who has this address can take part.")
@@ -55,6 +55,13 @@ def serve(
         threading.Timer(0.7, webbrowser.open, [address]).start()
     config = uvicorn.Config(app, log_level="warning", server_header=False, proxy_headers=False)
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def address_of(host: str, path: str, access: str | None) -> str:
+    """What visitors open; with the access token where there is one."""
+    if access is None:
+        return f"http://{host}{path}"
+    return f"http://{host}{path}{'&' if '?' in path else '?'}token={access}"
 
 
 def is_loopback(host: str) -> bool:
@@ -71,10 +78,6 @@ def _shown(host: str) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host
-    if address.is_unspecified:
-        raise InvalidInput(
-            f"--host {host} means every network at once", hint="give the address of this machine on the lab's network"
-        )
     return f"[{host}]" if address.version == 6 else host
 
 
@@ -86,8 +89,12 @@ def _listen(place: Place) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((place.host, port))
+            _refuse_everywhere(listening, place.host)
             listening.listen(128)
             return listening
+        except socket.gaierror as error:
+            listening.close()
+            raise InvalidInput(f"--host {place.host!r} is no address of this machine: {error.strerror}") from error
         except OSError as error:
             listening.close()
             last = error
@@ -95,3 +102,11 @@ def _listen(place: Place) -> socket.socket:
     raise BackendUnavailable(
         f"cannot listen at {place.host}:{place.port}: {last.strerror}", hint="choose another with --port"
     ) from last
+
+
+def _refuse_everywhere(listening: socket.socket, host: str) -> None:
+    if ipaddress.ip_address(listening.getsockname()[0].partition("%")[0]).is_unspecified:
+        listening.close()
+        raise InvalidInput(
+            f"--host {host!r} means every network at once", hint="give the address of this machine on the lab's network"
+        )

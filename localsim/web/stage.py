@@ -12,7 +12,7 @@ from localsim import leaks, runner
 from localsim.backends.base import Request
 from localsim.backends.person import NAME
 from localsim.episode import Episode, EpisodeSpec, Mode
-from localsim.errors import InvalidInput, LocalsimError, ModelMissing
+from localsim.errors import InvalidInput, LocalsimError
 from localsim.plan import Plan
 from localsim.scenario import LoadedScenario
 from localsim.store import Store
@@ -20,8 +20,10 @@ from localsim.transcript import Action, ActionType, Transcript, Turn
 
 MOST_GAMES, MOST_MODELS = 60, 2
 """Games under way at a time, and of these such as load a model."""
-PATIENCE_S = 45 * 60.0
-"""After which a talk breaks off where nobody says anything."""
+PATIENCE_S, AWAY_S = 45 * 60.0, 10 * 60.0
+"""After which a talk breaks off: nobody says anything, or nobody has the page of a seat open."""
+_KEPT_S = 2 * 3600.0
+"""For which the reveal of a talk that has ended can be seen."""
 
 
 @dataclass
@@ -41,8 +43,10 @@ class Game:
     ended: bool = False
     problem: str = ""
     episode_id: str = ""
-    version: int = 0
-    """Counts changes, so that pages know whether anything is new."""
+    taken: set[str] = field(default_factory=set)
+    """Seats that somebody has opened: nobody else is shown the way to them."""
+    visited: float = field(default_factory=time.monotonic)
+    """When a seat was last looked at."""
 
     @property
     def spec(self) -> EpisodeSpec:
@@ -69,33 +73,33 @@ class Game:
         """Wait for the person whose turn it is."""
         with self.turned:
             self.asked, self.given = request.speaker, None
-            self.version += 1
-            self.turned.wait_for(lambda: self.given is not None, PATIENCE_S)
+            begun = time.monotonic()
+            while self.given is None:
+                if time.monotonic() - begun > PATIENCE_S or time.monotonic() - self.visited > AWAY_S:
+                    raise InvalidInput("nobody said anything for too long")
+                self.turned.wait(5)
             self.asked = None
-            if self.given is None:
-                raise InvalidInput("nobody said anything for too long")
             return self.given
 
-    def turn(self, spec: EpisodeSpec, turn: Turn) -> None:  # noqa: ARG002 - a Watcher
+    def add(self, turn: Turn) -> None:
         """A turn stands."""
         with self.turned:
             self.turns.append(turn)
-            self.version += 1
 
     def ended_with(self, problem: str) -> None:
         """The talk is over."""
         with self.turned:
             self.ended, self.problem = True, problem
             self.asked = None
-            self.version += 1
+            self.visited = time.monotonic()
 
 
 class _Watcher:
     def __init__(self, game: Game) -> None:
         self._game = game
 
-    def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
-        self._game.turn(spec, turn)
+    def turn(self, spec: EpisodeSpec, turn: Turn) -> None:  # noqa: ARG002 - a Watcher
+        self._game.add(turn)
 
     def ended(self, episode: Episode) -> None:
         if episode.error:
@@ -123,6 +127,10 @@ class Stage:
         plan = Plan((loaded,), (mode,), model=self.model, roles=dict.fromkeys(roles, NAME), seed=seed, parallel=1)
         game = Game(loaded, mode, plan, {secrets.token_urlsafe(9): role for role in roles})
         with self._lock:
+            now = time.monotonic()
+            self._games = {
+                key: each for key, each in self._games.items() if not each.ended or now - each.visited < _KEPT_S
+            }
             going = [each for each in self._games.values() if not each.ended]
             with_model = [each for each in going if len(each.seats) < len(each.scenario.scenario.names)]
             if len(going) >= MOST_GAMES:
@@ -141,33 +149,26 @@ class Stage:
         game = self._games.get(name)
         if game is None or seat not in game.seats:
             raise InvalidInput("no such seat", hint="the talk may have been before the server was started again")
+        game.visited = time.monotonic()
+        game.taken.add(seat)
         return game, game.seats[seat]
 
     def _play(self, game: Game) -> None:
+        problem = "Something unexpected happened; the server's terminal says more."
         try:
             result = runner.start(game.plan, self._store, _Watcher(game), _silent, game.ask)
             rows = self._store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [result.run_id])
             game.episode_id = str(rows[0]["episode_id"]) if rows else ""
+            problem = game.problem
             leaks.score_run(self._store, result.run_id, _silent)
-        except ModelMissing as error:
-            if not game.episode_id:
-                game.problem = f"{error.message} ({error.hint})"
         except LocalsimError as error:
-            game.problem = error.message
+            problem = f"{error.message} ({error.hint})" if error.hint else error.message
         finally:
-            game.ended_with(game.problem)
+            game.ended_with(problem)
 
 
 def _silent(_line: str) -> None:
     """A server's log is no place for a talk's progress."""
-
-
-def wait_for_change(game: Game, seen: int, seconds: float) -> None:
-    """Return when something is new since version `seen`, or after so many seconds."""
-    deadline = time.monotonic() + seconds
-    with game.turned:
-        while game.version == seen and (left := deadline - time.monotonic()) > 0:
-            game.turned.wait(left)
 
 
 KINDS: dict[ActionType, str] = {

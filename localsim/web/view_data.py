@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +127,8 @@ def matrix(store: Store, run_id: str, chosen: Filter) -> Matrix:
         cells: dict[tuple[str, str], list[Row]] = {}
         for row in own:
             cells.setdefault((row["mode"], row["model"]), []).append(row)
-        lines.append({"scenario_id": name, "title": own[0]["title"], "family": own[0]["family"], "cells": cells})
+        if own:  # a run in progress may change between two queries
+            lines.append({"scenario_id": name, "title": own[0]["title"], "family": own[0]["family"], "cells": cells})
     ordered = sorted(((row["mode"], row["model"]) for row in columns), key=lambda key: (MODES.index(key[0]), key[1]))
     pages = max(1, -(-counts["scenarios"] // PAGE))
     return Matrix(tuple(ordered), tuple(lines), counts["scenarios"], counts["episodes"], pages)
@@ -148,6 +151,16 @@ class Talk:
     """Disclosures and hints by the newest detector, in order of turns."""
     siblings: tuple[Row, ...]
     """The other modes on the same scenario and seed, in the order of modes."""
+
+    @property
+    def disclosed(self) -> bool:
+        """Whether any fact came out."""
+        return any(leak["label"] == "disclosed" for leak in self.leaks)
+
+    @property
+    def looked(self) -> bool:
+        """Whether the leakage detector has looked at it."""
+        return any(score["evaluator"] == "leakage" for score in self.episode.scores)
 
 
 def talk(store: Store, episode_id: str) -> Talk:
@@ -177,7 +190,8 @@ def talk(store: Store, episode_id: str) -> Talk:
 def _turn(row: Row, found: StoredEpisode, leaks: Sequence[Row], colours: Mapping[str, int]) -> Row:
     here = [leak for leak in leaks if leak["turn"] == row["turn"]]
     mentioned = [mention for mention in found.mentions if mention.turn == row["turn"]]
-    marked = marks.of_leaks(row["text"], here) or marks.of_mentions(row["text"], mentioned)
+    # Two kinds of marks in one talk would be taken for one: first mentions only where no leak is marked.
+    marked = marks.of_leaks(row["text"], here) if leaks else marks.of_mentions(row["text"], mentioned)
     return {
         **row,
         "parts": marks.parts(row["text"], marked),
@@ -221,11 +235,13 @@ def attempts(store: Store, episode_id: str, turn: int) -> list[Row]:
 def live(store: Store, run_id: str) -> list[Row]:
     """Talks of a run in progress that are not in the database yet: id, mode, scenario and turns so far."""
     journal = journal_folder(store.path) / f"{run_id}.jsonl"
-    if not journal.is_file():
+    try:
+        events = read_journal(journal, last=LIVE_BYTES)
+    except FileNotFoundError:  # it goes as soon as all of it is in the database
         return []
     talks: dict[str, Row] = {}
-    titles: dict[str, str] = {}
-    for event in read_journal(journal, last=LIVE_BYTES):
+    titles = {row["scenario_hash"]: row["title"] for row in store.rows("SELECT scenario_hash, title FROM scenarios")}
+    for event in events:
         if event["event"] == "scenario":
             titles[event["scenario_hash"]] = event["title"]
         elif event["event"] == "episode":
@@ -284,9 +300,7 @@ def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str
 
 
 def _is_number(value: Any) -> bool:
-    from decimal import Decimal
-
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def worked_queries() -> list[Row]:

@@ -60,14 +60,14 @@ def run(request: Request) -> Response:
 def _filter(request: Request) -> view_data.Filter:
     given = request.query_params
     number = given.get("page", "1")
-    if not number.isdecimal() or not 1 <= int(number[:9]) <= 1_000_000:
+    if not (number.isascii() and number.isdecimal()) or not 1 <= int(number[:9]) <= 1_000_000:
         raise InvalidInput("page is a number from 1", hint="leave it out")
     choices = {name: given.get(name, "") for name in view_data.CHOICES}
     for name, value in choices.items():
         if value and value not in view_data.CHOICES[name]:
             raise InvalidInput(f"{name} cannot be {value[:40]!r}", hint=f"one of {', '.join(view_data.CHOICES[name])}")
     return view_data.Filter(
-        family=given.get("family", "")[:_WORDS], words=given.get("words", "")[:_WORDS], page=int(number), **choices
+        family=given.get("family", "")[:_WORDS], words=given.get("words", "")[:_WORDS], page=int(number[:9]), **choices
     )
 
 
@@ -107,10 +107,11 @@ def episode(request: Request) -> Response:
 def turn(request: Request) -> Response:
     """What the speaker of a turn was given, word for word, and all that was written for it."""
     store = store_of(request)
-    episode_id, number = request.path_params["episode"], request.path_params["turn"]
+    episode_id, given = request.path_params["episode"], request.path_params["turn"]
     found = view_data.talk(store, episode_id)
-    if number >= 1 << 31:
+    if not (given.isascii() and given.isdecimal() and len(given) < 9):
         raise InvalidInput("there is no such turn", hint="the transcript has links to all of them")
+    number = int(given)
     messages = prompt_of(store, episode_id, number)
     attempts = view_data.attempts(store, episode_id, number)
     return page(

@@ -19,7 +19,10 @@ function step(direction) {
   next.scrollIntoView({ block: "nearest" });
 }
 
+const loaded = performance.now();
+
 document.addEventListener("keydown", (event) => {
+  if (event.repeat) return; // a key that is held must not answer one item after another
   if (event.target.matches("[data-submit]") && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.target.form.requestSubmit();
     return;
@@ -53,11 +56,13 @@ function takeTurn(place) {
   const form = document.querySelector("[data-say]");
   if (!state || !form) return;
   const mine = state.dataset.myTurn !== "";
+  const announced = document.querySelector("[data-announce]");
+  if (announced.textContent !== state.textContent) announced.textContent = state.textContent;
   form.querySelector("[data-send]").disabled = !mine;
   if (mine) form.querySelector("[data-turn-field]").value = state.dataset.myTurn;
 }
 
-// A part of the page that is fetched again every two seconds, for as long as somebody looks at it.
+// A part of the page that is fetched again and again, for as long as somebody looks at it.
 async function refresh(place) {
   if (document.visibilityState !== "visible") return;
   try {
@@ -84,7 +89,8 @@ for (const place of document.querySelectorAll("[data-live]")) {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
-  if (form.dataset.sent) {
+  const late = "careful" in form.dataset && performance.now() - loaded < 350; // the second half of a double click on the page before
+  if (form.dataset.sent || late) {
     event.preventDefault();
     return;
   }
