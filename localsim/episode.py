@@ -28,19 +28,21 @@ StopReason = Literal["turn_limit", "left", "silence"]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn; equal in every mode. Penalties act within utterances and count utterances only."""
+    """How tokens are drawn; equal in every mode. Penalties act within utterances and count the speaker's own only."""
 
     temperature: float = 0.7
     """0 takes the most likely token."""
     top_k: int = 40
     top_p: float = 0.95
     min_p: float = 0.05
-    repeat_penalty: float = 1.1
+    repeat_penalty: float = 1.0
     """Divides the logit of tokens said within the window; 1 is off."""
     repeat_window: int = 128
-    """Tokens of utterances, of all speakers, that penalties look back on."""
+    """Tokens of the speaker's own utterances that penalties look back on."""
     dry_multiplier: float = 0.8
     """Strength of DRY against repeated sequences (llama.cpp's sampler); 0 is off."""
+    dry_length: int = 6
+    """Tokens that a sequence may repeat without a penalty."""
     grammar: bool = True
     """Whether output is constrained to lines of actions."""
 

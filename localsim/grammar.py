@@ -57,10 +57,14 @@ class ActionLines:
         """Whether the last line's text has begun: everything after its colon."""
         return ":" in text.rpartition("\n")[2]
 
-    def utterances(self, text: str) -> tuple[str, ...]:
-        """What the closed lines from `turn` on say or do."""
-        said = (line.partition(": ")[2] for line in self._written(text))
-        return tuple(body for body in said if body)
+    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:
+        """What the closed lines from `turn` on say or do, each with its speaker."""
+        said = ((self._name(number), line.partition(": ")[2]) for number, line in enumerate(self._written(text)))
+        return tuple((name, body) for name, body in said if body)
+
+    def speaker(self, text: str) -> str:
+        """Whose line is being written."""
+        return self._name(len(self._written(text)))
 
     def _name(self, line: int) -> str:
         """Whose line it is."""

@@ -197,8 +197,8 @@ def _script_request(spec: EpisodeSpec, transcript: Transcript, attempt: int) -> 
     )
 
 
-def _heard(transcript: Transcript) -> tuple[str, ...]:
-    return tuple(turn.action.text for turn in transcript.turns if turn.action.text)
+def _heard(transcript: Transcript) -> tuple[tuple[str, str], ...]:
+    return tuple((turn.speaker, turn.action.text) for turn in transcript.turns if turn.action.text)
 
 
 def _form(spec: EpisodeSpec, transcript: Transcript, *, turns: int, given: int) -> ActionLines:

@@ -61,7 +61,11 @@ class Choice:
         """Never: a reason may well repeat the words of the talks."""
         return False
 
-    def utterances(self, text: str) -> tuple[str, ...]:  # noqa: ARG002 - asked of every form
+    def speaker(self, text: str) -> str:  # noqa: ARG002 - asked of every form
+        """Nobody of the talk."""
+        return ""
+
+    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - asked of every form
         """Nothing that penalties should look back on."""
         return ()
 

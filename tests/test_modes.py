@@ -170,11 +170,13 @@ def test_the_same_seeds_in_every_mode(talk: LoadedScenario) -> None:
 def test_penalties_look_back_on_the_same_words_in_every_mode(talk: LoadedScenario) -> None:
     steps, _ = play(spec_of(talk), [said("Ana", "One"), said("Bo", "Two"), rest("Ana", Action("leave"))])
     asks = [step.request for step in steps if isinstance(step, Ask)]
-    assert [ask.heard for ask in asks] == [(), ("One",), ("One", "Two")]
+    one, two = (asks[0].speaker, "One"), (asks[1].speaker, "Two")
+    assert [ask.heard for ask in asks] == [(), (one,), (one, two)]
     script = play(spec_of(talk, "script"), [said("Ana", "One") + "\n" + line_of("Bo", Action("leave"))])[0][0]
     assert isinstance(script, Ask)
     text = script.request.prefill + said("Ana", "One") + "\n" + line_of("Bo", Action("speak", 'say "Two"')) + "\n"
-    assert script.request.form.utterances(text) == ("One", 'say "Two"')
+    assert script.request.form.utterances(text) == (("Ana", "One"), ("Bo", 'say "Two"'))
+    assert script.request.form.speaker(text) == "Ana"
 
 
 def test_own_turns_are_assistant_lines_and_others_are_prose(talk: LoadedScenario) -> None:

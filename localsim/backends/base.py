@@ -39,8 +39,11 @@ class Form(Protocol):
     def in_text(self, text: str) -> bool:
         """Whether what comes next is part of an utterance; only there do repetition penalties act."""
 
-    def utterances(self, text: str) -> tuple[str, ...]:
-        """The texts of the lines closed so far that are not part of what was heard before the request."""
+    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:
+        """(speaker, words) of the lines closed so far that are not part of what was heard before the request."""
+
+    def speaker(self, text: str) -> str:
+        """Whose line is being written."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,10 @@ class Request:
     sampling: Sampling
     form: Form
     """What a reply must look like."""
-    heard: tuple[str, ...]
-    """The utterances so far, oldest first: what repetition penalties look back on in every mode."""
+    heard: tuple[tuple[str, str], ...]
+    """(speaker, words) of the utterances so far, oldest first. Repetition penalties look back on those of the speaker:
+    saying what another has said is an answer and no repetition.
+    """
     observation: Observation | None
     """What the prompt was made from; scripted policies and people use it instead of the prompt. None for a judge."""
 

@@ -244,12 +244,13 @@ class LlamaBackend:
         return shared
 
     def _hear(self, job: _Job) -> None:
-        """Prime the penalties at the start of a line: in every mode with the utterances of the turns before it."""
-        window = job.request.sampling.repeat_window
+        """Prime the penalties at the start of a line: in every mode with what its speaker has said before."""
+        window, form = job.request.sampling.repeat_window, job.request.form
         # In a script the lines written so far count as heard, just as they would turn by turn.
-        said = (*job.request.heard, *job.request.form.utterances(job.full_text))
+        said = (*job.request.heard, *form.utterances(job.full_text))
+        own = [words for name, words in said if name == form.speaker(job.full_text)]
         tokens: list[int] = []
-        for text in said[-window:]:
+        for text in own[-window:]:
             tokens += self._chat.content(text)  # without a line break: penalties on it would drag lines out
         job.sampler.hear(tokens[-window:])
 

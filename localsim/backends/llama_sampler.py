@@ -133,7 +133,13 @@ def _repeat_chain(model: LlamaModel, sampling: Sampling) -> Any:
     if sampling.dry_multiplier > 0:
         breakers = (ctypes.c_char_p * len(_BREAKERS))(*_BREAKERS)
         dry = lib.llama_sampler_init_dry(
-            model.vocab, sampling.dry_multiplier, 1.75, 2, sampling.repeat_window, breakers, len(_BREAKERS)
+            model.vocab,
+            sampling.dry_multiplier,
+            1.75,
+            sampling.dry_length,
+            sampling.repeat_window,
+            breakers,
+            len(_BREAKERS),
         )
         lib.llama_sampler_chain_add(chain, dry)
     return chain
