@@ -111,6 +111,7 @@ def _field(label: str, value: str) -> str:
 
 
 def relationship_lines(seen: Observation) -> list[str]:
+    """How the people are related, as far as the viewer knows: a sentence for each pair."""
     return [f"{one} and {other} are {_LEVELS[level]}." for one, other, level in seen.relationships]
 
 

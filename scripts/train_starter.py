@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Train the starter adapter: talks of scripted agents -> LoRA on SmolLM2-135M-Instruct -> models/starter.lora.gguf.
 
-    .venv/bin/python scripts/train_starter.py                 # about an hour on two cores; continued if interrupted
-    .venv/bin/python scripts/train_starter.py --show 5        # read five talks instead
+    .venv/bin/python scripts/train_starter.py                 # two stages, about an hour; continued if interrupted
+    .venv/bin/python scripts/train_starter.py --show 5        # read five talks of each stage instead
 
 What is learnt, and what is not, stands in models/starter.md.
 """
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -26,47 +28,67 @@ from localsim.backends.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama_lib import LlamaModel  # noqa: E402
 from localsim.finetune.job import export  # noqa: E402
 from localsim.finetune.rows import TrainingRow, clipped, row_of  # noqa: E402
-from localsim.finetune.trainer import Progress, Settings, Trainer, load_base  # noqa: E402
-from scripts.starter.dataset import build  # noqa: E402
+from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, load_base  # noqa: E402
+from scripts.starter.dataset import BROAD, CAREFUL, Mix, build  # noqa: E402
 
 BASE = "smollm2-135m"
-SETTINGS = Settings(rank=24, alpha=48, learning_rate=1e-3, batch_tokens=1280, evaluations=4)
 LONGEST = 1024
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A part of the training; each goes on from the one before."""
+
+    talks: int
+    seed: int
+    mix: Mix
+    learning_rate: float
+
+
+STAGES = (Stage(1500, 1, BROAD, 1e-3), Stage(420, 2, CAREFUL, 6e-4))
+
+
+def settings_of(stage: Stage) -> Settings:
+    """Hyper-parameters of a stage."""
+    return Settings(
+        rank=24, alpha=48, learning_rate=stage.learning_rate, batch_tokens=1280, evaluations=4, seed=stage.seed
+    )
+
+
 @click.command()
-@click.option("--talks", default=1500, show_default=True)
-@click.option("--seed", default=1, show_default=True)
 @click.option("--work", type=click.Path(path_type=Path), default=ROOT / "db" / "starter", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=ROOT / "models" / "starter.lora.gguf")
-@click.option("--rank", default=SETTINGS.rank, show_default=True)
-@click.option("--steps", type=int, help="Stop after so many steps and print the speed.")
-@click.option("--float32", is_flag=True)
-@click.option("--show", type=int, help="Print so many talks and end.")
-def main(
-    talks: int, seed: int, work: Path, out: Path, rank: int, steps: int | None, float32: bool, show: int | None
-) -> None:
+@click.option("--show", type=int, help="Print so many talks of each stage and end.")
+def main(work: Path, out: Path, show: int | None) -> None:
     """Data, training, adapter."""
     file = models.resolve(BASE)
     tokenizer = ChatTokenizer(LlamaModel(file.path, vocab_only=True))
-    data = build(show or talks, seed)
     if show:
-        for kind, chat in data.chats:
-            print(f"==== {kind}", *(f"[{message.role}] {message.content}" for message in chat.messages), sep="\n")
+        for stage in STAGES:
+            for kind, chat in build(show, stage.seed, stage.mix).chats:
+                print(f"==== {kind}", *(f"[{message.role}] {message.content}" for message in chat.messages), sep="\n")
         return
+    best: Path | None = None
+    for number, stage in enumerate(STAGES, start=1):
+        folder = work / f"stage{number}"
+        if not (folder / "training.json").is_file():
+            trained = train(stage, file, tokenizer, folder, best)
+            export(trained, folder / "adapter.gguf", file, BASE, settings_of(stage))
+        best = folder / "best"
+    shutil.copyfile(work / f"stage{len(STAGES)}" / "adapter.gguf", out)
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+def train(stage: Stage, file: models.ModelFile, tokenizer: ChatTokenizer, folder: Path, start: Path | None) -> Trained:
+    """One stage, with a note of what it took."""
+    data = build(stage.talks, stage.seed, stage.mix)
     rows, longer = clipped([row_of(chat, tokenizer) for _, chat in data.chats], LONGEST)
-    held = build(max(20, talks // 45), seed + 1000)
+    held = build(max(20, stage.talks // 45), stage.seed + 1000, stage.mix)
     held_rows = clipped([row_of(chat, tokenizer) for _, chat in held.chats], LONGEST)[0]
     _say(data.counts, rows, longer)
-    settings = Settings(**{**vars(SETTINGS), "rank": rank, "alpha": 2.0 * rank, "bf16": not float32})
-    trainer = Trainer(load_base(file.path, bf16=not float32), rows, held_rows, settings)
-    if steps:
-        for batch in trainer.order[:steps]:
-            print(f"{trainer.step(batch):.3f}  {trainer.progress.tokens_per_second:.0f} tokens/s", flush=True)
-        return
+    settings = settings_of(stage)
     begun = time.time()
-    trained = trainer.train(work, _show)
-    export(trained, out, file, BASE, settings)
+    trained = Trainer(load_base(file.path, bf16=True), rows, held_rows, settings, start).train(folder, _show)
     note = {
         "talks": dict(data.counts),
         "rows": len(rows),
@@ -78,8 +100,8 @@ def main(
         "tokens_per_second": round(trained.progress.tokens_per_second),
         "wall_seconds": round(time.time() - begun),
     }
-    (work / "training.json").write_text(json.dumps(note, indent=1))
-    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, validation {trained.best_loss:.3f}")
+    (folder / "training.json").write_text(json.dumps(note, indent=1))
+    return trained
 
 
 def _say(counts: Counter[str], rows: list[TrainingRow], longer: int) -> None:

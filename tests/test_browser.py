@@ -190,6 +190,7 @@ def test_dimensions_by_keyboard(page: Page, site: tuple[str, Store, str]) -> Non
     for group in page.locator("fieldset").all():
         group.locator("input").first.focus()
         page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(400)
     page.keyboard.press("Enter")
     page.wait_for_selector("text=1 of")
     assert len(records.done(store, "dimensions", run_id, "keys")) == 1

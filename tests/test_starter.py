@@ -11,7 +11,7 @@ import pytest
 
 from localsim.families import FAMILIES
 from localsim.families.mutual_friends import friends_of
-from localsim.families.naming import mentions
+from localsim.families.naming import claims, mentions
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
 from scripts.starter import bank, bargain, everyday, friends
@@ -28,7 +28,7 @@ def rng(number: int) -> random.Random:
 
 @pytest.mark.parametrize("name", ["friends", "bargain", "choices", "favours", "talks"])
 def test_phrases_have_the_slots_of_their_section(name: str) -> None:
-    slots = {"x", "a", "b", "me", "other", "name", "item", "price", "detail", "hobby", "company", "town"}
+    slots = {"x", "a", "b", "me", "other", "name", "item", "price", "detail", "hobby", "company", "town", "both"}
     blocks = {(): bank.bank(name)} if name in ("friends", "bargain") else bank.topics(name)
     for topic, sections in blocks.items():
         assert sections, topic
@@ -53,11 +53,18 @@ def test_words_are_not_those_of_the_scenarios() -> None:
     assert agents and not agents & set(drawn)
 
 
-def test_a_searcher_asks_nothing_twice_and_claims_only_its_own_friends() -> None:
+@pytest.mark.parametrize("thorough", [True, False])
+@pytest.mark.parametrize("sloppy", [True, False])
+def test_a_searcher_asks_nothing_twice_and_claims_only_its_own_friends(thorough: bool, sloppy: bool) -> None:
+    false = told = 0
     for number in range(TALKS):
-        document = friends.scenario(rng(number), number)
-        transcript = friends.talk(rng(number), document)
+        document = friends.scenario(rng(number), number, thorough=thorough)
+        transcript = friends.talk(rng(number), document, number % 2, sloppy=sloppy)
         lists = friends_of(document)
+        learner = document.names[number % 2]
+        for index, name, yes in claims(transcript.turns, lists):
+            told += transcript.turns[index].speaker == learner
+            false += transcript.turns[index].speaker == learner and yes and name not in lists[learner]
         for turn in transcript.turns:
             for name in {name for own in lists.values() for name in own}:
                 if mentions(turn.action.text, name) and name not in lists[turn.speaker]:
@@ -66,6 +73,7 @@ def test_a_searcher_asks_nothing_twice_and_claims_only_its_own_friends() -> None
         for speaker in document.names:
             questions = [turn.action.text for turn in transcript.turns if turn.speaker == speaker]
             assert len(questions) == len(set(questions))
+    assert told > TALKS and false <= 0.02 * told, "what is read as a false claim is a rare way of saying no"
 
 
 def test_hagglers_never_pass_their_target_and_always_end() -> None:

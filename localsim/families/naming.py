@@ -109,7 +109,8 @@ _NO = re.compile(
     r"|familiar|anyone)\b|\b(?:haven't|have not|hasn't) (?:met|heard|had|come)\b|\bno such\b|\b(?:wrong|mistaken)\b"
     r"|\bmixed (?:him|her|them|it|that|up)\b|\bthinking of (?:someone|somebody|another|a different)\b"
     r"|\bno [A-Za-z]+ (?:here|for me|on|in|among)\b|\ba different\b|\bdrawing a blank\b|\bdoesn't ring\b"
-    r"|\bstranger to me\b"
+    r"|\bstranger to me\b|\bmeans? nothing\b|\bcan't think of (?:any|a)\b|\bnever (?:spoken|talked|worked)\b"
+    r"|\bthere (?:isn't|is no|'s no)\b|\bhas no\b"
 )
 _HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|possibly|probably|not sure|unsure|not certain|not positive|rings? a bell"
@@ -128,6 +129,13 @@ _NOT_NOD = re.compile(
 _MIXED_UP = re.compile(
     r"\bmixed|\bthinking of (?:someone|somebody|another|a different)|\bwrong (?:person|one|\w+)|\btake (?:it"
     r"|that) back|\bdifferent (?:one|person|\w+)|\bdon't (?:actually )?know (?:him|her|them)|\bmy mistake"
+)
+_ELSEWHERE = re.compile(
+    r"^(?:(?:well|but|and|so|then|let me see|let me try another one)[,.]? )*"
+    r"(?:i (?:only |do )?know (?:somebody|someone|a )|i(?: do)? have (?:a|another) friend"
+    r"|a friend of mine (?!too|as well)"
+    r"|one of my friends|one of mine|my friend(?! too| as well)\b|someone i know|somebody i know|there is one of mine"
+    r"|that was my last|that's everybody|i've asked about all|it seems we|mine (?:is|isn't))"
 )
 _ABOUT_HIM = re.compile(
     r"\b(?:he|him|his|she|her|hers|they|them|that's|that is|it's|it is|the same|that one|one of|together)\b"
@@ -324,6 +332,8 @@ def _verdict(turn: Turn, name: str, friends: Mapping[str, Sequence[str]], topic:
             about = False
             continue
         about = about or named
+        if verdict and not named and _ELSEWHERE.search(plain(clause).strip()):
+            about = False  # what follows an answer is about somebody else
         if not about:
             continue
         said = _clause_verdict(clause, name, named)
@@ -360,7 +370,7 @@ def _clause_verdict(clause: str, name: str, named: bool) -> _Verdict:
     word = re.escape(plain(name))
     bare = re.sub(r" +", " ", bare)
     rest = re.sub(rf"^(?:(?:oh|ah|wait|ha|hmm|wow|yes|that|the|and|lol) )*{word}(?:'s)?\b ?", "", bare)
-    if _HEDGE.search(bare):
+    if _HEDGE.search(bare) or (named and re.search(rf"\b(?:isn't|is not|it's not|no|zero \w+ called) {word}\b", bare)):
         return "no"
     if _NO.search(bare) or (named and _NO.search(rest)):
         return "no" if not question else ""

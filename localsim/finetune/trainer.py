@@ -152,11 +152,22 @@ class Trainer:
     """Trains once through `rows`, `settings.epochs` times; a checkpoint in `folder` is continued."""
 
     def __init__(
-        self, base: Any, rows: Sequence[TrainingRow], held_out: Sequence[TrainingRow], settings: Settings
+        self,
+        base: Any,
+        rows: Sequence[TrainingRow],
+        held_out: Sequence[TrainingRow],
+        settings: Settings,
+        start: Path | None = None,
     ) -> None:
+        """`start`: a folder in which peft saved an adapter of the same rank, to go on from."""
         import torch
 
         self.model = with_lora(base, settings)
+        if start is not None:
+            from peft import set_peft_model_state_dict
+            from safetensors.torch import load_file
+
+            set_peft_model_state_dict(self.model, load_file(str(start / "adapter_model.safetensors")))
         if torch.cuda.is_available():
             self.model.to("cuda")
         self.settings = settings

@@ -18,8 +18,23 @@ from localsim.scenario import WRITER, ScenarioFile
 from localsim.transcript import Transcript
 from scripts.starter import bargain, everyday, friends
 
-SHARES = {"friends": 0.53, "bargain": 0.3, "everyday": 0.13, "script": 0.04}
-"""Of the talks."""
+
+@dataclass(frozen=True)
+class Mix:
+    """What a stage of the training is made of."""
+
+    shares: dict[str, float]
+    """Of the talks, by kind."""
+    sloppy: float
+    """Share of partners in searches who sometimes take a friend of their own for the one in question."""
+    thorough: float
+    """Share of searches that look for all friends in common."""
+
+
+BROAD = Mix({"friends": 0.53, "bargain": 0.3, "everyday": 0.13, "script": 0.04}, sloppy=0.4, thorough=0.35)
+"""Everything at once."""
+CAREFUL = Mix({"friends": 0.52, "bargain": 0.42, "everyday": 0.05, "script": 0.01}, sloppy=0.75, thorough=0.5)
+"""Mostly looking up and comparing, against partners who err."""
 
 
 @dataclass
@@ -31,13 +46,13 @@ class Data:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def build(talks: int, seed: int) -> Data:
+def build(talks: int, seed: int, mix: Mix = BROAD) -> Data:
     """`talks` talks, one side of each."""
     data = Data()
-    for number, kind in enumerate(_kinds(talks, seed)):
+    for number, kind in enumerate(_kinds(talks, seed, mix)):
         rng = random.Random(f"starter/{seed}/{number}")
         side = rng.randrange(2)
-        document, transcript = _talk(kind, rng, number, side)
+        document, transcript = _talk(kind, rng, number, side, mix)
         if not _as_meant(document, transcript):
             data.counts[f"{kind}, left out"] += 1
             continue
@@ -47,17 +62,17 @@ def build(talks: int, seed: int) -> Data:
     return data
 
 
-def _kinds(talks: int, seed: int) -> Iterator[str]:
+def _kinds(talks: int, seed: int, mix: Mix) -> Iterator[str]:
     rng = random.Random(f"starter/{seed}")
-    yield from rng.choices(list(SHARES), list(SHARES.values()), k=talks)
+    yield from rng.choices(list(mix.shares), list(mix.shares.values()), k=talks)
 
 
-def _talk(kind: str, rng: random.Random, number: int, side: int) -> tuple[ScenarioFile, Transcript]:
+def _talk(kind: str, rng: random.Random, number: int, side: int, mix: Mix) -> tuple[ScenarioFile, Transcript]:
     if kind in ("everyday", "script"):
         return everyday.Maker(rng, number, open_book=kind == "script").make()
     if kind == "friends":
-        document = friends.scenario(rng, number)
-        return document, friends.talk(rng, document, side)
+        document = friends.scenario(rng, number, thorough=rng.random() < mix.thorough)
+        return document, friends.talk(rng, document, side, sloppy=rng.random() < mix.sloppy)
     document = bargain.scenario(rng, number)
     return document, bargain.talk(rng, document)
 

@@ -18,8 +18,6 @@ from scripts.starter.names import made_up, names
 
 BANK = bank("friends")
 KINDS = ("hobby", "company", "town")
-THOROUGH = 0.35
-"""The share of talks that look for all friends in common."""
 _VERBS = {"hobby": "likes", "company": "works at", "town": "lives in"}
 _TRADES = ["", "", "Foods", "Press", "Bank", "Motors", "Hotels", "Games", "Tools", "Rail", "Textiles", "Farms", "Labs"]
 
@@ -167,7 +165,7 @@ def _both(friend: Friend) -> str:
     return " and ".join(f"{_VERBS[kind]} {value}" for kind, value in friend.attributes)
 
 
-def scenario(rng: random.Random, number: int) -> ScenarioFile:
+def scenario(rng: random.Random, number: int, *, thorough: bool) -> ScenarioFile:
     """A fresh instance of the family, in words that no other scenario of localsim uses."""
     pools = {
         "hobby": rng.sample(BANK["hobbies"], 8),
@@ -184,7 +182,6 @@ def scenario(rng: random.Random, number: int) -> ScenarioFile:
     )
     attributes = rng.choice(["hobby,company"] * 6 + ["hobby,town", "company,town", "hobby,company,town", "hobby"])
     size = rng.choice([3, 4, 5, 5, 5, 6])
-    thorough = rng.random() < THOROUGH
     common = rng.randint(2, min(4, size)) if thorough else int(rng.random() < 0.9)
     parameters = {"friends": size, "attributes": attributes, "common": common}
     made = MutualFriends(words).generate(f"starter_friends_{number}", rng.randrange(1 << 30), parameters)
@@ -207,11 +204,10 @@ def _company(rng: random.Random) -> str:
     return f"{made_up(rng)} {rng.choice(_TRADES)}".strip()
 
 
-def talk(rng: random.Random, document: ScenarioFile, side: int) -> Transcript:
-    """A whole talk, to be learnt from for agent number `side`."""
+def talk(rng: random.Random, document: ScenarioFile, side: int, *, sloppy: bool) -> Transcript:
+    """A whole talk, to be learnt from for agent number `side`; the other one may be `sloppy`."""
     attributes = document.parameters["attributes"].split(",")
     thorough = document.parameters["common"] > 1
-    sloppy = rng.random() < 0.4
     players = [
         Player(rng, _friends(agent.facts, attributes), sloppy=sloppy and number != side, thorough=thorough)
         for number, agent in enumerate(document.agents)
