@@ -182,7 +182,8 @@ def talk(store: Store, episode_id: str) -> Talk:
     )
     siblings.sort(key=lambda row: (MODES.index(row["mode"]), row["model"]))
     colours = {name: number % 8 for number, name in enumerate(found.scenario.names)}
-    disclosed = [leak for leak in leaks if leak["label"] == "disclosed"]  # hints stand in the timeline alone
+    # What has come out is no secret any more, and hints are weak: both stand in the timeline alone.
+    disclosed = [leak for leak in leaks if leak["label"] == "disclosed" and leak["first"]]
     turns = [_turn(row, found, disclosed, colours) for row in found.turns]
     return Talk(found, tuple(turns), tuple(leaks), tuple(siblings))
 
