@@ -25,6 +25,11 @@ class Mark:
     note: str = ""
 
 
+def colours(names: Sequence[str]) -> dict[str, int]:
+    """The number of each person's colour, 0 to 7, the same on every page."""
+    return {name: number % 8 for number, name in enumerate(names)}
+
+
 def of_mentions(text: str, found: Sequence[Mention]) -> list[Mark]:
     """First mentions of terms of facts: by an owner, of what both hold, by somebody who holds no such fact."""
     marks = []

@@ -251,7 +251,7 @@ def _tick(value: float, kind: str) -> str:
 
 def _example(example: Example) -> Row:
     scenario = example.episodes[0].scenario
-    colours = {name: number % 8 for number, name in enumerate(scenario.names)}
+    colours = marks.colours(scenario.names)
     return {
         "title": scenario.title,
         "setting": scenario.setting,

@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from localsim import marks
 from localsim.annotation import agreement, items, records
 from localsim.annotation.items import Item, Task
 from localsim.errors import InvalidInput
@@ -66,7 +67,7 @@ def item(request: Request) -> Response:
         shown=items.shown(current) if current else None,
         value=records.value_of(store, current) if current else None,
         begun=f"{time.time():.1f}",
-        colours=_colours(current),
+        colours=marks.colours(current.episode.scenario.names) if current else {},
         address=_address(request, rater, ties),
     )
 
@@ -144,10 +145,6 @@ def _whole(text: str) -> int:
         return int(text[:9])
     except ValueError:
         raise InvalidInput("an answer is missing", hint="go back and choose one for every line") from None
-
-
-def _colours(current: Item | None) -> dict[str, int]:
-    return {name: number % 8 for number, name in enumerate(current.episode.scenario.names)} if current else {}
 
 
 def _seconds(begun: str) -> float | None:

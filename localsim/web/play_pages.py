@@ -8,6 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from localsim import marks
 from localsim.episode import Mode
 from localsim.errors import InvalidInput
 from localsim.prompts import relationship_lines
@@ -125,7 +126,7 @@ def _talk(game: Game, role: str, request: Request) -> dict[str, Any]:
             "game": game,
             "role": role,
             "address": f"/play/{request.path_params['game']}/{request.path_params['seat']}",
-            "colours": {name: number % 8 for number, name in enumerate(names)},
+            "colours": marks.colours(names),
             "turns": list(game.turns),
             "turn": len(game.turns),
             "mine": game.asked == role and game.given is None,

@@ -103,35 +103,21 @@ class Matrix:
 def matrix(store: Store, run_id: str, chosen: Filter) -> Matrix:
     """The episodes of a run that pass a filter."""
     where, values = chosen.where()
-    given = [run_id, run_id, run_id, *values]
-    columns = store.rows(f"{_EPISODES} SELECT DISTINCT mode, model FROM found", given[:3])
-    counts = store.rows(
-        f"{_EPISODES} SELECT count(*) AS episodes, count(DISTINCT scenario_id) AS scenarios FROM found WHERE {where}",
-        given,
-    )[0]
-    names = [
-        row["scenario_id"]
-        for row in store.rows(
-            f"{_EPISODES} SELECT DISTINCT family, scenario_id FROM found WHERE {where} ORDER BY ALL LIMIT ? OFFSET ?",
-            [*given, PAGE, PAGE * (chosen.page - 1)],
-        )
-    ]
+    columns = store.rows("SELECT DISTINCT mode, model FROM episodes WHERE run_id = ?", [run_id])
     rows = store.rows(
-        f"{_EPISODES} SELECT * FROM found WHERE {where} AND scenario_id IN (SELECT unnest(?)) "
-        "ORDER BY family, scenario_id, episode_index",
-        [*given, names],
+        f"{_EPISODES} SELECT * FROM found WHERE {where} ORDER BY family, scenario_id, episode_index",
+        [run_id, run_id, run_id, *values],
     )
-    lines = []
-    for name in names:
-        own = [row for row in rows if row["scenario_id"] == name]
-        cells: dict[tuple[str, str], list[Row]] = {}
-        for row in own:
-            cells.setdefault((row["mode"], row["model"]), []).append(row)
-        if own:  # a run in progress may change between two queries
-            lines.append({"scenario_id": name, "title": own[0]["title"], "family": own[0]["family"], "cells": cells})
+    names = list(dict.fromkeys(row["scenario_id"] for row in rows))
+    lines: dict[str, Row] = {
+        name: {"scenario_id": name, "cells": {}} for name in names[PAGE * (chosen.page - 1) : PAGE * chosen.page]
+    }
+    for row in rows:
+        if line := lines.get(row["scenario_id"]):
+            line |= {"title": row["title"], "family": row["family"]}
+            line["cells"].setdefault((row["mode"], row["model"]), []).append(row)
     ordered = sorted(((row["mode"], row["model"]) for row in columns), key=lambda key: (MODES.index(key[0]), key[1]))
-    pages = max(1, -(-counts["scenarios"] // PAGE))
-    return Matrix(tuple(ordered), tuple(lines), counts["scenarios"], counts["episodes"], pages)
+    return Matrix(tuple(ordered), tuple(lines.values()), len(names), len(rows), max(1, -(-len(names) // PAGE)))
 
 
 def families(store: Store, run_id: str) -> list[str]:
@@ -181,7 +167,7 @@ def talk(store: Store, episode_id: str) -> Talk:
         [episode_id],
     )
     siblings.sort(key=lambda row: (MODES.index(row["mode"]), row["model"]))
-    colours = {name: number % 8 for number, name in enumerate(found.scenario.names)}
+    colours = marks.colours(found.scenario.names)
     # What has come out is no secret any more, and hints are weak: both stand in the timeline alone.
     disclosed = [leak for leak in leaks if leak["label"] == "disclosed" and leak["first"]]
     turns = [_turn(row, found, disclosed, colours) for row in found.turns]
