@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from localsim.episode import EpisodeSpec, Mode, Sampling
+from localsim.episode import MODES, EpisodeSpec, Mode, Sampling
 from localsim.families import FAMILIES
 from localsim.models import ModelFile, resolve
 from localsim.modes import roles
+from localsim.plan import Plan
+from localsim.runner import start
 from localsim.scenario import LoadedScenario
 from localsim.scenario_yaml import parse_scenario
 from localsim.store import Store
@@ -122,3 +125,19 @@ def engine_model(starter: ModelFile) -> Iterator[Any]:
     model = LlamaModel(starter.path)
     yield model
     model.free()
+
+
+@pytest.fixture(scope="session")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A database with a run of two scenarios in three modes, twice each: twelve talks, twelve pairs."""
+    path = tmp_path_factory.mktemp("played") / "test.duckdb"
+    scenarios = (parse_scenario(TALK, "talk.yaml"), generated("craigslist"))
+    run_id = start(Plan(scenarios, MODES, "scripted", episodes=2, seed=5), Store(path), Quiet(), lambda _: None).run_id
+    return path, run_id
+
+
+@pytest.fixture
+def run(played: tuple[Path, str], store: Store) -> str:
+    """The run, in the test's own database."""
+    shutil.copy(played[0], store.path)
+    return played[1]
