@@ -1,6 +1,8 @@
 """localsim: offline simulations of social conversations between LLM agents, and how much of it is omniscience.
 
     import localsim
+    done = localsim.run("mutual_friends_01", modes="all", episodes=2)
+    done.episodes()
     archive = localsim.open("localsim.duckdb")
     archive.episodes()                       # list of dictionaries
     archive.sql("SELECT mode, avg(words) FROM v_turns GROUP BY mode")
@@ -10,14 +12,16 @@ Importing this package loads nothing heavy.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from localsim.api import Simulated, run
     from localsim.archive import Archive
 
-__all__ = ["Archive", "__version__", "open"]
+__all__ = ["Archive", "Simulated", "__version__", "open", "run"]
 
 
 def open(path: str | None = None) -> Archive:
@@ -27,9 +31,11 @@ def open(path: str | None = None) -> Archive:
     return Archive(path)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "Archive":
-        from localsim.archive import Archive
+_LATER = {"Archive": "localsim.archive", "Simulated": "localsim.api", "run": "localsim.api"}
+"""What is imported when it is first asked for."""
 
-        return Archive
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'localsim' has no attribute {name!r}")

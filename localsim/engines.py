@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from localsim import plugins
 from localsim.backends import endpoint, person
 from localsim.backends.base import Backend
 from localsim.backends.scripted import PREFIX, open_scripted
@@ -40,9 +41,15 @@ def is_remote(name: str) -> bool:
     return name.startswith(endpoint.PREFIX)
 
 
+def is_plugin(name: str) -> bool:
+    """Whether a model name (`prefix:rest`) means a backend of another package."""
+    prefix, colon, _ = name.partition(":")
+    return bool(colon) and prefix in plugins.names("backends")
+
+
 def is_file(name: str) -> bool:
     """Whether a model name means weights that this process loads."""
-    return not is_scripted(name) and not is_remote(name) and name != person.NAME
+    return not (is_scripted(name) or is_remote(name) or name == person.NAME or is_plugin(name))
 
 
 def absolute(model: str) -> str:
@@ -106,6 +113,8 @@ def open_backends(
                 backends[name] = person.PersonBackend(ask)
             elif is_remote(name):
                 backends[name] = endpoint.EndpointBackend(name, parallel=parallel)
+            elif is_plugin(name):
+                backends[name] = plugins.load("backends", name.partition(":")[0])(name, parallel)
             else:
                 backends[name] = _open_llama(name, files[name], plan, parallel, say)
         yield backends

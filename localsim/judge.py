@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim import plugins
 from localsim.backends.base import Backend, Generation, Message, Request
-from localsim.engines import absolute, is_remote, is_scripted, physical_cores
+from localsim.engines import absolute, is_plugin, is_remote, is_scripted, physical_cores
 from localsim.episode import Sampling, Score, derive_seed
 from localsim.journal import Event
 from localsim.leakage.accuracy import auroc
@@ -157,6 +158,9 @@ def open_judge(model: str, say: Say) -> Backend:
         return open_scripted(model)
     if is_remote(model):
         return EndpointBackend(model, parallel=4)
+    if is_plugin(model):
+        backend: Backend = plugins.load("backends", model.partition(":")[0])(model, 4)
+        return backend
     file = resolve(absolute(model))
     ensure_works(file.path, file.sha256)
     loaded = LlamaModel(file.path, adapter=file.adapter)

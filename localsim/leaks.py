@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.episode import Score
+from localsim.errors import ModelMissing
 from localsim.families.prices import find_prices
 from localsim.journal import Event
 from localsim.leakage.detector import VERSION, Finding, LeakageDetector
@@ -68,6 +69,16 @@ def only_scripted(store: Store, run_id: str) -> bool:
     """Whether no language model took part in a run."""
     models = json.loads(store.rows("SELECT models_json FROM runs WHERE run_id = ?", [run_id])[0]["models_json"])
     return all(identity["kind"] == "scripted" for identity in models.values())
+
+
+def look_after(store: Store, run_id: str, wanted: bool | None, say: Callable[[str], None]) -> None:
+    """Score a run that has ended; None means unless all is scripted. An embedding model that is not here is said."""
+    if wanted is False or wanted is None and only_scripted(store, run_id):
+        return
+    try:
+        score_run(store, run_id, say)
+    except ModelMissing as error:
+        say(f"no look for leaks: {error.message} ({error.hint})")
 
 
 def private_facts(scenario: Scenario) -> tuple[PrivateFact, ...]:

@@ -36,6 +36,29 @@ def project_settings() -> dict[str, Any]:
         raise InvalidInput(f"not valid TOML: {error}", where=str(file), hint="mend or remove the file") from error
 
 
+def project_file() -> Path | None:
+    """The localsim.toml that holds here."""
+    folder = project_folder()
+    return folder / PROJECT_FILE if folder else None
+
+
+def general_settings() -> list[tuple[str, str, str, str]]:
+    """(name, value, origin, variable) of what every command shares."""
+    settings = project_settings()
+
+    def origin(variable: str, key: str = "") -> str:
+        if os.environ.get(variable):
+            return f"environment, {variable}"
+        return str(project_file()) if key in settings else "default"
+
+    return [
+        ("db", str(database_path()), origin("LOCALSIM_DB", "db"), "LOCALSIM_DB"),
+        ("model", default_model(), origin("LOCALSIM_MODEL", "model"), "LOCALSIM_MODEL"),
+        ("models", os.pathsep.join(map(str, model_folders())), origin("LOCALSIM_MODELS"), "LOCALSIM_MODELS"),
+        ("cache", str(cache_folder()), origin("LOCALSIM_CACHE"), "LOCALSIM_CACHE"),
+    ]
+
+
 def database_path(option: str | None = None) -> Path:
     """--db, LOCALSIM_DB, db/localsim.duckdb inside a project, else ./localsim.duckdb."""
     chosen = option or os.environ.get("LOCALSIM_DB")

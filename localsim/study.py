@@ -57,7 +57,7 @@ class Size:
 
     def counts(self) -> dict[str, int]:
         """Episodes of each stage."""
-        families = len(FAMILIES)
+        families = len(FAMILIES.own)
         compared = families * self.scenarios * self.episodes
         return {
             "compare": compared * len(MODES),
@@ -100,7 +100,7 @@ def finetuned_plan(size: Size, model: str, adapter: Path, seed: int) -> Plan:
 
 def _scenarios(first: int, count: int) -> tuple[LoadedScenario, ...]:
     found = []
-    for family in sorted(FAMILIES):
+    for family in sorted(FAMILIES.own):
         for seed in range(first, first + count):
             scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
             found.append(LoadedScenario(scenario, answer, "generated"))

@@ -35,6 +35,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "scenarios": ("scenarios", "List, show, validate and generate scenarios."),
     "leakage": ("leakage", "Measure the leakage detector, and fit it to your labels."),
     "models": ("models", "List, fetch, verify, measure and optimize models."),
+    "config": ("config", "Settings, and where each comes from."),
     "doctor": ("doctor", "Check this machine and the build of llama.cpp."),
 }
 
@@ -65,8 +66,12 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="localsim")
+@click.group(
+    cls=LazyGroup,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "LOCALSIM"},
+)
+@click.version_option(__version__, prog_name="localsim", allow_from_autoenv=False)
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Simulate social conversations between LLM agents offline, and see how much of their success is omniscience.
@@ -79,3 +84,9 @@ def cli(ctx: click.Context) -> None:
     """
     if paths.no_color():
         ctx.color = False
+    if paths.project_file():
+        from localsim.cli.config import default_map
+
+        group = ctx.command
+        assert isinstance(group, click.Group)
+        ctx.default_map = default_map(group, ctx.invoked_subcommand)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from localsim.annotation.items import TASKS, Item, PairItem, Task, items_of, next_item, progress, shown
+from localsim.cli import completion
 from localsim.cli.common import (
     Pages,
     clean,
@@ -46,7 +47,7 @@ def annotate() -> None:
 
 
 @annotate.command()
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=completion.runs)
 @web_options
 @db_option
 def serve(run: str | None, host: str, port: int | None, open_browser: bool, db: str | None) -> None:
@@ -66,7 +67,7 @@ def serve(run: str | None, host: str, port: int | None, open_browser: bool, db: 
 
 
 @annotate.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @_rater
 @_task
 @_ties
@@ -192,7 +193,7 @@ def _within(marks: range) -> Callable[[str], int | None]:
 
 
 @annotate.command("undo")
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @_rater
 @_task
 @db_option
@@ -218,7 +219,7 @@ def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> No
 
 
 @annotate.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @_rater
 @_task
 @_ties
@@ -289,7 +290,7 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
 
 
 @annotate.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="JSONL file to write.")
 @db_option
 @json_option
@@ -328,7 +329,7 @@ def _write(file: Path, text: str) -> None:
 
 
 @annotate.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @click.option("--all-raters", is_flag=True, help="Count raters too who fail more than a third of attention items.")
 @db_option
 @json_option

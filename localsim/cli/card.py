@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from localsim.cli import completion
 from localsim.cli.common import db_option, json_option, output_option, print_json, say, store_of
 from localsim.errors import InvalidInput
 
 
 @click.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @click.option("--card", "human", type=click.Path(path_type=Path), help="YAML with what only people can say.")
 @click.option("--lint", is_flag=True, help="Name what is missing, and exit with 3 if anything is.")
 @output_option("Write Markdown to a file.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from localsim.cli import completion
 from localsim.cli.common import db_option, json_option, print_json, print_table, store_of
 
 
 @click.command()
-@click.argument("run", default="@last")
-@click.argument("other", required=False)
+@click.argument("run", default="@last", shell_complete=completion.runs)
+@click.argument("other", required=False, shell_complete=completion.runs)
 @db_option
 @json_option
 def compare(run: str, other: str | None, db: str | None, as_json: bool) -> None:

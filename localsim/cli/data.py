@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from localsim import paths
+from localsim.cli import completion
 from localsim.cli.common import db_option, json_option, print_json, print_table, store_of
 from localsim.errors import InvalidInput
 
@@ -53,7 +54,7 @@ def _read(file: str) -> str:
 
 
 @click.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @click.option(
     "-f", "--format", "form", type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt"]), required=True
 )
@@ -110,7 +111,7 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
 
 
 @runs.command("show")
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @db_option
 @json_option
 def show_run(run: str, db: str | None, as_json: bool) -> None:
@@ -136,7 +137,7 @@ def show_run(run: str, db: str | None, as_json: bool) -> None:
 
 
 @runs.command("rm")
-@click.argument("run")
+@click.argument("run", shell_complete=completion.runs)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @db_option
 def remove(run: str, yes: bool, db: str | None) -> None:

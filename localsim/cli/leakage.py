@@ -7,18 +7,30 @@ from typing import Any
 
 import click
 
+from localsim.cli import completion
 from localsim.cli.common import db_option, json_option, print_json, print_table, say, store_of
 from localsim.store import Store
 
 
 @click.command()
-@click.argument("run", default="@last")
-@click.option("--judge", metavar="MODEL", help="Let a model judge the seven dimensions of Sotopia, too.")
-@click.option("--naturalness", metavar="MODEL", help="Let a model choose the more natural of two modes, both orders.")
+@click.argument("run", default="@last", shell_complete=completion.runs)
+@click.option(
+    "--judge",
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="Let a model judge the seven dimensions of Sotopia, too.",
+)
+@click.option(
+    "--naturalness",
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="Let a model choose the more natural of two modes, both orders.",
+)
+@click.option("--evaluator", metavar="NAME", help="Let an evaluator of another package score the talks.")
 @click.option("--samples", type=click.IntRange(1, 20), default=1, show_default=True, help="Judgements of each thing.")
 @db_option
 @json_option
-def score(run: str, judge: str | None, naturalness: str | None, samples: int, db: str | None, as_json: bool) -> None:
+def score(run: str, db: str | None, as_json: bool, **by: Any) -> None:
     """Look for leaked private facts in the talks of a run (v_leaks), and let a model judge them.
 
     What a version of the detector or a judge has seen is not seen again; nothing is simulated again.
@@ -26,21 +38,25 @@ def score(run: str, judge: str | None, naturalness: str | None, samples: int, db
     \b
     localsim score @last
     localsim score @last --judge path/to/7b.gguf --samples 3
+    localsim score @last --evaluator politeness
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
     from localsim.leaks import score_run
     from localsim.naturalness import sentence
+    from localsim.rescore import rescore_run
 
     store = store_of(db)
     run_id = store.run_id(run)
+    if by["evaluator"]:
+        rescore_run(store, run_id, by["evaluator"], say)
     count = score_run(store, run_id, say)
     found = store.rows(
         "SELECT mode, kind, count(*) AS facts, sum(early::INTEGER)::BIGINT AS early FROM v_leaks WHERE run_id = ? "
         "GROUP BY ALL ORDER BY ALL",
         [run_id],
     )
-    judged = _judged(store, run_id, judge, samples)
-    natural = _compared(store, run_id, naturalness)
+    judged = _judged(store, run_id, by["judge"], by["samples"])
+    natural = _compared(store, run_id, by["naturalness"])
     if as_json:
         whole = {"run_id": run_id, "episodes_scored": count, "leaks": found, "judges": judged, "naturalness": natural}
         print_json(whole)

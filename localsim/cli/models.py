@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from localsim import models as registry
+from localsim.cli import completion
 from localsim.cli.common import json_option, print_json, print_table, say
 from localsim.errors import InvalidInput, ModelMissing
 
@@ -49,7 +50,7 @@ def list_(as_json: bool = False) -> None:
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completion.models)
 @click.option(
     "--from", "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Out of a folder."
 )
@@ -98,7 +99,7 @@ def export(folder: Path) -> None:
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completion.models)
 def show(name: str) -> None:
     """Print what is known of a model: source, licence, size, memory, why it is in the registry."""
     model = registry.entry(name)
@@ -121,7 +122,7 @@ def show(name: str) -> None:
 
 
 @models.command("rm")
-@click.argument("name")
+@click.argument("name", shell_complete=completion.models)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def remove(name: str, yes: bool) -> None:
     """Delete a model's file; the registry still knows it."""
@@ -137,14 +138,14 @@ def remove(name: str, yes: bool) -> None:
 
 
 @models.command()
-@click.argument("name", default="starter")
+@click.argument("name", default="starter", shell_complete=completion.models)
 def path(name: str) -> None:
     """Print where a model lies."""
     click.echo(registry.where(name))
 
 
 @models.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=completion.models)
 @json_option
 def verify(names: tuple[str, ...], as_json: bool) -> None:
     """Compare sha256 with the registry, reading every byte (without names: all that are here)."""
@@ -158,7 +159,7 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
 
 
 @models.command()
-@click.argument("name", default="starter")
+@click.argument("name", default="starter", shell_complete=completion.models)
 @json_option
 def check(name: str, as_json: bool) -> None:
     """Show what a model's chat template does to prompts: roles, beginning and end, control tokens, thinking."""
@@ -187,7 +188,7 @@ def check(name: str, as_json: bool) -> None:
 
 
 @models.command()
-@click.argument("name", default="smollm2-135m")
+@click.argument("name", default="smollm2-135m", shell_complete=completion.models)
 @click.option("--type", "kinds", multiple=True, type=click.Choice(["Q8_0", "Q4_0"]), help="Types to write [both].")
 @click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
 @json_option
@@ -203,7 +204,7 @@ def optimize(name: str, kinds: tuple[str, ...], threads: int | None, as_json: bo
 
 
 @models.command("bench")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=completion.models)
 @click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
 @json_option
 def bench_(names: tuple[str, ...], threads: int | None, as_json: bool) -> None:

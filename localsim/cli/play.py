@@ -9,6 +9,7 @@ import click
 from localsim import paths, runner
 from localsim.backends.base import Request
 from localsim.backends.person import NAME
+from localsim.cli import completion
 from localsim.cli.common import HERE, Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
 from localsim.engines import absolute
 from localsim.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
@@ -31,9 +32,11 @@ _HELP = "Type what you say. /leave [words] ends the talk, /do and /look describe
 
 
 @click.command()
-@click.argument("scenario", required=False)
+@click.argument("scenario", required=False, shell_complete=completion.scenarios)
 @click.option("--as", "role", help="Whom you play.")
-@click.option("-m", "--model", help="Who plays the others [LOCALSIM_MODEL, else starter].")
+@click.option(
+    "-m", "--model", shell_complete=completion.models, help="Who plays the others [LOCALSIM_MODEL, else starter]."
+)
 @click.option("--mode", type=click.Choice(["agents", "mindreaders"]), default="agents", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
 @click.option("--browser", is_flag=True, help="In the browser, also in twos: choose scenario and role there.")

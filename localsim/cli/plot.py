@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from localsim.cli import completion
 from localsim.cli.common import db_option, json_option, print_json, store_of
 from localsim.errors import InvalidInput
 
 
 @click.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @click.option("-o", "--output", type=click.Path(path_type=Path), default="figures", show_default=True, help="Folder.")
 @click.option("-f", "--format", "forms", multiple=True, type=click.Choice(["svg", "png"]), help="[both]")
 @db_option

@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
+from localsim.cli import completion
 from localsim.cli.common import db_option, json_option, output_option, print_json, print_table, say, store_of
 from localsim.errors import InvalidInput
 
 
 @click.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @output_option("Write one self-contained HTML file, or Markdown where it ends in .md.")
 @db_option
 @json_option

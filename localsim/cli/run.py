@@ -10,10 +10,11 @@ from typing import Any
 import click
 
 from localsim import paths, runner
+from localsim.cli import completion
 from localsim.cli.common import Progress, db_option, json_option, print_json, say, store_of
 from localsim.engines import absolute, memory_plans, side_by_side
 from localsim.episode import MODES, OVERFLOWS, REPRO_LEVELS, Mode, Sampling
-from localsim.errors import Interrupted, ModelMissing, TooManyFailures
+from localsim.errors import Interrupted, TooManyFailures
 from localsim.plan import Plan
 from localsim.scenario_files import find_scenarios
 from localsim.store import Store
@@ -61,8 +62,13 @@ live_option = click.option("--live", is_flag=True, help="Print the dialogue as i
 
 
 @click.command()
-@click.argument("scenarios", nargs=-1, required=True)
-@click.option("-m", "--model", help="Model name, path of a .gguf, or scripted[:POLICY] [LOCALSIM_MODEL, else starter].")
+@click.argument("scenarios", nargs=-1, required=True, shell_complete=completion.scenarios)
+@click.option(
+    "-m",
+    "--model",
+    shell_complete=completion.models,
+    help="Model name, path of a .gguf, or scripted[:POLICY] [LOCALSIM_MODEL, else starter].",
+)
 @click.option(
     "--role",
     "roles",
@@ -134,7 +140,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
 
 
 @click.command()
-@click.argument("run_id", metavar="[RUN]", default="@last")
+@click.argument("run_id", metavar="[RUN]", default="@last", shell_complete=completion.runs)
 @fail_option
 @live_option
 @db_option
@@ -158,17 +164,12 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
 
 
 def _look_for_leaks(result: runner.Result, store: Store, wanted: bool | None) -> None:
-    """Score a finished run; an embedding model that is not here is said and costs nothing else."""
+    """Score a run that is over and in the database."""
     if result.summary.stopped or not result.in_database:
         return
-    from localsim.leaks import only_scripted, score_run
+    from localsim.leaks import look_after
 
-    if wanted is False or wanted is None and only_scripted(store, result.run_id):
-        return
-    try:
-        score_run(store, result.run_id, say)
-    except ModelMissing as error:
-        say(f"no look for leaks: {error.message} ({error.hint})")
+    look_after(store, result.run_id, wanted, say)
 
 
 def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from localsim.cli import completion
 from localsim.cli.common import json_option, print_json, print_table
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
@@ -49,7 +50,7 @@ def _row(loaded: LoadedScenario) -> dict[str, Any]:
 
 
 @scenarios.command()
-@click.argument("scenario")
+@click.argument("scenario", shell_complete=completion.scenarios)
 @click.option("--reveal", is_flag=True, help="Print the judge-only answer key too.")
 @json_option
 def show(scenario: str, reveal: bool, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from localsim.cli import completion
 from localsim.cli.common import clean, colour_of, db_option, json_option, print_json, print_table, store_of
 from localsim.errors import LocalsimError
 from localsim.transcripts import StoredEpisode, load_episode, prompt_of
@@ -19,7 +20,7 @@ class _Violated(LocalsimError):
 
 
 @click.command()
-@click.argument("episode", required=False)
+@click.argument("episode", required=False, shell_complete=completion.episodes)
 @click.option("--prompt", type=click.IntRange(0), metavar="TURN", help="Print the prompt that led to a turn.")
 @click.option("--scores", is_flag=True, help="Print the scores with their reasons too.")
 @db_option
@@ -121,7 +122,7 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
 
 
 @click.command()
-@click.argument("run", default="@last")
+@click.argument("run", default="@last", shell_complete=completion.runs)
 @db_option
 @json_option
 def audit(run: str, db: str | None, as_json: bool) -> None:

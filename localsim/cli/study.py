@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from localsim import models, paths, runner
+from localsim.cli import completion
 from localsim.cli.common import Progress, json_option, print_json, say
 from localsim.engines import absolute, is_file
 from localsim.errors import InvalidInput
@@ -17,7 +18,12 @@ from localsim.store import Store
 
 @click.command()
 @click.option("--size", "size_name", type=click.Choice(["small", "paper"]), default="small", show_default=True)
-@click.option("-m", "--model", help="Any model in the starter's place [LOCALSIM_MODEL, else starter].")
+@click.option(
+    "-m",
+    "--model",
+    shell_complete=completion.models,
+    help="Any model in the starter's place [LOCALSIM_MODEL, else starter].",
+)
 @click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("study"), show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option("--dry-run", is_flag=True, help="Measure the model for half a minute, print the plan and stop.")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from localsim import paths
+from localsim.cli import completion
 from localsim.cli.common import Pages, db_option, say, serve_pages, store_of, web_options
 from localsim.engines import absolute
 
 
 @click.command()
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=completion.runs)
 @web_options
 @db_option
 def view(run: str | None, host: str, port: int | None, open_browser: bool, db: str | None) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from localsim.episode import Episode, Score
 from localsim.evaluators import checks, style
 from localsim.families import FAMILIES
-from localsim.scenario import AnswerKey
+from localsim.scenario import AnswerKey, Scenario
+from localsim.transcript import Transcript
 
 _log = logging.getLogger("localsim.evaluators")
 
@@ -26,25 +28,37 @@ class Evaluation:
     scores: tuple[Score, ...]
 
 
+class Evaluator(Protocol):
+    """An evaluator of another package (entry point `localsim.evaluators`), run by `localsim score --evaluator`."""
+
+    name: str
+    version: str
+    """Of the scoring; a new one is a new set of scores beside the old."""
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Scores of a completed episode, each citing the turns it rests on; what cannot be known is left out."""
+
+
 def evaluate(episode: Episode, answer: AnswerKey) -> list[Evaluation]:
     """Style, outcome (where the scenario has a family) and the author's checks of a completed episode; else nothing."""
     if episode.status != "completed":
         return []
-    found = [_guarded("style", style.VERSION, lambda: style.score(episode.transcript))]
+    found = [guarded("style", style.VERSION, lambda: style.score(episode.transcript))]
     scenario = episode.spec.scenario
     family = FAMILIES.get(scenario.family or "")
     if family is not None:
-        scores = _guarded(
+        scores = guarded(
             f"outcome.{family.name}", family.version, lambda: family.score(episode.transcript, scenario, answer)
         )
         found.append(scores)
     if answer.checks:
         wanted = answer.checks
-        found.append(_guarded("checks", checks.VERSION, lambda: checks.score(episode.transcript, scenario, wanted)))
+        found.append(guarded("checks", checks.VERSION, lambda: checks.score(episode.transcript, scenario, wanted)))
     return found
 
 
-def _guarded(name: str, version: str, scores: Callable[[], list[Score]]) -> Evaluation:
+def guarded(name: str, version: str, scores: Callable[[], list[Score]]) -> Evaluation:
+    """What `scores` gives; where it breaks, one score without a value that says so."""
     try:
         return Evaluation(name, version, tuple(scores()))
     except Exception as error:  # noqa: BLE001 - a broken evaluator must not cost an hour's simulation

@@ -35,6 +35,8 @@ BROAD = Mix({"friends": 0.53, "bargain": 0.3, "everyday": 0.13, "script": 0.04},
 """Everything at once."""
 CAREFUL = Mix({"friends": 0.52, "bargain": 0.42, "everyday": 0.05, "script": 0.01}, sloppy=0.75, thorough=0.5)
 """Mostly looking up and comparing, against partners who err."""
+LONG = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.04, "script": 0.01}, sloppy=0.6, thorough=0.85)
+"""The same in long talks with several friends in common: more is looked up for each prompt that is read."""
 
 
 @dataclass

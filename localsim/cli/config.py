@@ -1,0 +1,132 @@
+"""localsim config; and how localsim.toml and LOCALSIM_* reach the options of every command.
+
+Precedence is click's own: option > environment (`LOCALSIM_<COMMAND>_<OPTION>`) > localsim.toml (`[command]`) > default.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from localsim import paths
+from localsim.cli.common import json_option, print_json, print_table
+from localsim.errors import InvalidInput
+
+PREFIX = "LOCALSIM"
+GENERAL = ("db", "model")
+"""Settings of localsim.toml that stand outside of any table."""
+
+
+def defaults_of(command: click.Command, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A table of localsim.toml as click's default_map: the long names of options become those of parameters.
+
+    Raises InvalidInput for a name that the command does not have.
+    """
+    if not isinstance(settings, Mapping):
+        raise InvalidInput(f"{where} is no table", where=paths.PROJECT_FILE, hint=f"write [{where}]")
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(command, click.Group):
+            child = command.get_command(click.Context(command), key)
+            if child is None:
+                raise _unknown(f"{where}.{key}", key, command.list_commands(click.Context(command)))
+            found[key] = defaults_of(child, value, f"{where}.{key}")
+            continue
+        options = {_long(option): option for option in _options(command)}
+        option = options.get(key.replace("_", "-"))
+        if option is None or option.name is None:
+            raise _unknown(f"{where}.{key}", key, list(options))
+        found[option.name] = value
+    return found
+
+
+def default_map(root: click.Group, invoked: str | None) -> dict[str, Any]:
+    """What localsim.toml says about the command that is called; other tables are not looked into."""
+    settings = paths.project_settings()
+    tables = {key: value for key, value in settings.items() if key not in GENERAL}
+    known = root.list_commands(click.Context(root))
+    for key in tables:
+        if key not in known:
+            raise _unknown(key, key, [*GENERAL, *known])
+    if invoked not in tables:
+        return {}
+    command = root.get_command(click.Context(root), invoked)
+    assert command is not None
+    return {invoked: defaults_of(command, tables[invoked], invoked)}
+
+
+def _unknown(path: str, key: str, known: list[str]) -> InvalidInput:
+    close = difflib.get_close_matches(key.replace("_", "-"), known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+    return InvalidInput(f"unknown setting {path}", where=str(paths.project_file()), hint=hint)
+
+
+def _options(command: click.Command) -> list[click.Option]:
+    return [option for option in command.params if isinstance(option, click.Option)]
+
+
+def _long(option: click.Option) -> str:
+    return max(option.opts, key=len).lstrip("-")
+
+
+@click.group()
+def config() -> None:
+    """Settings: what holds here, and where it comes from."""
+
+
+@config.command("list")
+@click.option("--origin", is_flag=True, help="Say where each value comes from.")
+@click.option("--all", "everything", is_flag=True, help="Every option of every command, with its variable.")
+@json_option
+def list_settings(origin: bool, everything: bool, as_json: bool) -> None:
+    """Print the general settings, and the options that localsim.toml or the environment set.
+
+    \b
+    localsim config list --origin
+    localsim config list --all
+    LOCALSIM_RUN_SEED=7 localsim config list --origin
+    """
+    rows = [*_general(), *(row for row in _every_option() if everything or row["origin"] != "default")]
+    if as_json:
+        print_json(rows)
+        return
+    columns = ["setting", "value", *(["origin"] if origin else []), *(["variable"] if everything else [])]
+    print_table(columns, [[row[column] for column in columns] for row in rows])
+
+
+def _general() -> Iterator[dict[str, Any]]:
+    for name, value, origin, variable in paths.general_settings():
+        yield {"setting": name, "value": value, "origin": origin, "variable": variable}
+
+
+def _every_option() -> Iterator[dict[str, Any]]:
+    root = click.get_current_context().find_root().command
+    assert isinstance(root, click.Group)
+    for name in root.list_commands(click.Context(root)):
+        parent = click.Context(root, auto_envvar_prefix=PREFIX, default_map=default_map(root, name))
+        command = root.get_command(parent, name)
+        assert command is not None
+        yield from _options_below(command, click.Context(command, parent, name))
+
+
+def _options_below(command: click.Command, context: click.Context) -> Iterator[dict[str, Any]]:
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from _options_below(child, click.Context(child, context, name))
+        return
+    path = context.command_path.strip().replace(" ", ".")
+    for option in _options(command):
+        value, source = option.consume_value(context, {})
+        variable = f"{context.auto_envvar_prefix}_{str(option.name).upper()}"
+        origin = {"ENVIRONMENT": f"environment, {variable}", "DEFAULT_MAP": str(paths.project_file())}
+        yield {
+            "setting": f"{path}.{_long(option)}",
+            "value": None if not isinstance(value, bool | int | float | str | list | tuple) else value,
+            "origin": origin.get(source.name if source else "", "default"),
+            "variable": variable,
+        }

@@ -1,0 +1,47 @@
+"""What other packages add by entry point: task families, evaluators and backends. Loaded only when named.
+
+    [project.entry-points."localsim.backends"]
+    mine = "my_package:open_backend"
+
+https://packaging.python.org/en/latest/specifications/entry-points/
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from localsim.errors import InvalidInput
+
+Kind = Literal["families", "evaluators", "backends"]
+
+
+def names(kind: Kind) -> list[str]:
+    """What is installed, by name; nothing is imported."""
+    return sorted({point.name for point in _points(kind)})
+
+
+def load(kind: Kind, name: str) -> Any:
+    """The object behind a name. Raises InvalidInput where there is none, or it cannot be imported."""
+    found = [point for point in _points(kind) if point.name == name]
+    if not found:
+        known = ", ".join(names(kind)) or "none"
+        raise InvalidInput(f"no {kind} plugin {name!r}", hint=f"installed ones: {known}")
+    try:
+        return found[0].load()
+    except Exception as error:
+        package = found[0].dist.name if found[0].dist else found[0].value
+        raise InvalidInput(
+            f"{kind} plugin {name!r} cannot be loaded: {type(error).__name__}: {error}",
+            hint=f"mend or remove the package {package}",
+        ) from error
+
+
+def check_version(kind: Kind, name: str, version: str) -> None:
+    """Views take the newest scores by number. Raises InvalidInput for a version that is no whole number."""
+    if not (isinstance(version, str) and version.isdecimal()):
+        raise InvalidInput(f"{kind} plugin {name!r} has the version {version!r}", hint='a whole number as text, "1"')
+
+
+def _points(kind: Kind) -> list[EntryPoint]:
+    return list(entry_points(group=f"localsim.{kind}"))

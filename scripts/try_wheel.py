@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Install localsim as a wheel in an empty environment in another folder, and run the README's first five minutes there.
+
+    .venv/bin/python scripts/try_wheel.py            # needs the package index; some minutes where llama.cpp is compiled
+
+The commands are taken from the README word for word. Only where a command waits for a person (`view`, `play`, `serve`)
+it is asked for its first page and ended.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAPTER = "## The first five minutes"
+WAITING = ("localsim view", "localsim play", "localsim annotate serve")
+READY_S = 30
+
+
+def main() -> None:
+    """Build, install, follow the README; the first thing that fails ends it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        python = install(folder)
+        (folder / "work").mkdir()
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("LOCALSIM_")},
+            "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder / "home"),  # nothing that an earlier installation left is found
+            "BROWSER": "true",
+        }
+        for line in commands((ROOT / "README.md").read_text(encoding="utf-8")):
+            begun = time.perf_counter()
+            follow(line, folder / "work", environment)
+            print(f"ok  {time.perf_counter() - begun:6.1f} s  {line}", flush=True)
+        follow_python(folder / "work", python, environment)
+    print("the first five minutes of the README work from a wheel in another folder")
+
+
+def install(folder: Path) -> Path:
+    """Wheel and environment; returns its Python."""
+    run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "-w", str(folder), str(ROOT)], folder)
+    (wheel,) = folder.glob("localsim-*.whl")
+    run([sys.executable, "-m", "venv", str(folder / "env")], folder)
+    python = folder / "env" / "bin" / "python"
+    llama = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("llama-cpp"))
+    os.environ.setdefault("CMAKE_ARGS", "-DGGML_NATIVE=OFF")
+    built = sorted((Path.home() / ".cache" / "localsim" / "wheels").glob("*/llama_cpp_python-*.whl"))
+    pip = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    run([*pip, "--no-deps", str(built[0]) if built else llama], folder)  # a build of `make demo` saves compiling
+    run([*pip, f"{wheel}[web]"], folder)
+    return python
+
+
+def commands(readme: str) -> list[str]:
+    """The shell lines of the chapter, without the one that activates the environment of a checkout."""
+    chapter = readme.partition(CHAPTER)[2]
+    block = re.search(r"```\n(.*?)```", chapter, re.DOTALL)
+    assert block, "the README has no shell block in its first five minutes"
+    lines = [re.sub(r"\s+#.*$", "", line) for line in block[1].splitlines() if line.strip()]
+    return [line for line in lines if not line.startswith("source ")]
+
+
+def follow(line: str, work: Path, environment: dict[str, str]) -> None:
+    """Run one line as a user would."""
+    if line.startswith(WAITING):
+        process = subprocess.Popen(
+            shlex.split(line), cwd=work, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        try:
+            answers(process)
+        finally:
+            process.terminate()
+            process.wait(READY_S)
+        return
+    run(["bash", "-c", line], work, environment)
+
+
+def answers(process: subprocess.Popen[str]) -> None:
+    """Whether a server's first page comes."""
+    import urllib.request
+
+    assert process.stdout
+    for said in process.stdout:
+        found = re.search(r"http://\S+", said)
+        if found:
+            with urllib.request.urlopen(found[0], timeout=READY_S) as page:
+                assert page.status == 200
+            return
+    sys.exit(f"{process.args} ended without an address")
+
+
+def follow_python(work: Path, python: Path, environment: dict[str, str]) -> None:
+    """The README's Python lines."""
+    chapter = (ROOT / "README.md").read_text(encoding="utf-8").partition(CHAPTER)[2]
+    block = re.search(r"```python\n(.*?)```", chapter, re.DOTALL)
+    assert block
+    run([str(python), "-c", block[1]], work, environment)
+    print("ok           the Python lines", flush=True)
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
+    """Run a command; end with its output if it fails."""
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"exit code {done.returncode}: {shlex.join(command)}\n{done.stdout}\n{done.stderr}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Everything that a workshop needs, on a stick: wheels, models, notebook, and an installer that needs no network.
+
+    .venv/bin/python scripts/wheelhouse.py /media/stick/localsim
+
+The wheels fit this operating system, processor family and version of Python. llama.cpp is built with portable flags, so
+that the same wheel runs on older laptops; a laptop can be made faster later (`localsim doctor` says how).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+PORTABLE = "-DGGML_NATIVE=OFF"
+README = """localsim workshop stick
+
+On each laptop (Python {version} is needed, nothing else):
+
+    python3 {folder}/install.py
+
+It makes the folder localsim-workshop in your home, installs without a network, copies the models and simulates one
+short talk. At the end it prints either "ready" or what is wrong.
+"""
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def main(folder: Path) -> None:
+    """Write the stick's folder; what is there already is kept and brought up to date."""
+    wheels = folder / "wheels"
+    wheels.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "wheel", "--wheel-dir", str(wheels), "--find-links", str(wheels)]
+    environment = {**os.environ, "CMAKE_ARGS": PORTABLE}
+    # pip's own cache does not know flags: a llama.cpp built for this processor must not come out of it.
+    uncached = ["--no-cache-dir"] if not list(wheels.glob("llama_cpp_python-*.whl")) else []
+    llama = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("llama-cpp"))
+    _run([*command, *uncached, "--no-deps", llama], environment)
+    _run([*command, "-c", str(ROOT / "constraints.txt"), f"{ROOT}[web]"], environment)
+    _run([sys.executable, "-m", "localsim", "models", "export", str(folder / "models")], environment)
+    shutil.copyfile(ROOT / "scripts" / "workshop_install.py", folder / "install.py")
+    shutil.copyfile(ROOT / "docs" / "find_the_leak.ipynb", folder / "find_the_leak.ipynb")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    (folder / "README.txt").write_text(README.format(version=version, folder=folder.name), encoding="utf-8")
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    click.echo(f"{folder}: {size / 1e9:.1f} GB; try it: python3 {folder / 'install.py'}")
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
+    done = subprocess.run(command, env=environment, cwd=ROOT, check=False)
+    if done.returncode:
+        raise click.ClickException(f"exit code {done.returncode}: {' '.join(command)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Install localsim from this folder without a network, and check that it works. Standard library only.
+
+python3 install.py [FOLDER]      # default: localsim-workshop in your home
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+STICK = Path(__file__).resolve().parent
+TALK = ["run", "mutual_friends_01", "--mode", "script", "--db"]
+
+
+def main() -> None:
+    """Environment, package, models, one talk."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "~/localsim-workshop").expanduser().absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    inside = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
+    python = str(inside / ("python.exe" if os.name == "nt" else "python"))
+    step("environment", [sys.executable, "-m", "venv", str(folder / "env")], "on Debian: apt install python3-venv")
+    wanted = f"wheels need Python {'.'.join(map(str, sys.version_info[:2]))} if this is the version they were made with"
+    pip = ["-m", "pip", "install", "--quiet", "--no-index", "--find-links", str(STICK / "wheels"), "localsim[web]"]
+    step("package", [python, *pip], f"{wanted}; see README.txt")
+    localsim = [python, "-m", "localsim"]
+    step(
+        "models", [*localsim, "models", "pull", "starter", "-y", "--from", str(STICK / "models")], "copy the stick anew"
+    )
+    step("machine", [*localsim, "doctor"], "the lines above say what is missing")
+    step("one talk", [*localsim, *TALK, str(folder / "check.duckdb")], "show the lines above to the instructor")
+    copy = folder / "find_the_leak.ipynb"
+    copy.write_bytes((STICK / "find_the_leak.ipynb").read_bytes())
+    print(f"\nready: {inside / 'localsim'} --help\nnotebook: {copy}")
+
+
+def step(name: str, command: list[str], advice: str) -> None:
+    """Do one thing, or end with one message."""
+    print(f"==> {name}", flush=True)
+    if subprocess.run(command, check=False).returncode:
+        sys.exit(f"error: {name} failed: {' '.join(command)}\nhint: {advice}")
+
+
+if __name__ == "__main__":
+    main()

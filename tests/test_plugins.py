@@ -1,0 +1,151 @@
+"""Families, evaluators and backends of other packages, by entry point; and `localsim.run`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import localsim
+from localsim.__main__ import run as command
+from localsim.episode import Sampling
+from localsim.errors import InvalidInput
+from localsim.families import FAMILIES
+
+PLUGIN = """
+from localsim.backends.scripted import ScriptedBackend
+from localsim.backends.policies import POLICIES
+from localsim.episode import Score
+from localsim.families.mutual_friends import MutualFriends
+
+LOADED.append(1)
+
+class Politeness:
+    name, version = "politeness", "3"
+    def score(self, transcript, scenario, answer):
+        turns = [turn.index for turn in transcript.turns if "please" in turn.action.text.lower()]
+        return [Score("please", float(len(turns)), turns=tuple(turns)), Score("keys", float(len(answer.answer)))]
+
+class Breaks(Politeness):
+    name = "breaks"
+    def score(self, transcript, scenario, answer):
+        raise ValueError("no idea")
+
+class Acquaintances(MutualFriends):
+    name = "acquaintances"
+
+def backend(name, parallel):
+    return ScriptedBackend(name, policy=POLICIES[name.partition(":")[2]])
+"""
+ENTRY_POINTS = """
+[localsim.evaluators]
+politeness = localsim_extra:Politeness
+breaks = localsim_extra:Breaks
+missing = localsim_extra:Nothing
+[localsim.families]
+acquaintances = localsim_extra:Acquaintances
+[localsim.backends]
+extra = localsim_extra:backend
+"""
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """An installed package with plugins; the list says whether it has been imported."""
+    times: list[int] = []
+    (tmp_path / "site" / "localsim_extra-1.dist-info").mkdir(parents=True)
+    info = tmp_path / "site" / "localsim_extra-1.dist-info"
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: localsim-extra\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    (tmp_path / "site" / "localsim_extra.py").write_text("from plugin_times import LOADED\n" + PLUGIN)
+    (tmp_path / "site" / "plugin_times.py").write_text("LOADED = []\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    import plugin_times  # type: ignore[import-not-found]
+
+    times = plugin_times.LOADED
+    yield times
+    for name in ("localsim_extra", "plugin_times"):
+        sys.modules.pop(name, None)
+    FAMILIES._loaded.clear()
+
+
+def test_a_plugin_is_imported_when_it_is_named_and_not_before(loaded: list[int]) -> None:
+    assert "acquaintances" in list(FAMILIES)
+    assert localsim.run("mutual_friends_01", model="scripted").completed == 1
+    assert loaded == []
+    done = localsim.run("mutual_friends_01", model="extra:friends")
+    assert loaded and done.completed == 1
+    models = json.loads(
+        done.archive.sql("SELECT models_json FROM runs ORDER BY started_utc DESC LIMIT 1")[0]["models_json"]
+    )
+    assert list(models) == ["extra:friends"]
+
+
+@pytest.mark.usefixtures("loaded")
+def test_an_evaluator_scores_a_stored_run_once_for_each_version() -> None:
+    done = localsim.run("mutual_friends_01", model="scripted", episodes=2)
+    for _ in range(2):
+        assert command(["score", done.run_id, "--evaluator", "politeness"]) == 0
+    rows = done.sql("SELECT version, name, value FROM scores WHERE evaluator = 'politeness' ORDER BY name")
+    assert [(row["version"], row["name"]) for row in rows] == [("3", "keys")] * 2 + [("3", "please")] * 2
+    assert {row["value"] for row in rows if row["name"] == "keys"} == {1.0}
+    assert command(["score", done.run_id, "--evaluator", "breaks"]) == 0
+    broken = done.sql("SELECT name, value, reason FROM scores WHERE evaluator = 'breaks'")
+    assert [(row["name"], row["value"], row["reason"]) for row in broken] == [
+        ("evaluator_error", None, "ValueError: no idea")
+    ] * 2
+
+
+@pytest.mark.usefixtures("loaded")
+def test_a_family_generates_validates_and_scores(tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    arguments = ["scenarios", "generate", "--family", "acquaintances", "-n", "1", "-o", str(out)]
+    assert command(arguments) == 0
+    (file,) = out.glob("*.yaml")
+    assert command(["scenarios", "validate", str(file)]) == 0
+    done = localsim.run(str(file), model="scripted:friends")
+    assert done.sql("SELECT count(*) AS n FROM scores WHERE evaluator = 'outcome.acquaintances'")[0]["n"] > 0
+
+
+@pytest.mark.usefixtures("loaded")
+@pytest.mark.parametrize(
+    ("name", "said"), [("nobody", "no evaluators plugin 'nobody'"), ("missing", "cannot be loaded: AttributeError")]
+)
+def test_a_plugin_that_is_not_there_or_broken_is_one_message(
+    name: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    localsim.run("mutual_friends_01", model="scripted")
+    assert command(["score", "@last", "--evaluator", name]) == 3
+    assert said in capsys.readouterr().err
+
+
+def test_run_is_the_command_in_python(tmp_path: Path) -> None:
+    turns: list[str] = []
+    done = localsim.run(
+        "mutual_friends_01",
+        "craigslist_01",
+        modes="all",
+        model="scripted",
+        episodes=2,
+        seed=5,
+        db=str(tmp_path / "api.duckdb"),
+        sampling=Sampling(temperature=0.1),
+        parallel=2,
+        on_turn=lambda spec, turn: turns.append(f"{spec.mode} {turn.speaker}"),
+    )
+    assert (done.completed, done.failed) == (12, 0)
+    assert {row["mode"] for row in done.episodes()} == {"script", "agents", "mindreaders"}
+    assert len(turns) == done.sql("SELECT count(*) AS n FROM turns")[0]["n"]
+    assert done.sql("SELECT seed, parallel FROM runs") == [{"seed": 5, "parallel": 2}]
+    assert done.leaks() == []  # scripted talks are not looked at unless asked
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"modes": "telepathy"}, {"modes": ()}, {"colour": "red"}, {"roles": {"Nobody": "scripted"}}]
+)
+def test_run_refuses_what_the_command_would(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        localsim.run("mutual_friends_01", model="scripted", **wrong)  # type: ignore[arg-type]
