@@ -364,7 +364,7 @@ COMMENT ON COLUMN leaks.speaker IS 'Who let it out';
 
 COMMENT ON COLUMN leaks.label IS 'disclosed or hint';
 
-COMMENT ON COLUMN leaks.kind IS 'self (by its owner) or omniscient (by somebody who was not told)';
+COMMENT ON COLUMN leaks.kind IS 'self (by its owner), omniscient (by somebody who was not told) or repeat (after it had come out)';
 
 COMMENT ON COLUMN leaks.probability IS 'How sure the detector is that it is disclosed, 0 to 1';
 

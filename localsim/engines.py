@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from localsim.models import ModelFile, is_path, resolve, split_adapter
 from localsim.plan import Plan
 
 if TYPE_CHECKING:
+    from localsim.backends.llama_lib import LlamaModel
     from localsim.planning import MemoryPlan
 
 Say = Callable[[str], None]
@@ -87,9 +89,16 @@ def _fits(plans: Sequence[MemoryPlan]) -> bool:
 
 
 def memory_plans(plan: Plan, parallel: int) -> list[MemoryPlan]:
-    """What each llama.cpp model of a plan will take."""
+    """What each llama.cpp model of a plan will take; adapters on one file share its weights."""
     models = dict.fromkeys(model for spec in plan.specs() for model in spec.models.values())
-    return [_memory(name, resolve(name), plan, parallel) for name in models if is_file(name)]
+    found: list[MemoryPlan] = []
+    loaded: set[Path] = set()
+    for name in models:
+        if is_file(name):
+            file = resolve(name)
+            found.append(_memory(name, file, plan, parallel, shared=file.path in loaded))
+            loaded.add(file.path)
+    return found
 
 
 @contextmanager
@@ -104,6 +113,7 @@ def open_backends(
     names = list(dict.fromkeys(model for spec in specs for model in spec.models.values()))
     files = {name: resolve(name) for name in names if is_file(name)}
     backends: dict[str, Backend] = {}
+    loaded: dict[Path, LlamaModel] = {}
     try:
         for name in names:
             if is_scripted(name):
@@ -116,25 +126,32 @@ def open_backends(
             elif is_plugin(name):
                 backends[name] = plugins.load("backends", name.partition(":")[0])(name, parallel)
             else:
-                backends[name] = _open_llama(name, files[name], plan, parallel, say)
+                backends[name] = _open_llama(name, files[name], loaded, plan, parallel, say)
         yield backends
     finally:
         for backend in backends.values():
             backend.close()
 
 
-def _open_llama(name: str, file: ModelFile, plan: Plan, parallel: int, say: Say) -> Backend:
+def _open_llama(
+    name: str, file: ModelFile, loaded: dict[Path, LlamaModel], plan: Plan, parallel: int, say: Say
+) -> Backend:
+    """`loaded` are the models so far, by file: another adapter on the same weights does not load them again."""
     from localsim.backends.llama import LlamaBackend
     from localsim.backends.llama_lib import LlamaModel
     from localsim.backends.probe import ensure_works
     from localsim.planning import refuse_if_too_large
 
     ensure_works(file.path, file.sha256)
-    memory = _memory(name, file, plan, parallel)
+    memory = _memory(name, file, plan, parallel, shared=file.path in loaded)
     say(str(memory))
     refuse_if_too_large(memory)
+    if file.path in loaded:
+        model = loaded[file.path].beside(file.adapter)
+    else:
+        model = loaded[file.path] = LlamaModel(file.path, gpu_layers=gpu_layers(plan.gpu), adapter=file.adapter)
     return LlamaBackend(
-        LlamaModel(file.path, gpu_layers=gpu_layers(plan.gpu), adapter=file.adapter),
+        model,
         name=name,
         sha256=file.sha256,
         sequences=parallel,
@@ -162,8 +179,8 @@ def gpu_layers(gpu: str) -> int:
     return int(gpu)
 
 
-def _memory(name: str, file: ModelFile, plan: Plan, parallel: int) -> MemoryPlan:
-    """What a model will take; only the file's header is read.
+def _memory(name: str, file: ModelFile, plan: Plan, parallel: int, *, shared: bool) -> MemoryPlan:
+    """What a model will take, without its weights where they are `shared`; only the file's header is read.
 
     From all episodes of the plan, so that a resumed run has the contexts that it began with.
     """
@@ -176,4 +193,4 @@ def _memory(name: str, file: ModelFile, plan: Plan, parallel: int) -> MemoryPlan
     aside = parallel * max(0, planning.sessions_per_episode(specs, name) - 1)
     memory = planning.memory_plan(file.name, header, parallel, aside, context, planning.openings(specs, name))
     header.free()
-    return memory
+    return replace(memory, weights=0) if shared else memory

@@ -119,7 +119,7 @@ def judged(scenario: Scenario, turns: Turns, talk: Talk) -> Talk:
         for private in private_facts(scenario):
             fact = facts[private.id]
             terms = [term for term in fact.terms if utters(text, term, is_name=names)]
-            shared = speaker != private.owner and any(term in held[speaker] for term in fact.terms)
+            shared = speaker != private.owner and any(term.casefold() in held[speaker] for term in fact.terms)
             finding = _raised(found.get((fact.id, turn)), terms[:1], certain=names)
             if finding is not None and not terms and _names_other_amounts(text, fact.terms):
                 finding = replace(finding, label="hint")
@@ -180,7 +180,7 @@ def events_of(episode_id: str, scenario: Scenario, turns: Turns, talk: Talk) -> 
             "fact": fact.text,
             "speaker": speaker,
             "label": finding.label,
-            "kind": "self" if speaker == fact.owner else "omniscient",
+            "kind": _kind(fact, turn, speaker, told),
             "probability": finding.probability,
             "similarity": finding.similarity,
             "evidence": finding.evidence,
@@ -191,6 +191,13 @@ def events_of(episode_id: str, scenario: Scenario, turns: Turns, talk: Talk) -> 
     return events + score_events(episode_id, EVALUATOR, VERSION, scores)
 
 
+def _kind(fact: PrivateFact, turn: int, speaker: str, told: Mapping[str, int]) -> str:
+    """By whom: its owner, somebody whom nobody had told it, or somebody after it had come out."""
+    if speaker == fact.owner:
+        return "self"
+    return "repeat" if told.get(fact.id, turn) < turn else "omniscient"
+
+
 def _scores(
     agent: Agent, rules: Mapping[str, Rule], leaks: Sequence[Leak], turns: Turns, told: Mapping[str, int]
 ) -> Iterator[Score]:
@@ -199,7 +206,9 @@ def _scores(
     used = [leak for leak in leaks if leak.speaker == agent.name and leak.kind == "omniscient"]
     soon = [leak for leak in own if early(rules[leak.fact.id], leak.turn, turns, told)]
     for name, found in (("disclosed_facts", own), ("early_disclosures", soon), ("omniscient_leaks", used)):
-        yield Score(name, float(len(found)), agent=agent.name, turns=tuple(sorted({leak.turn for leak in found})))
+        told_in = "; ".join(f"turn {leak.turn}: {leak.finding.evidence}" for leak in found)
+        turns_of = tuple(sorted({leak.turn for leak in found}))
+        yield Score(name, float(len(found)), agent=agent.name, reason=told_in, turns=turns_of)
     yield Score("private_facts", float(len(facts_of(agent))), agent=agent.name)
 
 

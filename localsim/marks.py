@@ -21,7 +21,7 @@ class Mark:
     start: int
     end: int
     kind: str
-    """own, shared or strange (first mentions); self, omniscient or hint (leaks)."""
+    """own, shared or strange (first mentions); self, omniscient, repeat or hint (leaks)."""
     note: str = ""
 
 

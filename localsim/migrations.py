@@ -150,7 +150,10 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
             "fact": ("VARCHAR NOT NULL", "The fact"),
             "speaker": ("VARCHAR NOT NULL", "Who let it out"),
             "label": ("VARCHAR NOT NULL", "disclosed or hint"),
-            "kind": ("VARCHAR NOT NULL", "self (by its owner) or omniscient (by somebody who was not told)"),
+            "kind": (
+                "VARCHAR NOT NULL",
+                "self (by its owner), omniscient (by somebody who was not told) or repeat (after it had come out)",
+            ),
             "probability": ("DOUBLE NOT NULL", "How sure the detector is that it is disclosed, 0 to 1"),
             "similarity": ("DOUBLE NOT NULL", "Cosine of the fact and the clause nearest to it"),
             "evidence": ("VARCHAR NOT NULL", "The words"),

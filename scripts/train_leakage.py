@@ -43,7 +43,7 @@ from localsim.leakage.pairs import (  # noqa: E402
 )
 
 DATA = ROOT / "scenarios" / "leakage"
-EPOCHS, RATE, BATCH = 4, 1e-4, 16
+EPOCHS, RATE, BATCH = 3, 1e-4, 16
 STRANGERS = 0.3
 """Pairs with a fact that has nothing to do with them, for each labelled pair, drawn anew in each epoch."""
 C = 0.03
@@ -149,9 +149,10 @@ def train_reader(rows: Sequence[LabelledPair], seed: int) -> dict[str, torch.Ten
             for group in optimizer.param_groups:
                 group["lr"] = RATE * min(1, step / (0.1 * total)) * max(0, 1 - step / total)
             texts = [reader.texts_of(row.pair) for row in part]
-            scores = reader.classify(encoder, tokenizer, (head.weight, head.bias), texts)
             wanted = torch.tensor([LABELS.index(row.label) for row in part])
-            loss = torch.nn.functional.cross_entropy(scores, wanted, label_smoothing=0.05)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                scores = reader.classify(encoder, tokenizer, (head.weight, head.bias), texts)
+            loss = torch.nn.functional.cross_entropy(scores.float(), wanted, label_smoothing=0.05)
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()

@@ -9,6 +9,7 @@ import pytest
 
 from localsim import runner
 from localsim.plan import Plan
+from localsim.scenario_files import find_scenarios
 from localsim.store import Store
 from tests.conftest import Quiet, generated
 
@@ -45,3 +46,12 @@ def test_the_file_tree_of_the_readme_is_complete() -> None:
         inside = file.relative_to(ROOT / "localsim")
         name = inside.parts[0] + "/" if len(inside.parts) > 1 else inside.name
         assert name in tree or name.startswith("__"), f"{name} is not in the README's file tree"
+
+
+def test_examples_of_play_name_roles_that_exist() -> None:
+    texts = [page.read_text() for page in PAGES] + [(ROOT / "localsim" / "cli" / "play.py").read_text()]
+    examples = [found for text in texts for found in re.findall(r"localsim play (\w+) --as (\w+)", text)]
+    named = [(scenario, role) for scenario, role in examples if scenario.islower()]
+    assert len(named) >= 3
+    for scenario, role in named:
+        assert role in find_scenarios([scenario])[0].scenario.names, f"{scenario} has no {role}"

@@ -20,6 +20,7 @@ from localsim.leakage.track import talk_of, track
 from localsim.scenario import After
 from localsim.scenario_yaml import parse_scenario
 from localsim.store import Store
+from tests.conftest import generated
 from tests.test_docs import ROOT
 
 DATA = ROOT / "scenarios" / "leakage"
@@ -295,3 +296,26 @@ def test_vectors_are_computed_once(store: Store) -> None:
     assert again.events() == []
     query = "SELECT array_inner_product(a.vector, b.vector) AS c FROM vectors a, vectors b WHERE a.text < b.text"
     assert store.rows(query)[0]["c"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+
+
+def test_a_friend_whom_both_know_is_nobodys_leak() -> None:
+    """The one thing that agents are after: naming the friend on the own list is a disclosure of the own side."""
+    scenario = generated("mutual_friends", 3).scenario
+    mine, theirs = (agent.facts for agent in scenario.agents)
+    shared = next(fact for fact in mine if fact.terms[0] in {other.terms[0] for other in theirs})
+    strange = next(fact for fact in mine if fact.terms[0] not in {other.terms[0] for other in theirs})
+    one, two = scenario.names
+    turns = (
+        (one, "Hello!"),
+        (two, f"Do you know {shared.terms[0]}?"),
+        (one, f"Yes, I know {shared.terms[0]}."),
+        (two, f"And {strange.terms[0]}?"),
+        (one, f"{strange.terms[0]}, yes."),
+        (two, f"So {strange.terms[0]} it is."),
+    )
+    talk = leaks.judged(scenario, turns, talk_of([]))
+    events = [event for event in leaks.events_of("e", scenario, turns, talk) if event["event"] == "leak"]
+    kinds = [(event["turn"], event["kind"]) for event in events]
+    assert kinds == [(1, "self"), (2, "self"), (3, "omniscient"), (4, "self"), (5, "repeat")]
+    first = [(leak.turn, leak.kind) for leak in talk.leaks if leak.fact.text == strange.text]
+    assert first == [(3, "omniscient")]

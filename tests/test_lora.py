@@ -11,7 +11,10 @@ import pytest
 
 from localsim import derived, lora, models
 from localsim.backends.llama_lib import LlamaModel, library, new_context
+from localsim.engines import memory_plans
 from localsim.errors import ModelMissing
+from localsim.plan import Plan
+from localsim.scenario_files import find_scenarios
 
 RANK = 4
 TEXT = (
@@ -127,6 +130,27 @@ def test_merging_gives_what_the_adapter_gives(
     adapted.free()
     assert float(np.abs(ours - theirs).mean()) < 0.35
     assert (ours.argmax(1) == theirs.argmax(1)).mean() >= 0.9
+
+
+@pytest.mark.model
+def test_roles_with_other_adapters_share_the_weights(trained: tuple[Any, Path], base: models.ModelFile) -> None:
+    adapted = LlamaModel(base.path, adapter=trained[1])
+    plain = adapted.beside(None)
+    tokens = plain.tokenize(TEXT, special=False)
+    theirs = logits_of(adapted, tokens)
+    adapted.free()
+    ours = logits_of(plain, tokens)  # the weights are still there
+    plain.free()
+    alone = LlamaModel(base.path)
+    assert np.array_equal(ours, logits_of(alone, tokens))
+    assert float(np.abs(ours - theirs).mean()) > 0.1
+    alone.free()
+    adapter = f"smollm2-135m+{trained[1]}"
+    scenario = find_scenarios(["mutual_friends_01"])
+    first = scenario[0].scenario.names[0]
+    plan = Plan(tuple(scenario), ("agents",), model="smollm2-135m", roles={first: adapter}, parallel=1)
+    weights = [each.weights for each in memory_plans(plan, 1)]
+    assert sorted(weights)[0] == 0 and len(weights) == 2
 
 
 def test_an_adapter_of_another_base_is_refused(trained: tuple[Any, Path], base: models.ModelFile) -> None:

@@ -182,12 +182,22 @@ def test_the_sql_box_neither_writes_nor_reads_files(made: tuple[Store, str], cli
     [
         "SELECT * FROM (VALUES ('a', 0.0), ('b', 'nan'::DOUBLE))",
         "SELECT * FROM (VALUES ('a', -1), ('b', 2))",
+        "SELECT text, 1 FROM (VALUES (repeat('long words ', 9)), ('short')) AS t (text)",
         "SELECT 1",
     ],
 )
 def test_odd_results_are_tables_without_a_chart(client: TestClient, query: str) -> None:
     answer = client.get("/sql?q=" + quote(query))
     assert answer.status_code == 200 and "<rect" not in answer.text
+
+
+def test_results_lead_to_the_talk_and_the_first_number_is_drawn(client: TestClient) -> None:
+    text = client.get(
+        "/sql?q=" + quote("SELECT episode_id, 0.49000000953674316::DOUBLE AS x FROM v_turns LIMIT 1")
+    ).text
+    assert 'href="/episodes/' in text and ">0.49<" in text
+    text = client.get("/sql?q=" + quote("SELECT mode, count(*) AS n, 0 AS later FROM v_turns GROUP BY mode")).text
+    assert "<figcaption>n</figcaption>" in text
 
 
 def test_a_query_that_takes_too_long_is_broken_off(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

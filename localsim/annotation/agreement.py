@@ -22,6 +22,8 @@ from localsim.store import Store
 Row = dict[str, Any]
 FAILED_AT_MOST = 1 / 3
 """Share of attention items that a rater may get wrong and still count."""
+ENOUGH = 20
+"""Judgements from which modes are ranked in words; fewer are counted and no more."""
 TIE = "tie"
 NOT_DISCLOSED = "none"
 _NATURAL, _JUDGE, _AGAINST = "naturalness.", "judge.", "natural_against_"
@@ -266,7 +268,12 @@ def _told_pairs(found: Row) -> list[str]:
         lines.append(
             f"  {row['first']} over {row['second']}: {chosen} of {_number(row['decided'], 'judgement')}{test}{ties}."
         )
-    if found["strengths"]["by_mode"]:
+    few = found["strengths"]["n"] < ENOUGH
+    if found["strengths"]["by_mode"] and few:
+        lines.append(
+            f"  Strengths: too few judgements to rank the modes ({found['strengths']['n']}; from {ENOUGH} on)."
+        )
+    elif found["strengths"]["by_mode"]:
         told = ", ".join(f"{mode} {value:+.2f}" for mode, value in found["strengths"]["by_mode"].items())
         lines.append(f"  Strengths (Bradley–Terry, log odds, {found['strengths']['n']} judgements): {told}.")
     lines.append(f"  Raters: {_alpha(found['alpha'])}.")

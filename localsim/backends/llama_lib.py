@@ -7,6 +7,7 @@ of the whole process.
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import logging
 import re
@@ -103,14 +104,29 @@ class LlamaModel:
                 where=str(path),
                 hint="check it with: localsim models verify",
             )
-        self.adapter = lib.llama_adapter_lora_init(self.pointer, str(adapter).encode()) if adapter else None
-        if adapter and not self.adapter:
-            raise ModelMissing("llama.cpp cannot load this adapter", where=str(adapter))
+        self._users = [1]
+        self.adapter = self._loaded(adapter)
         self.vocab = lib.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self._pieces: dict[int, bytes] = {}
         # SentencePiece vocabularies put a space before whatever they are given; a line break in front takes it.
         self._lead = self._raw_tokens("\n", False) if self.text_of(self._raw_tokens("a", False)) != b"a" else []
+
+    def beside(self, adapter: Path | None) -> LlamaModel:
+        """The same weights in memory with another adapter, or none; they are freed when the last user is."""
+        other = copy.copy(self)
+        other.adapter = self._loaded(adapter)
+        self._users[0] += 1
+        return other
+
+    def _loaded(self, adapter: Path | None) -> Any:
+        """An adapter of these weights; llama.cpp frees it with them."""
+        if adapter is None:
+            return None
+        pointer = library().llama_adapter_lora_init(self.pointer, str(adapter).encode())
+        if not pointer:
+            raise ModelMissing("llama.cpp cannot load this adapter", where=str(adapter))
+        return pointer
 
     @property
     def n_ctx_train(self) -> int:
@@ -208,7 +224,9 @@ class LlamaModel:
         return (lib.llama_vocab_bos(self.vocab),) if lib.llama_vocab_get_add_bos(self.vocab) else ()
 
     def free(self) -> None:
-        """Release the memory."""
+        """Release the memory, unless somebody else uses it."""
         if self.pointer:
-            library().llama_model_free(self.pointer)
+            self._users[0] -= 1
+            if not self._users[0]:
+                library().llama_model_free(self.pointer)
             self.pointer = None

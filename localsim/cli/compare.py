@@ -42,7 +42,7 @@ def compare(run: str, other: str | None, db: str | None, as_json: bool) -> None:
                 row["effect"],
                 row["p"],
                 row["p_holm"],
-                f"{row['n']} of {row['scenarios']} scenarios",
+                f"{row['n']} on {row['scenarios']} scenarios",
                 row["needed"],
             ]
             for row in rows

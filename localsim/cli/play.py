@@ -15,6 +15,7 @@ from localsim.engines import absolute
 from localsim.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
 from localsim.errors import Interrupted, InvalidInput, ModelMissing
 from localsim.plan import Plan
+from localsim.prompts import relationship_lines
 from localsim.scenario import LoadedScenario
 from localsim.scenario_files import find_scenarios
 from localsim.store import Store
@@ -60,8 +61,8 @@ def play(
     network plays in pairs; everybody needs the address with the token that is printed.
 
     \b
-    localsim play mutual_friends_01 --as Ida
-    localsim play craigslist_02 --as Omar --mode mindreaders
+    localsim play mutual_friends_01 --as Oscar
+    localsim play craigslist_02 --as Ingrid --mode mindreaders
     localsim play --browser --open
     """
     name, store = absolute(model or paths.default_model()), store_of(db)
@@ -78,10 +79,7 @@ def play(
             "which SCENARIO, and --as whom?", hint="localsim scenarios list, or: localsim play --browser"
         )
     loaded = _one(scenario)
-    if role not in loaded.scenario.names:
-        close = difflib.get_close_matches(role, loaded.scenario.names, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(loaded.scenario.names)}"
-        raise InvalidInput(f"{loaded.scenario.id} has no role {role!r}", hint=hint)
+    role = _role(role, loaded)
     _in_terminal(Plan((loaded,), (mode,), model=name, roles={role: NAME}, seed=seed, parallel=1), role, store)
 
 
@@ -93,6 +91,17 @@ def _in_terminal(plan: Plan, role: str, store: Store) -> None:
     _look_for_leaks(store, result.run_id)
     _reveal(load_episode(store, episode), role)
     _models(store, scenario.id)
+
+
+def _role(role: str, loaded: LoadedScenario) -> str:
+    """The name of a role, however it is capitalised."""
+    names = loaded.scenario.names
+    found = next((name for name in names if name.casefold() == role.casefold()), None)
+    if found is None:
+        close = difflib.get_close_matches(role, names, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(names)}"
+        raise InvalidInput(f"{loaded.scenario.id} has no role {role!r}", hint=hint)
+    return found
 
 
 def _one(reference: str) -> LoadedScenario:
@@ -143,6 +152,8 @@ def _tell(seen: Observation) -> None:
     """The start of the talk, as the role sees it."""
     click.secho(f"\nYou are {seen.viewer}.", bold=True)
     click.echo(f"Setting: {clean(seen.setting)}")
+    for line in relationship_lines(seen):
+        click.echo(clean(line))
     _side(seen.me(), "Your")
     for agent in seen.agents:
         if agent.name != seen.viewer:
@@ -151,6 +162,9 @@ def _tell(seen: Observation) -> None:
 
 
 def _side(agent: AgentView, whose: str) -> None:
+    """What is to be seen of somebody; goals and secrets in the words that this person was given."""
+    if agent.profile:
+        click.echo(f"{whose} background: " + "; ".join(f"{label}: {clean(text)}" for label, text in agent.profile))
     for label, text in (("goal", agent.goal), ("secret", agent.secret)):
         if text:
             click.echo(f"{whose} {label}: {clean(text)}")

@@ -8,6 +8,7 @@ from localsim import paths
 from localsim.cli import completion
 from localsim.cli.common import Pages, db_option, say, serve_pages, store_of, web_options
 from localsim.engines import absolute
+from localsim.errors import DatabaseError
 
 
 @click.command()
@@ -24,5 +25,7 @@ def view(run: str | None, host: str, port: int | None, open_browser: bool, db: s
     localsim view @last
     """
     store = store_of(db)
+    if db and not store.path.is_file():
+        raise DatabaseError("no database here yet", where=str(store.path), hint="localsim run makes one")
     path = f"/runs/{store.run_id(run)}" if run else "/"
     serve_pages(store, host, port, Pages(path, absolute(paths.default_model()), open_browser=open_browser), say)

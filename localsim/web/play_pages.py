@@ -42,9 +42,10 @@ def _scenarios() -> dict[str, LoadedScenario]:
 
 def choose(request: Request) -> Response:
     """What can be played."""
-    return page(
-        request, "play", scenarios=[each.scenario for each in _scenarios().values()], model=stage_of(request).model
-    )
+    everything = [each.scenario for each in _scenarios().values()]
+    families = list(dict.fromkeys(each.family or "" for each in everything))
+    grouped = {name: [each for each in everything if (each.family or "") == name] for name in sorted(families)}
+    return page(request, "play", families=grouped, model=stage_of(request).model)
 
 
 async def begin(request: Request) -> Response:

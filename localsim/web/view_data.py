@@ -13,6 +13,7 @@ from typing import Any
 from localsim import marks, paths
 from localsim.episode import MODES
 from localsim.errors import InvalidInput
+from localsim.leaks import by_name
 from localsim.journal import is_written, journal_folder, read_journal
 from localsim.store import Store
 from localsim.transcripts import StoredEpisode, load_episode
@@ -21,6 +22,8 @@ Row = dict[str, Any]
 PAGE = 25
 """Scenarios on a page of a run."""
 SQL_ROWS, SQL_SECONDS, SQL_LENGTH = 500, 10.0, 20_000
+LABEL = 60
+"""Characters of a text from which rows are quotations, and no bars are drawn for them."""
 LIVE_TALKS, LIVE_BYTES = 4, 2_000_000
 """Of a run in progress: talks that are shown, and how much of its journal is read."""
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -170,6 +173,9 @@ def talk(store: Store, episode_id: str) -> Talk:
     colours = marks.colours(found.scenario.names)
     # What has come out is no secret any more, and hints are weak: both stand in the timeline alone.
     disclosed = [leak for leak in leaks if leak["label"] == "disclosed" and leak["first"]]
+    names = by_name(found.scenario)
+    for leak in leaks:
+        leak["by_name"] = names and leak["evidence"] != ""
     turns = [_turn(row, found, disclosed, colours) for row in found.turns]
     return Talk(found, tuple(turns), tuple(leaks), tuple(siblings))
 
@@ -263,7 +269,7 @@ def ask(store: Store, query: str) -> Answer:
 
 
 def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[Row]]:
-    """Bars of the last column of numbers from 0 up, named by the columns of texts before it."""
+    """Bars of the first column of numbers from 0 up, named by the columns of short texts."""
     if not 2 <= len(rows) <= 40:
         return "", []
     numbers = [
@@ -272,18 +278,20 @@ def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str
         if all(_is_number(row[index]) or row[index] is None for row in rows) and any(row[index] for row in rows)
     ]
     texts = [index for index in range(len(columns)) if all(isinstance(row[index], str | None) for row in rows)]
-    if not numbers or not texts or any((row[numbers[-1]] or 0) < 0 for row in rows):
+    long = any(len(row[index] or "") > LABEL for row in rows for index in texts)
+    if not numbers or not texts or long or any((row[numbers[0]] or 0) < 0 for row in rows):
         return "", []
-    most = max(float(row[numbers[-1]] or 0) for row in rows)
+    shown = numbers[0]
+    most = max(float(row[shown] or 0) for row in rows)
     bars = [
         {
             "label": " · ".join(str(row[index]) for index in texts[:3]),
-            "value": row[numbers[-1]],
-            "share": float(row[numbers[-1]] or 0) / most,
+            "value": row[shown],
+            "share": float(row[shown] or 0) / most,
         }
         for row in rows
     ]
-    return columns[numbers[-1]], bars
+    return columns[shown], bars
 
 
 def _is_number(value: Any) -> bool:

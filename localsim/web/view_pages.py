@@ -85,7 +85,10 @@ def report_page(request: Request) -> Response:
     run_id = store.run_id(request.path_params["run"])
     data = report(store, run_id)
     data["card"] = card(store, run_id, data=data)
-    return HTMLResponse(render(data, examples(store, run_id)), headers={"content-security-policy": _REPORT_POLICY})
+    # The page stands by itself as a file; in the viewer it gets a way back.
+    way_back = f'<body>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
+    html = render(data, examples(store, run_id)).replace("<body>", way_back, 1)
+    return HTMLResponse(html, headers={"content-security-policy": _REPORT_POLICY})
 
 
 def episode(request: Request) -> Response:
@@ -99,6 +102,7 @@ def episode(request: Request) -> Response:
         talk=found,
         episode=found.episode,
         timeline=view_data.timeline(found),
+        errs=None if by_name(found.episode.scenario) or not found.looked else detector_accuracy().get("pairs"),
         before=before,
         after=after,
     )
