@@ -13,8 +13,8 @@ from typing import Any
 from localsim import marks, paths
 from localsim.episode import MODES
 from localsim.errors import InvalidInput
-from localsim.leaks import by_name
 from localsim.journal import is_written, journal_folder, read_journal
+from localsim.leaks import by_name
 from localsim.store import Store
 from localsim.transcripts import StoredEpisode, load_episode
 
