@@ -3,8 +3,8 @@
 
     .venv/bin/python scripts/bench_forecast.py
 
-4 scenarios x 3 modes x 4 seeds, the default model: once where no episode of the model has been seen, and once more, with
-other seeds, in a database that holds the first 48. Each run is a process of its own (peak memory is VmHWM).
+4 scenarios x 3 modes x 4 seeds, the default model: once where no episode of the model has been seen, and once more,
+with other seeds, in a database that holds the first 48. Each run is a process of its own (peak memory is VmHWM).
 """
 
 from __future__ import annotations

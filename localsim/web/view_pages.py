@@ -10,7 +10,8 @@ from starlette.responses import HTMLResponse, Response
 
 from localsim.card import card
 from localsim.errors import InvalidInput
-from localsim.report import report
+from localsim.leaks import by_name
+from localsim.report import detector_accuracy, report
 from localsim.report_html import examples, render
 from localsim.store import Store
 from localsim.transcripts import prompt_of
