@@ -51,6 +51,7 @@ HEAVY = {
     "httpx2": {"backends.endpoint", "downloads"},
     "huggingface_hub": {"downloads"},
     "matplotlib": {"plots"},
+    "py3langid": {"evaluators.language"},
 }
 
 
