@@ -149,6 +149,16 @@ class ChatTokenizer:
         self._marks: set[int] = set()
         self._template_part = lru_cache(maxsize=2_000)(self._part_tokens)
         self.content = lru_cache(maxsize=20_000)(self._content_tokens)
+        self._know_marks()
+
+    def _know_marks(self) -> None:
+        """Learn which marks the template writes before any content is tokenized, which must not hold them."""
+        for thinking in (False, True) if self.template.thinks else (False,):
+            for piece in self.template.pieces(_TRIAL, thinking=thinking):
+                if not piece.is_content:
+                    self._template_part(piece.text)
+        if self.template.thinks:
+            self._template_part(THOUGHT)
 
     def _part_tokens(self, text: str) -> tuple[int, ...]:
         tokens = self._model.tokenize(text, special=True)
