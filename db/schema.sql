@@ -140,6 +140,34 @@ CREATE TABLE annotations (
     PRIMARY KEY (task, item_id, rater)
 );
 
+CREATE TABLE judgements (
+    episode_id VARCHAR NOT NULL,
+    evaluator VARCHAR NOT NULL,
+    version VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,
+    agent VARCHAR NOT NULL,
+    sample INTEGER NOT NULL,
+    other_id VARCHAR,
+    model VARCHAR NOT NULL,
+    seed BIGINT NOT NULL,
+    instructions_hash VARCHAR NOT NULL,
+    prompt_hash VARCHAR NOT NULL,
+    prefill VARCHAR NOT NULL,
+    grammar_hash VARCHAR,
+    thought VARCHAR,
+    text VARCHAR NOT NULL,
+    cause VARCHAR NOT NULL,
+    truncated BOOLEAN NOT NULL,
+    malformed VARCHAR,
+    prompt_tokens INTEGER NOT NULL,
+    evaluated_tokens INTEGER NOT NULL,
+    thought_tokens INTEGER NOT NULL,
+    generated_tokens INTEGER NOT NULL,
+    duration_ms DOUBLE NOT NULL,
+    details_json VARCHAR NOT NULL,
+    PRIMARY KEY (episode_id, evaluator, version, name, agent, sample)
+);
+
 CREATE OR REPLACE VIEW v_runs AS
 SELECT r.run_id, r.status, r.started_utc, r.finished_utc, r.seed, r.repro, r.parallel, r.episodes_planned,
        count(e.episode_id) FILTER (e.status = 'completed') AS completed,
@@ -187,6 +215,16 @@ SELECT a.task, a.item_id, a.rater, a.run_id, a.value_json, a.shown_json, a.atten
 FROM annotations a
 LEFT JOIN episodes one ON one.episode_id = a.shown_json ->> '$."1"' AND NOT a.attention
 LEFT JOIN episodes two ON two.episode_id = a.shown_json ->> '$."2"' AND NOT a.attention;
+
+CREATE OR REPLACE VIEW v_judgements AS
+SELECT j.episode_id, j.other_id, nullif(j.agent, '') AS agent, j.evaluator, j.version, j.name, j.sample,
+       i.text AS instructions, p.text AS prompt, j.thought, j.prefill || j.text AS reply, j.malformed, j.truncated,
+       j.cause, j.model AS judge, j.seed, j.prompt_tokens, j.evaluated_tokens, j.thought_tokens, j.generated_tokens,
+       j.duration_ms, e.run_id, e.mode, o.mode AS other_mode, e.model, s.scenario_id, s.family
+FROM judgements j JOIN episodes e ON e.episode_id = j.episode_id
+JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+JOIN contents i ON i.content_hash = j.instructions_hash JOIN contents p ON p.content_hash = j.prompt_hash
+LEFT JOIN episodes o ON o.episode_id = j.other_id;
 
 COMMENT ON TABLE runs IS 'One row for each localsim run';
 
@@ -408,6 +446,56 @@ COMMENT ON COLUMN annotations.created_utc IS 'When it was answered last';
 
 COMMENT ON COLUMN annotations.origin IS 'browser, terminal or bundle';
 
+COMMENT ON TABLE judgements IS 'One row for each question to a model as judge: what it was asked, thought and answered';
+
+COMMENT ON COLUMN judgements.episode_id IS 'The episode judged; of a pair, the first';
+
+COMMENT ON COLUMN judgements.evaluator IS 'judge.MODEL or naturalness.MODEL';
+
+COMMENT ON COLUMN judgements.version IS 'Version of the evaluator';
+
+COMMENT ON COLUMN judgements.name IS 'What was asked: a dimension, or natural_against_MODE; as in scores';
+
+COMMENT ON COLUMN judgements.agent IS 'Whom it concerns; empty for the whole episode';
+
+COMMENT ON COLUMN judgements.sample IS 'Counts the times it was asked from 0; of a pair, 1 is the swapped order';
+
+COMMENT ON COLUMN judgements.other_id IS 'The second episode of a pair; NULL where one was judged alone';
+
+COMMENT ON COLUMN judgements.model IS 'What wrote it; empty where no reply could be had';
+
+COMMENT ON COLUMN judgements.seed IS 'Seed of the reply';
+
+COMMENT ON COLUMN judgements.instructions_hash IS 'Content hash of the system message';
+
+COMMENT ON COLUMN judgements.prompt_hash IS 'Content hash of the user message: the talk and the question';
+
+COMMENT ON COLUMN judgements.prefill IS 'Fixed start of the reply';
+
+COMMENT ON COLUMN judgements.grammar_hash IS 'Content hash of the GBNF grammar; NULL without one';
+
+COMMENT ON COLUMN judgements.thought IS 'What it thought before it replied; NULL where it did not think';
+
+COMMENT ON COLUMN judgements.text IS 'Raw reply after the prefill';
+
+COMMENT ON COLUMN judgements.cause IS 'finished, end_of_text, length or error';
+
+COMMENT ON COLUMN judgements.truncated IS 'Whether the thought or the reply was cut at its limit';
+
+COMMENT ON COLUMN judgements.malformed IS 'What is wrong with the reply; NULL if nothing is';
+
+COMMENT ON COLUMN judgements.prompt_tokens IS 'Tokens of the prompt';
+
+COMMENT ON COLUMN judgements.evaluated_tokens IS 'Prompt tokens that were not in the cache';
+
+COMMENT ON COLUMN judgements.thought_tokens IS 'Tokens of the thought';
+
+COMMENT ON COLUMN judgements.generated_tokens IS 'Tokens of thought and reply, forced ones included';
+
+COMMENT ON COLUMN judgements.duration_ms IS 'From submission to end';
+
+COMMENT ON COLUMN judgements.details_json IS 'Effective sampling, max_tokens, tokens it might think';
+
 COMMENT ON VIEW v_runs IS 'Runs with their counts';
 
 COMMENT ON VIEW v_episodes IS 'Episodes with scenario and family';
@@ -421,3 +509,5 @@ COMMENT ON VIEW v_scores IS 'Scores with the newest version of each evaluator ma
 COMMENT ON VIEW v_leaks IS 'The first disclosure of each private fact that came out, by the newest detector that looked';
 
 COMMENT ON VIEW v_annotations IS 'Answers of people, with the modes of what they saw; modes are NULL for attention items, where both are one';
+
+COMMENT ON VIEW v_judgements IS 'What judges were asked and answered, word for word';

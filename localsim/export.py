@@ -9,7 +9,7 @@ from localsim.errors import InvalidInput
 from localsim.store import Store
 from localsim.transcripts import load_episode
 
-_VIEWS = ("v_runs", "v_episodes", "v_turns", "v_generations", "v_scores", "v_leaks", "v_annotations")
+_VIEWS = ("v_runs", "v_episodes", "v_turns", "v_generations", "v_scores", "v_leaks", "v_annotations", "v_judgements")
 
 
 def export_run(store: Store, run_id: str, form: str, target: Path) -> list[Path]:

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localsim import plugins
-from localsim.backends.base import Backend, Generation, Message, Request
-from localsim.engines import absolute, is_plugin, is_remote, is_scripted, physical_cores
+from localsim.backends.base import Message, Request
 from localsim.episode import Sampling, Score, derive_seed
 from localsim.journal import Event
+from localsim.judgements import Case, Result, Say, answers, judgement_events, open_judge, room_to_think, text_of
 from localsim.leakage.accuracy import auroc
-from localsim.models import resolve
 from localsim.recorder import score_events
 from localsim.scenario import Scenario
 from localsim.store import Store
 from localsim.transcripts import StoredEpisode, load_episode
 
-VERSION = "2"
+VERSION = "3"
 Row = dict[str, Any]
-Say = Callable[[str], None]
 
 DIMENSIONS: dict[str, tuple[int, int, str]] = {
     "goal": (0, 10, "How far did {name} reach the goal? 0: not at all, 10: completely."),
@@ -103,11 +100,14 @@ class Verdict:
 class Question:
     """One dimension of one agent, asked for the n-th time."""
 
-    episode_id: str
-    agent: str
-    dimension: str
-    sample: int
+    case: Case
     request: Request
+
+    def read(self, result: Result) -> tuple[int, str] | None:
+        """Score and reason of a reply to it; None where there are none."""
+        low, high, _ = DIMENSIONS[self.case.name]
+        text = text_of(result)
+        return None if text is None else Verdict(low, high).read(text)
 
 
 def judge_run(store: Store, run_id: str, model: str, say: Say, samples: int = 1) -> int:
@@ -129,12 +129,16 @@ def judge_run(store: Store, run_id: str, model: str, say: Say, samples: int = 1)
     episodes = [load_episode(store, episode_id) for episode_id in ids]
     backend = open_judge(model, say)
     try:
+        think = room_to_think(backend, say)
         for number, episode in enumerate(episodes, start=1):
-            replies = ask(backend, list(questions(episode, samples)))
-            if any(text is None for _, text in replies):
+            asked = list(questions(episode, samples, think))
+            replies = list(zip(asked, answers(backend, [question.request for question in asked]), strict=True))
+            kept = _kept(evaluator, replies)
+            if any(text_of(result) is None for _, result in replies):
+                store.take_in(kept)
                 say(f"{episode.episode_id}: some replies could not be had; it is judged when you score again")
                 continue
-            store.take_in(events_of(episode.episode_id, evaluator, replies))
+            store.take_in([*kept, *events_of(episode.episode_id, evaluator, replies)])
             say(f"judged {number} of {len(episodes)} episodes")
     finally:
         backend.close()
@@ -146,32 +150,7 @@ def evaluator_of(model: str) -> str:
     return f"judge.{model}"
 
 
-def open_judge(model: str, say: Say) -> Backend:
-    """A backend for judging: eight questions about one talk side by side."""
-    from localsim.backends.endpoint import EndpointBackend
-    from localsim.backends.llama import LlamaBackend
-    from localsim.backends.llama_lib import LlamaModel
-    from localsim.backends.probe import ensure_works
-    from localsim.backends.scripted import open_scripted
-
-    if is_scripted(model):
-        return open_scripted(model)
-    if is_remote(model):
-        return EndpointBackend(model, parallel=4)
-    if is_plugin(model):
-        backend: Backend = plugins.load("backends", model.partition(":")[0])(model, 4)
-        return backend
-    file = resolve(absolute(model))
-    ensure_works(file.path, file.sha256)
-    loaded = LlamaModel(file.path, adapter=file.adapter)
-    context = min(4096, loaded.n_ctx_train)
-    say(f"judge {file.name}: {file.path.stat().st_size / 1e6:.0f} MB, up to {context} tokens a talk")
-    return LlamaBackend(
-        loaded, name=model, sha256=file.sha256, sequences=8, context=context, threads=physical_cores(), repro="stable"
-    )
-
-
-def questions(episode: StoredEpisode, samples: int) -> Iterator[Question]:
+def questions(episode: StoredEpisode, samples: int, think: int = 0) -> Iterator[Question]:
     """Every dimension of every agent, `samples` times. Prompts about one talk share all but their last lines."""
     talk = _talk(episode)
     sampling = Sampling(temperature=0.0 if samples == 1 else 0.7)
@@ -192,8 +171,9 @@ def questions(episode: StoredEpisode, samples: int) -> Iterator[Question]:
                     form=Verdict(low, high),
                     heard=(),
                     observation=None,
+                    think=think,
                 )
-                yield Question(episode.episode_id, agent, dimension, sample, request)
+                yield Question(Case(episode.episode_id, dimension, agent, sample), request)
 
 
 def _talk(episode: StoredEpisode) -> str:
@@ -208,33 +188,28 @@ def _talk(episode: StoredEpisode) -> str:
     return "\n".join(lines)
 
 
-def ask(backend: Backend, asked: Sequence[Question]) -> list[tuple[Question, str | None]]:
-    """Each question with the text of its reply; None where the backend failed."""
-    return list(zip(asked, answers(backend, [question.request for question in asked]), strict=True))
+def _kept(evaluator: str, replies: Sequence[tuple[Question, Result]]) -> list[Event]:
+    """Every prompt and reply, for the database."""
+    return [
+        event
+        for question, result in replies
+        for event in judgement_events(
+            question.case, evaluator, VERSION, question.request, result, readable=question.read(result) is not None
+        )
+    ]
 
 
-def answers(backend: Backend, requests: Sequence[Request]) -> list[str | None]:
-    """The texts of the replies, in the order of the requests; None where the backend failed."""
-    tickets = {backend.submit(request): number for number, request in enumerate(requests)}
-    found: dict[int, str | None] = {}
-    while len(found) < len(tickets):
-        for done in backend.poll():
-            number = tickets[done.ticket]
-            found[number] = done.result.text if isinstance(done.result, Generation) else None
-            backend.release(requests[number].session)
-    return [found[number] for number in range(len(requests))]
-
-
-def events_of(episode_id: str, evaluator: str, replies: Sequence[tuple[Question, str | None]]) -> list[Event]:
+def events_of(episode_id: str, evaluator: str, replies: Sequence[tuple[Question, Result]]) -> list[Event]:
     """Scores by agent and dimension (the mean of what could be read), their spread, and the mean of the dimensions."""
     scores: list[Score] = []
     malformed = 0
     by_agent: dict[str, list[float]] = {}
-    for agent, dimension in dict.fromkeys((question.agent, question.dimension) for question, _ in replies):
-        low, high, _ = DIMENSIONS[dimension]
-        texts = [text for question, text in replies if (question.agent, question.dimension) == (agent, dimension)]
-        read = [found for text in texts if text is not None and (found := Verdict(low, high).read(text)) is not None]
-        malformed += len(texts) - len(read)
+    verdicts: dict[tuple[str, str], list[tuple[int, str] | None]] = {}
+    for question, result in replies:
+        verdicts.setdefault((question.case.agent, question.case.name), []).append(question.read(result))
+    for (agent, dimension), given in verdicts.items():
+        read = [verdict for verdict in given if verdict is not None]
+        malformed += len(given) - len(read)
         if not read:
             scores.append(Score(dimension, None, agent=agent, reason="no reply could be read"))
             continue
@@ -242,6 +217,7 @@ def events_of(episode_id: str, evaluator: str, replies: Sequence[tuple[Question,
         by_agent.setdefault(agent, []).append(value)
         scores.append(Score(dimension, value, agent=agent, reason=read[0][1]))
         if len(read) > 1:
+            low, high, _ = DIMENSIONS[dimension]
             spread = statistics.stdev(number for number, _ in read) / (high - low)
             scores.append(Score(f"{dimension}_spread", spread, agent=agent, reason="of its range, between samples"))
     scores += [

@@ -188,6 +188,36 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]], str]] = {
         },
         "task, item_id, rater",
     ),
+    "judgements": (
+        "One row for each question to a model as judge: what it was asked, thought and answered",
+        {
+            "episode_id": ("VARCHAR NOT NULL", "The episode judged; of a pair, the first"),
+            "evaluator": ("VARCHAR NOT NULL", "judge.MODEL or naturalness.MODEL"),
+            "version": ("VARCHAR NOT NULL", "Version of the evaluator"),
+            "name": ("VARCHAR NOT NULL", "What was asked: a dimension, or natural_against_MODE; as in scores"),
+            "agent": ("VARCHAR NOT NULL", "Whom it concerns; empty for the whole episode"),
+            "sample": ("INTEGER NOT NULL", "Counts the times it was asked from 0; of a pair, 1 is the swapped order"),
+            "other_id": ("VARCHAR", "The second episode of a pair; NULL where one was judged alone"),
+            "model": ("VARCHAR NOT NULL", "What wrote it; empty where no reply could be had"),
+            "seed": ("BIGINT NOT NULL", "Seed of the reply"),
+            "instructions_hash": ("VARCHAR NOT NULL", "Content hash of the system message"),
+            "prompt_hash": ("VARCHAR NOT NULL", "Content hash of the user message: the talk and the question"),
+            "prefill": ("VARCHAR NOT NULL", "Fixed start of the reply"),
+            "grammar_hash": ("VARCHAR", "Content hash of the GBNF grammar; NULL without one"),
+            "thought": ("VARCHAR", "What it thought before it replied; NULL where it did not think"),
+            "text": ("VARCHAR NOT NULL", "Raw reply after the prefill"),
+            "cause": ("VARCHAR NOT NULL", "finished, end_of_text, length or error"),
+            "truncated": ("BOOLEAN NOT NULL", "Whether the thought or the reply was cut at its limit"),
+            "malformed": ("VARCHAR", "What is wrong with the reply; NULL if nothing is"),
+            "prompt_tokens": ("INTEGER NOT NULL", "Tokens of the prompt"),
+            "evaluated_tokens": ("INTEGER NOT NULL", "Prompt tokens that were not in the cache"),
+            "thought_tokens": ("INTEGER NOT NULL", "Tokens of the thought"),
+            "generated_tokens": ("INTEGER NOT NULL", "Tokens of thought and reply, forced ones included"),
+            "duration_ms": ("DOUBLE NOT NULL", "From submission to end"),
+            "details_json": ("VARCHAR NOT NULL", "Effective sampling, max_tokens, tokens it might think"),
+        },
+        "episode_id, evaluator, version, name, agent, sample",
+    ),
 }
 
 VIEWS: dict[str, tuple[str, str]] = {
@@ -246,12 +276,23 @@ FROM annotations a
 LEFT JOIN episodes one ON one.episode_id = a.shown_json ->> '$."1"' AND NOT a.attention
 LEFT JOIN episodes two ON two.episode_id = a.shown_json ->> '$."2"' AND NOT a.attention""",
     ),
+    "v_judgements": (
+        "What judges were asked and answered, word for word",
+        """SELECT j.episode_id, j.other_id, nullif(j.agent, '') AS agent, j.evaluator, j.version, j.name, j.sample,
+       i.text AS instructions, p.text AS prompt, j.thought, j.prefill || j.text AS reply, j.malformed, j.truncated,
+       j.cause, j.model AS judge, j.seed, j.prompt_tokens, j.evaluated_tokens, j.thought_tokens, j.generated_tokens,
+       j.duration_ms, e.run_id, e.mode, o.mode AS other_mode, e.model, s.scenario_id, s.family
+FROM judgements j JOIN episodes e ON e.episode_id = j.episode_id
+JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+JOIN contents i ON i.content_hash = j.instructions_hash JOIN contents p ON p.content_hash = j.prompt_hash
+LEFT JOIN episodes o ON o.episode_id = j.other_id""",
+    ),
 }
 
 
 ADDED: dict[str, set[str]] = {"generations": {"shared_tokens", "dropped_messages"}}
 """Columns that came after m001; they stand last in TABLES, in the order in which they came."""
-LATER_TABLES: set[str] = {"leaks", "vectors", "annotations"}
+LATER_TABLES: set[str] = {"leaks", "vectors", "annotations", "judgements"}
 """Tables that came after m001."""
 
 
@@ -284,6 +325,13 @@ def m004_annotations(connection: duckdb.DuckDBPyConnection) -> None:
     """What people say about the talks."""
     _, columns, key = TABLES["annotations"]
     connection.execute(table_sql("annotations", columns, key))
+
+
+@migration
+def m005_judgements(connection: duckdb.DuckDBPyConnection) -> None:
+    """What judges were asked and what they answered."""
+    _, columns, key = TABLES["judgements"]
+    connection.execute(table_sql("judgements", columns, key))
 
 
 def table_sql(name: str, columns: dict[str, tuple[str, str]], key: str) -> str:

@@ -18,13 +18,13 @@ from typing import Any
 from localsim.backends.base import Backend, Message, Request
 from localsim.episode import MODES, Sampling, Score, derive_seed
 from localsim.journal import Event
-from localsim.judge import Say, answers, open_judge
+from localsim.judgements import Case, Result, Say, answers, judgement_events, open_judge, room_to_think, text_of
 from localsim.recorder import score_events
 from localsim.stats import share
 from localsim.store import Store
 from localsim.transcripts import StoredEpisode, load_episode
 
-VERSION = "1"
+VERSION = "2"
 Row = dict[str, Any]
 _SYSTEM = (
     "You compare two conversations about the same situation. Answer in two lines.\n"
@@ -83,6 +83,21 @@ class Pair:
     second: StoredEpisode
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """One order of a pair, and what the judge replied."""
+
+    pair: Pair
+    swap: bool
+    request: Request
+    result: Result
+
+    @property
+    def choice(self) -> int | None:
+        text = text_of(self.result)
+        return None if text is None else Choice().read(text)
+
+
 def pairs_of(store: Store, run_id: str, evaluator: str) -> list[Pair]:
     """The pairs of a run that this judge has not been asked about."""
     rows = store.rows(
@@ -120,22 +135,42 @@ def compare_run(store: Store, run_id: str, model: str, say: Say) -> int:
         return 0
     backend = open_judge(model, say)
     try:
+        think = room_to_think(backend, say)
         for start in range(0, len(pairs), ABREAST):
-            store.take_in(_events(evaluator, _asked(backend, pairs[start : start + ABREAST])))
+            asked = _asked(backend, pairs[start : start + ABREAST], think)
+            store.take_in([*_kept(evaluator, asked), *_events(evaluator, _decided(asked))])
             say(f"compared {min(start + ABREAST, len(pairs))} of {len(pairs)} pairs")
     finally:
         backend.close()
     return len(pairs)
 
 
-def _asked(backend: Backend, pairs: Sequence[Pair]) -> list[tuple[Pair, float | None]]:
+def _asked(backend: Backend, pairs: Sequence[Pair], think: int) -> list[_Asked]:
+    """Both orders of each pair, with what the judge replied."""
+    orders = [(pair, swap, request(pair, swap, think)) for pair in pairs for swap in (False, True)]
+    replies = answers(backend, [asked for _, _, asked in orders])
+    return [_Asked(*order, result) for order, result in zip(orders, replies, strict=True)]
+
+
+def _kept(evaluator: str, asked: Sequence[_Asked]) -> list[Event]:
+    """Every prompt and reply, for the database."""
+    events: list[Event] = []
+    for each in asked:
+        first, second = each.pair.first, each.pair.second
+        name = f"natural_against_{second.mode}"
+        case = Case(first.episode_id, name, sample=int(each.swap), other_id=second.episode_id)
+        readable = each.choice is not None
+        events += judgement_events(case, evaluator, VERSION, each.request, each.result, readable=readable)
+    return events
+
+
+def _decided(asked: Sequence[_Asked]) -> list[tuple[Pair, float | None]]:
     """What the judge decides of each pair; one whose reply could not be had is left out, and asked again next time."""
-    replies = answers(backend, [request(pair, swap) for pair in pairs for swap in (False, True)])
-    found = []
-    for pair, plain, swapped in zip(pairs, replies[::2], replies[1::2], strict=True):
-        if plain is not None and swapped is not None:
-            found.append((pair, decide(Choice().read(plain), Choice().read(swapped))))
-    return found
+    return [
+        (plain.pair, decide(plain.choice, swapped.choice))
+        for plain, swapped in zip(asked[::2], asked[1::2], strict=True)
+        if text_of(plain.result) is not None and text_of(swapped.result) is not None
+    ]
 
 
 def _events(evaluator: str, decided: Sequence[tuple[Pair, float | None]]) -> list[Event]:
@@ -153,7 +188,7 @@ def _events(evaluator: str, decided: Sequence[tuple[Pair, float | None]]) -> lis
     return events
 
 
-def request(pair: Pair, swap: bool) -> Request:
+def request(pair: Pair, swap: bool, think: int = 0) -> Request:
     """The question about a pair, its first talk second where `swap`."""
     shown = (pair.second, pair.first) if swap else (pair.first, pair.second)
     scenario = pair.first.scenario
@@ -174,6 +209,7 @@ def request(pair: Pair, swap: bool) -> Request:
         form=Choice(),
         heard=(),
         observation=None,
+        think=think,
     )
 
 

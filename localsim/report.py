@@ -41,6 +41,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("filler_rate", "fillers", "share"),
     ("turns", "turns", "number"),
     ("repeated_turn_rate", "repeated turns", "share"),
+    ("other_language_rate", "other language", "share"),
     ("malformed_rate", "malformed", "share"),
     ("truncated_rate", "cut short", "share"),
 )
@@ -213,6 +214,7 @@ def _estimates(cell: _Cell, completed: int, sellers: dict[str, str]) -> dict[str
         "filler_rate": stats.mean(cell.values("filler_turns")),
         "turns": stats.mean(cell.values("turns")),
         "repeated_turn_rate": stats.mean(cell.values("repeated_turns")),
+        "other_language_rate": stats.mean(cell.values("other_language_turns")),
         "malformed_rate": stats.share(sum(row["malformed"] is not None for row in had), len(had)),
         "truncated_rate": stats.share(sum(bool(row["truncated"]) for row in cell.turns), len(cell.turns)),
     }

@@ -60,6 +60,9 @@ def _take(found: dict[str, dict[tuple[Any, ...], dict[str, Any]]], event: Event)
     elif kind == "score":
         key = (row["episode_id"], row["evaluator"], row["version"], row["name"], row["agent"])
         found["scores"][key] = {**row, "turns_json": json.dumps(row["turns"])}
+    elif kind == "judgement":
+        judged = (row["episode_id"], row["evaluator"], row["version"], row["name"], row["agent"], row["sample"])
+        found["judgements"][judged] = {**row, "details_json": json.dumps(row["details"])}
     elif kind == "leak":
         found["leaks"][(row["episode_id"], row["version"], row["fact_id"], row["turn"])] = row
     elif kind == "vector":

@@ -213,6 +213,8 @@ class Scenario(_Value):
     """Stop rules."""
     family: Identifier | None = None
     """Task family that scores the outcome, such as mutual_friends or craigslist."""
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] | None = None
+    """ISO 639 code of the language to be spoken; that of the setting if not given. Scored, never part of a prompt."""
 
     @model_validator(mode="after")
     def _check(self) -> Scenario:
@@ -272,7 +274,10 @@ class Scenario(_Value):
     @cached_property
     def hash(self) -> str:
         """sha256 of the canonical JSON of this scenario; the answer key has no part in it."""
-        return canonical_hash(self.model_dump(mode="json", include=set(Scenario.model_fields)))
+        data = self.model_dump(mode="json", include=set(Scenario.model_fields))
+        if self.language is None:  # so that files without it keep the hash that they had
+            del data["language"]
+        return canonical_hash(data)
 
 
 class ScenarioFile(Scenario):

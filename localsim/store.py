@@ -46,6 +46,14 @@ CHECKS = {
         "(SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id)"
     ),
     "annotations without a run": "SELECT count(*) FROM annotations ANTI JOIN runs USING (run_id)",
+    "judgements without an episode": (
+        "SELECT count(*) FROM judgements j WHERE j.episode_id NOT IN (SELECT episode_id FROM episodes) OR "
+        "j.other_id NOT IN (SELECT episode_id FROM episodes)"
+    ),
+    "judgements without their prompt": (
+        "SELECT count(*) FROM (SELECT unnest([instructions_hash, prompt_hash, grammar_hash]) AS content_hash "
+        "FROM judgements) ANTI JOIN contents USING (content_hash) WHERE content_hash IS NOT NULL"
+    ),
     "contents whose hash is wrong": "SELECT count(*) FROM contents WHERE content_hash <> left(sha256(text), 32)",
     "generations without their prompt": (
         "SELECT count(*) FROM generations g LEFT JOIN contents c ON c.content_hash = g.prefill_hash "
@@ -233,7 +241,7 @@ class Store:
             connection.begin()
             episodes = "SELECT episode_id FROM episodes WHERE run_id = ?"
             row = connection.execute(f"SELECT count(*) FROM ({episodes})", [run_id]).fetchone()
-            for table in ("turns", "generations", "scores", "leaks"):
+            for table in ("turns", "generations", "scores", "leaks", "judgements"):
                 connection.execute(f"DELETE FROM {table} WHERE episode_id IN ({episodes})", [run_id])
             for table in ("annotations", "episodes", "runs"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from jinja2 import TemplateError
 
 from localsim.backends.base import Message
-from localsim.backends.chat import ChatTemplate, ChatTokenizer
+from localsim.backends.chat import THINK, ChatTemplate, ChatTokenizer
 from localsim.backends.llama_lib import LlamaModel, library
 from localsim.errors import BackendUnavailable
 
@@ -52,7 +52,7 @@ def check_template(model: LlamaModel) -> TemplateReport:
         _end(chat),
         _inert(model, chat),
         Check("spaces", True, _spaces(source)),
-        Check("thinking", True, _thinking(source)),
+        Check("thinking", True, _thinking(template, source)),
         Check("context", True, f"trained on {model.n_ctx_train} tokens"),
     ]
     return TemplateReport(model.path.name, checks, shown(model, tokens), len(tokens))
@@ -121,9 +121,11 @@ def _spaces(source: str) -> str:
     return "the template trims contents; localsim's stand as they are" if trims else "contents are not trimmed"
 
 
-def _thinking(source: str) -> str:
+def _thinking(template: ChatTemplate, source: str) -> str:
+    judge = "; as a judge it thinks before each verdict" if template.thinks else ""
     if "enable_thinking" in source:
-        return "a thinking model: thinking is switched off by its template, and the grammar allows none"
-    if "<think>" in source or "reasoning" in source:
-        return "a thinking model: the grammar of a turn allows no thoughts; without a grammar they count as malformed"
+        return f"a thinking model: thinking is switched off by its template, and the grammar allows none{judge}"
+    if template.thinks or THINK in source or "reasoning" in source:
+        told = "a thinking model: the grammar of a turn allows no thoughts; without a grammar they count as malformed"
+        return told + judge
     return "no thinking"

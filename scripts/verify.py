@@ -158,9 +158,10 @@ def queries(db: Path) -> None:
     lines = [
         "# Worked queries",
         "",
-        "The views `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores` and `v_leaks` are the public",
-        "contract; their columns stay. `localsim db schema` prints everything, `localsim sql -f db/queries/NAME.sql`",
-        "runs a query. The answers below are of a small study on the embedded model.",
+        "The views `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores`, `v_leaks`, `v_annotations` and",
+        "`v_judgements` are the public contract; their columns stay. `localsim db schema` prints everything,",
+        "`localsim sql -f db/queries/NAME.sql` runs a query. The answers below are of a small study on the embedded",
+        "model.",
     ]
     for file in sorted((ROOT / "db" / "queries").glob("*.sql")):
         out = localsim("sql", "-f", str(file), "--db", str(db))

@@ -26,7 +26,7 @@ LAYERS: list[set[str]] = [
     {"rows"},
     {"store"},
     {"recorder", "transcripts", "forecast", "curves"},
-    {"simulate", "stats", "export", "engines", "leaks", "judge", "naturalness"},
+    {"simulate", "stats", "export", "engines", "leaks", "judgements", "judge", "naturalness"},
     {"runner", "doctor"},
     {"annotation"},
     {"report", "audit", "archive", "comparison", "finetune", "rescore"},
@@ -51,6 +51,7 @@ HEAVY = {
     "httpx2": {"backends.endpoint", "downloads"},
     "huggingface_hub": {"downloads"},
     "matplotlib": {"plots"},
+    "py3langid": {"evaluators.language"},
 }
 
 

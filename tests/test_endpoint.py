@@ -13,8 +13,12 @@ import pytest
 
 from localsim import runner
 from localsim.backends import endpoint
+from localsim.backends.base import Generation, Message, Request, Thought
 from localsim.backends.endpoint import Endpoint, EndpointBackend, Patience, parse_endpoint
+from localsim.episode import Sampling
 from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.judge import Verdict
+from localsim.judgements import answers
 from localsim.plan import Plan
 from localsim.scenario import LoadedScenario
 from localsim.store import Store
@@ -278,3 +282,77 @@ def test_a_script_is_one_request(serve: Callable[..., Server], talk: LoadedScena
         "Well?",
         "Bye.",
     ]
+
+
+# ---- judges that think ---------------------------------------------------------------------------------------------
+
+
+def verdict_of(server: Server) -> tuple[Generation, list[dict[str, Any]]]:
+    """What a judge on the server replies to one question, and what it was asked after the trial."""
+    backend = EndpointBackend(server.name, parallel=1, patience=Patience(timeout_s=30, pause_s=0.01))
+    messages = (Message("system", "Judge."), Message("user", "How was it?"))
+    request = Request(
+        session="s", speaker="judge", turn=0, attempt=0, messages=messages, prefill="Reason:", seed=1, max_tokens=50,
+        sampling=Sampling(temperature=0.0), form=Verdict(0, 10), heard=(), observation=None,
+        think=64 if backend.thinks() else 0,
+    )  # fmt: skip
+    try:
+        result = answers(backend, [request])[0]
+        assert isinstance(result, Generation), result
+        return result, server.bodies[1:]
+    finally:
+        backend.close()
+
+
+def thinking(text: str | None, thought: str = "", **message: Any) -> Behave:
+    """A server that thinks, in its content or beside it, and then says `text`."""
+
+    def behave(handler: BaseHTTPRequestHandler, _body: dict[str, Any], _number: int) -> None:
+        data = chat("")
+        data["choices"][0]["message"] |= {"content": f"<think>\n{thought}\n</think>\n\n{text}" if thought else text}
+        data["choices"][0]["message"] |= message
+        answer(handler, data)
+
+    return behave
+
+
+@pytest.mark.parametrize(
+    "behave",
+    [
+        thinking("Reason: Well.\nScore: 7", "Hm.\nScore: 1"),
+        thinking("Reason: Well.\nScore: 7", reasoning_content="Hm.\nScore: 1"),
+    ],
+)
+def test_a_judge_on_a_server_thinks_before_its_verdict(serve: Callable[..., Server], behave: Behave) -> None:
+    result, bodies = verdict_of(serve(behave))
+    assert Verdict(0, 10).read(result.text) == (7, "Well.")
+    assert result.thought == Thought("Hm.\nScore: 1", 5, cut=False)
+    assert len(bodies) == 1 and bodies[0]["max_tokens"] == 114 and bodies[0]["temperature"] > 0
+
+
+def test_a_judge_that_does_not_think_is_asked_as_before(serve: Callable[..., Server]) -> None:
+    result, bodies = verdict_of(serve(thinking("Reason: Well.\nScore: 7"), owner="llamacpp"))
+    assert result.thought is None and len(bodies) == 1
+    assert bodies[0]["max_tokens"] == 50 and bodies[0]["temperature"] == 0 and "grammar" in bodies[0]
+
+
+def test_a_thought_that_fills_its_room_is_followed_by_a_verdict_in_form(serve: Callable[..., Server]) -> None:
+    def behave(handler: BaseHTTPRequestHandler, body: dict[str, Any], _number: int) -> None:
+        bound = "grammar" in body
+        data = chat("Reason: Well.\nScore: 7\n" if bound else "<think>\nOn and on and Score: 2")
+        data["choices"][0]["finish_reason"] = "stop" if bound else "length"
+        answer(handler, data)
+
+    result, bodies = verdict_of(serve(behave, owner="llamacpp"))
+    assert Verdict(0, 10).read(result.text) == (7, "Well.")
+    assert result.thought == Thought("On and on and Score: 2", 5, cut=True)
+    free, bound = bodies
+    assert free["max_tokens"] == 64 and "grammar" not in free
+    assert bound["max_tokens"] == 50 and bound["chat_template_kwargs"] == {"enable_thinking": False}
+    assert bound["messages"][-2] == {"role": "assistant", "content": "On and on and Score: 2"}
+
+
+def test_a_server_that_only_thinks_gives_no_verdict(serve: Callable[..., Server]) -> None:
+    result, bodies = verdict_of(serve(thinking(None, reasoning="Reason: x\nScore: 2")))
+    assert len(bodies) == 2 and result.thought is not None and result.thought.text == "Reason: x\nScore: 2"
+    assert Verdict(0, 10).read(result.text) is None, "what is thought is no verdict"

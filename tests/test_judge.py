@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localsim import judge, naturalness, runner
+from localsim import judge, judgements, naturalness, runner
 from localsim.backends.llama_lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
 from localsim.plan import Plan
@@ -82,6 +82,47 @@ def test_scores_are_kept_apart_and_nothing_is_asked_twice(
     assert malformed[-1]["value"] == pytest.approx(1 / 7)
 
 
+def test_every_prompt_and_reply_is_kept(played: tuple[Store, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    store, run_id = played
+    texts = [*replies("9"), *replies("nonsense"), *replies("2"), *replies("3")]
+    monkeypatch.setattr(judge, "open_judge", lambda *_: ScriptedBackend("scripted", replies=texts))
+    judge.judge_run(store, run_id, "toy", print)
+    rows = store.rows("SELECT * FROM v_judgements ORDER BY ALL")
+    assert len(rows) == 4 * 2 * len(judge.DIMENSIONS)
+    for episode_id in {row["episode_id"] for row in rows}:
+        asked = {(q.case.agent, q.case.name): q.request for q in judge.questions(load_episode(store, episode_id), 1)}
+        for row in (row for row in rows if row["episode_id"] == episode_id):
+            request = asked[row["agent"], row["name"]]
+            assert (row["instructions"], row["prompt"]) == tuple(message.content for message in request.messages)
+            assert row["seed"] == request.seed and row["thought"] is None and not row["truncated"]
+    bad = [row["reply"] for row in rows if row["malformed"] == judgements.UNREADABLE]
+    assert bad == ["Reason: Because.\nScore: nonsense"] * 2
+    scored = "SELECT count(*) AS n FROM judgements JOIN scores USING (episode_id, evaluator, version, name, agent)"
+    assert store.rows(scored)[0]["n"] == len(rows), "a score leads to what was asked"
+    assert store.check() == []
+    with store.writing() as connection:
+        connection.execute("DELETE FROM contents WHERE content_hash IN (SELECT prompt_hash FROM judgements)")
+    assert store.check() == [f"judgements without their prompt: {len(rows)}"]
+    store.remove_run(run_id)
+    assert store.rows("SELECT count(*) AS n FROM judgements")[0]["n"] == 0
+
+
+def test_a_reply_that_could_not_be_had_is_a_row_and_is_asked_again(
+    played: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, run_id = played
+    whole = [*replies("9"), *replies("8"), *replies("7"), *replies("6")]
+    # The second time only the talk is asked about whose last reply was missing.
+    for texts, failures, judged in ((whole[:-1], 1, 3), (replies("6"), 0, 4)):
+        backend = ScriptedBackend("scripted", replies=texts)
+        monkeypatch.setattr(judge, "open_judge", lambda *_, backend=backend: backend)
+        judge.judge_run(store, run_id, "toy", print)
+        failed = store.rows("SELECT malformed FROM v_judgements WHERE cause = 'error'")
+        scored = store.rows("SELECT count(DISTINCT episode_id) AS n FROM scores WHERE evaluator = 'judge.toy'")
+        assert (len(failed), scored[0]["n"]) == (failures, judged)
+        assert all("no replies left" in row["malformed"] for row in failed)
+
+
 def test_a_judge_no_better_than_chance_is_called_so() -> None:
     def rows(goals: list[float]) -> list[dict[str, Any]]:
         outcomes = [1.0, 0.0] * (len(goals) // 2)
@@ -104,13 +145,12 @@ def test_a_real_model_judges_a_talk(played: tuple[Store, str]) -> None:
     backend = judge.open_judge("starter", said.append)
     try:
         asked = list(judge.questions(load_episode(store, row["episode_id"]), samples=1))[:4]
-        found = judge.ask(backend, asked)
+        found = judgements.answers(backend, [question.request for question in asked])
     finally:
         backend.close()
     assert "judge" in said[0]
-    for question, text in found:
-        low, high, _ = judge.DIMENSIONS[question.dimension]
-        assert text is not None and judge.Verdict(low, high).read(text) is not None
+    for question, result in zip(asked, found, strict=True):
+        assert question.read(result) is not None
 
 
 # ---- the more natural of two ---------------------------------------------------------------------------------------
@@ -159,6 +199,15 @@ def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
     found = naturalness.rates(store, run)
     assert len(found) == 3 and all(row["orders_agree"] == 0 and row["warning"] for row in found)
     assert naturalness.compare_run(store, run, "m", lambda _line: None) == 0, "nothing is asked twice"
+    rows = store.rows("SELECT * FROM v_judgements ORDER BY ALL")
+    assert len(rows) == 2 * 6 and {row["sample"] for row in rows} == {0, 1}
+    for row in rows:
+        assert row["name"] == f"natural_against_{row['other_mode']}" and row["mode"] != row["other_mode"]
+        first, second = row["prompt"].split("Conversation 1:")[1].split("Conversation 2:")
+        shown = first if row["sample"] == 0 else second
+        turns = store.rows("SELECT text FROM turns WHERE episode_id = ? ORDER BY turn", [row["episode_id"]])
+        assert all(turn["text"] in shown for turn in turns[: naturalness.TALK_TURNS])
+    assert store.check() == []
 
 
 def test_a_judge_that_looks_at_the_talks_is_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

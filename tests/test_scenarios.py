@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid
 from localsim.families import FAMILIES
 from localsim.families.vocabulary import FIRST_NAMES
-from localsim.scenario import LoadedScenario, Profile, RelationshipLevel, ScenarioFile
+from localsim.scenario import LoadedScenario, Profile, RelationshipLevel, ScenarioFile, canonical_hash
 from localsim.scenario_yaml import load_scenario, parse_scenario
 from localsim.visibility import PROFILE_SEEN
 
@@ -486,3 +486,12 @@ def test_answer_and_parameters_have_no_part_in_the_hash() -> None:
     assert read(BASE.replace("A room.", "A hall.")).scenario.hash != plain.scenario.hash
     file = ScenarioFile(**yaml.safe_load(BASE), answer={"x": 1})
     assert file.hash == file.split()[0].hash == plain.scenario.hash
+
+
+def test_a_language_is_part_of_the_hash_only_where_one_is_named() -> None:
+    plain = read(BASE).scenario
+    data = plain.model_dump(mode="json")
+    assert plain.hash == canonical_hash({key: value for key, value in data.items() if key != "language"})
+    assert read(BASE + "language: de\n").scenario.hash != plain.hash
+    with pytest.raises(ScenarioInvalid, match="language"):
+        read(BASE + "language: German\n")

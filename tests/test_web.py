@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,8 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from localsim import judge
 from localsim.annotation import records
+from localsim.backends.base import Generation, Message, Thought
 from localsim.errors import InvalidInput
+from localsim.judgements import Case, judgement_events
 from localsim.store import Store
 from localsim.transcript import Action
 from localsim.web import serve, view_data
@@ -125,6 +129,32 @@ def test_the_prompt_of_a_turn_is_the_stored_one_and_holds_the_own_side_alone(
     speaker, other = scenario.agents
     assert speaker.facts[0].text.replace("'", "&#39;") in text and other.facts[0].text.replace("'", "&#39;") not in text
     assert client.get(f"/episodes/{episode}/turns/999").status_code == 400
+
+
+def test_what_judges_were_asked_is_shown_with_thought_and_reply(made: tuple[Store, str], client: TestClient) -> None:
+    store = made[0]
+    first, second = (episode_of(made, "craigslist", mode) for mode in ("agents", "script"))
+    assert "judgements" not in client.get(f"/episodes/{first}").text
+    messages = (Message("system", "Judge."), Message("user", "A talk & its <b>question</b>"))
+    question = next(judge.questions(view_data.talk(store, first).episode, 1, 9))
+    request = replace(question.request, messages=messages)
+    reply = Generation(" So <i>so</i>.", "length", "m", thought=Thought("Hm & hm.", 9, cut=True))
+    case = Case(first, "natural_against_script", sample=1, other_id=second)
+    store.take_in(judgement_events(case, "naturalness.m", "2", request, reply, readable=False))
+    for episode in (first, second):
+        assert f'href="/episodes/{episode}/judgements"' in client.get(f"/episodes/{episode}").text
+        text = client.get(f"/episodes/{episode}/judgements").text
+        for words in (
+            "A talk &amp; its &lt;b&gt;question",
+            "Hm &amp; hm.",
+            "Reason: So &lt;i&gt;so",
+            "swapped",
+            "cut at",
+        ):
+            assert words in text, words
+        assert len(Page(text).all("h1")) == 1
+    with store.writing() as connection:
+        connection.execute("DELETE FROM judgements")
 
 
 def test_a_megabyte_of_words_is_shown(made: tuple[Store, str], client: TestClient) -> None:

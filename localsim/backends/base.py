@@ -71,6 +71,18 @@ class Request:
     """
     observation: Observation | None
     """What the prompt was made from; scripted policies and people use it instead of the prompt. None for a judge."""
+    think: int = 0
+    """Tokens that may be thought before the reply; only for a backend that `thinks`."""
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What a model thought before its reply; it is kept and never read as a reply."""
+
+    text: str
+    tokens: int
+    cut: bool
+    """Whether it was ended at its limit."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +102,11 @@ class Generation:
     dropped_messages: int = 0
     """Messages, or lines of a script, that a window left out because the context was full."""
     generated_tokens: int = 0
+    """Of thought and reply."""
     duration_ms: float = 0.0
     details: dict[str, Any] = field(default_factory=dict)
     """Effective settings and counts, such as draws that the grammar refused."""
+    thought: Thought | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +124,9 @@ class Backend(Protocol):
     """As given on the command line."""
     identity: dict[str, Any]
     """What is stored about it: kind, file, sha256, settings."""
+
+    def thinks(self) -> bool:
+        """Whether it is a model that thinks before it replies, where a request leaves room for that."""
 
     def submit(self, request: Request) -> int:
         """Take a request and return its ticket, unique within this backend."""

@@ -20,6 +20,11 @@ from localsim.backends.llama_lib import LlamaModel, library
 from localsim.errors import BackendUnavailable, InvalidInput
 
 _MARK = re.compile("\ue000(\\d+)\ue001")
+THINK, THOUGHT = "<think>", "</think>"
+"""What opens and closes a thought in templates."""
+
+
+_TRIAL = (Message("system", "s"), Message("user", "u"), Message("assistant", "a"), Message("user", "v"))
 
 
 @dataclass(frozen=True)
@@ -50,29 +55,30 @@ class ChatTemplate:
         self.folds_system = False
         """Whether the system message goes in front of the first user turn, for lack of a role."""
         self._check()
+        self.thinks = THOUGHT in source and self._carries(_TRIAL, thinking=True)
+        """Whether it is the template of a model that thinks before it replies."""
 
     def _check(self) -> None:
         """Try a conversation with every role; fold the system message where the template has no place for it."""
-        trial = [Message("system", "s"), Message("user", "u"), Message("assistant", "a"), Message("user", "v")]
-        if self._carries(trial):
+        if self._carries(_TRIAL):
             return
         self.folds_system = True
-        if not self._carries(trial):
+        if not self._carries(_TRIAL):
             raise BackendUnavailable(
                 f"{self._name}: its chat template does not carry every message once and in order",
                 hint="choose an instruct model whose template holds plain user and assistant turns",
             )
 
-    def _carries(self, messages: list[Message]) -> bool:
+    def _carries(self, messages: Sequence[Message], *, thinking: bool = False) -> bool:
         try:
-            found = [piece.text for piece in self.pieces(messages) if piece.is_content]
+            found = [piece.text for piece in self.pieces(messages, thinking=thinking) if piece.is_content]
         except TemplateError:
             return False
         folded = "".join(found).replace("\n\n", "") if self.folds_system else "".join(found)
         return folded == "".join(message.content for message in messages)
 
-    def pieces(self, messages: Sequence[Message]) -> list[Piece]:
-        """The prompt up to where the assistant's reply begins."""
+    def pieces(self, messages: Sequence[Message], *, thinking: bool = False) -> list[Piece]:
+        """The prompt up to where the assistant's reply begins, or with `thinking` the thought before it."""
         contents = [message.content for message in messages]
         roles = [message.role for message in messages]
         bodies = [f"\ue000{index}\ue001" for index in range(len(messages))]
@@ -81,8 +87,15 @@ class ChatTemplate:
             roles, contents, bodies = roles[1:], contents[1:], bodies[: len(bodies) - 1]
         chat = [{"role": role, "content": body} for role, body in zip(roles, bodies, strict=True)]
         rendered = self._template.render(
-            messages=chat, add_generation_prompt=True, enable_thinking=False, tools=None, documents=None, **self._tokens
+            messages=chat,
+            add_generation_prompt=True,
+            enable_thinking=thinking,
+            tools=None,
+            documents=None,
+            **self._tokens,
         )
+        if thinking:
+            rendered = _opened(rendered)
         parts = _MARK.split(rendered)
         pieces = []
         for index, part in enumerate(parts):
@@ -92,6 +105,14 @@ class ChatTemplate:
             if text:
                 pieces.append(Piece(text, is_content=bool(index % 2), role=roles[int(part)] if index % 2 else ""))
         return pieces
+
+
+def _opened(rendered: str) -> str:
+    """A prompt at whose end a thought is open, as some templates leave it and others leave to the model."""
+    reply = _MARK.split(rendered)[-1]
+    if THOUGHT in reply:
+        raise TemplateError("the template closes the thought itself")
+    return rendered if THINK in reply else f"{rendered}{THINK}\n"
 
 
 def _raise(message: str) -> None:
@@ -128,6 +149,16 @@ class ChatTokenizer:
         self._marks: set[int] = set()
         self._template_part = lru_cache(maxsize=2_000)(self._part_tokens)
         self.content = lru_cache(maxsize=20_000)(self._content_tokens)
+        self._know_marks()
+
+    def _know_marks(self) -> None:
+        """Learn which marks the template writes before any content is tokenized, which must not hold them."""
+        for thinking in (False, True) if self.template.thinks else (False,):
+            for piece in self.template.pieces(_TRIAL, thinking=thinking):
+                if not piece.is_content:
+                    self._template_part(piece.text)
+        if self.template.thinks:
+            self._template_part(THOUGHT)
 
     def _part_tokens(self, text: str) -> tuple[int, ...]:
         tokens = self._model.tokenize(text, special=True)
@@ -189,18 +220,30 @@ class ChatTokenizer:
         )
 
     def prompt(
-        self, messages: Sequence[Message], prefill: str, written: dict[str, tuple[int, ...]] | None = None
+        self,
+        messages: Sequence[Message],
+        prefill: str,
+        written: dict[str, tuple[int, ...]] | None = None,
+        *,
+        thinking: bool = False,
     ) -> list[int]:
-        """Tokens of a whole prompt and the reply's fixed start.
+        """Tokens of a whole prompt and the reply's fixed start, or with `thinking` the opening of a thought.
 
         `written` gives the tokens in which a model wrote some contents itself, so that its cache still fits them.
         """
         tokens: list[int] = []
-        for piece in self.template.pieces(messages):
+        for piece in self.template.pieces(messages, thinking=thinking):
             known = written.get(piece.text) if written and piece.is_content else None
             if known is None:
                 known = self.content(piece.text) if piece.is_content else self._template_part(piece.text)
             tokens += known
         if self._begin and tuple(tokens[:1]) != self._begin:
             tokens[:0] = self._begin
-        return tokens + list(self.content(prefill))
+        return tokens if thinking else tokens + list(self.content(prefill))
+
+    def after_thought(self, thought: str, prefill: str) -> list[int]:
+        """Tokens that close a thought, as far as its text has not closed it, and begin the reply."""
+        _, closed, after = thought.partition(THOUGHT)
+        before = "" if thought.endswith("\n") else "\n"
+        rest = "\n\n"[min(2, after.count("\n")) :] if closed else f"{before}{THOUGHT}\n\n"
+        return [*(self._template_part(rest) if rest else ()), *self.content(prefill)]

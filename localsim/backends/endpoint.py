@@ -14,20 +14,25 @@ import json
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from localsim.backends.base import Done, Generation, Message, Request, StopCause
+from localsim.backends.base import Done, Generation, Message, Request, Thought
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
 from localsim.scenario import WRITER
 
 PREFIX = "openai:"
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_THINKING_END = "</think>"
+_THINKING, _THINKING_END = "<think>", "</think>"
+_THINKING_TEMPERATURE = 0.6
+"""At least, for thoughts: at 0 they go round in circles."""
+_TRIAL_TOKENS = 256
+_VERDICT = "Give your answer now, in the form that was asked for, without thinking further."
 _POLL_S = 0.2
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ class EndpointBackend:
         self._pool = ThreadPoolExecutor(parallel, thread_name_prefix="endpoint")
         self._running: dict[Future[Generation], int] = {}
         self._tickets = 0
+        self._thinks: bool | None = None
         self.identity: dict[str, Any] = {
             "kind": "remote",
             "name": name,
@@ -105,6 +111,18 @@ class EndpointBackend:
         }
 
     # ---- Backend -----------------------------------------------------------------------------------------------
+
+    def thinks(self) -> bool:
+        """Whether a trial reply shows thoughts, for a server does not say what its model is. It is asked once."""
+        if self._thinks is None:
+            hello = {"role": "user", "content": "Say hello."}
+            body = {"model": self._endpoint.model, "messages": [hello], "max_tokens": _TRIAL_TOKENS, "stream": False}
+            try:
+                found = self._persistently(body, lambda data, _: _reply(data))
+                self._thinks = bool(found.thought or found.thought_tokens)
+            except GenerationFailed:
+                self._thinks = False
+        return self._thinks
 
     def submit(self, request: Request) -> int:
         """Hand it to the pool."""
@@ -160,11 +178,36 @@ class EndpointBackend:
         return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
     def _ask(self, request: Request) -> Generation:
-        body = self._body(request)
         begun = time.perf_counter()
+        if request.think:
+            return self._ask_thinking(request, begun)
+        return self._persistently(
+            self._body(request), lambda data, retries: self._generation(request, data, begun, retries)
+        )
+
+    def _ask_thinking(self, request: Request, begun: float) -> Generation:
+        """First freely; then for the reply alone, where it can be bound by a grammar or the thought has used it up."""
+        most = request.think + (0 if self._takes_grammar else request.max_tokens)
+        sampling = request.sampling
+        warm = replace(sampling, temperature=max(sampling.temperature, _THINKING_TEMPERATURE), grammar=False)
+        body = self._body(replace(request, max_tokens=most, sampling=warm))
+        free, retries = self._persistently(body, lambda data, retries: (_reply(data), retries))
+        thought = Thought(free.thought, free.thought_tokens or free.tokens, cut=free.cut and not free.text.strip())
+        if free.text.strip() and not self._takes_grammar:
+            return self._made(request, free, begun, retries, thought)
+        body = self._body(replace(request, messages=_with_thought(request, free.thought)))
+        if self._takes_grammar:
+            body["chat_template_kwargs"] = {"enable_thinking": False}
+        bound, more = self._persistently(body, lambda data, retries: (_reply(data), retries))
+        prompted = free.prompt_tokens + bound.prompt_tokens
+        whole = replace(bound, prompt_tokens=prompted, tokens=free.tokens + bound.tokens)
+        return self._made(request, whole, begun, retries + more, thought)
+
+    def _persistently(self, body: Mapping[str, Any], read: Callable[[dict[str, Any], int], _Read]) -> _Read:
+        """What is read from the answer (given the number of retries); asked again where that may help."""
         for attempt in range(self._patience.attempts):
             try:
-                return self._generation(request, self._post(body), begun, attempt)
+                return read(self._post(body), attempt)
             except _Again as error:
                 problem = error
             if attempt + 1 < self._patience.attempts:
@@ -221,27 +264,41 @@ class EndpointBackend:
         return data
 
     def _generation(self, request: Request, data: Mapping[str, Any], begun: float, retries: int) -> Generation:
-        try:
-            choice = data["choices"][0]
-            content = choice["message"]["content"]
-            usage = data.get("usage") or {}
-            counts = [int(usage.get(key) or 0) for key in ("prompt_tokens", "completion_tokens")]
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise _Again(f"a reply without choices[0].message.content ({error!r})") from None
-        if not isinstance(content, str):
+        found = _reply(data)
+        if found.content is None:
             raise _Again("a reply whose content is no text")
-        text, details = _after_start(request, content)
-        cause: StopCause = "length" if choice.get("finish_reason") == "length" else "end_of_text"
+        return self._made(request, replace(found, text=found.content), begun, retries)
+
+    def _made(
+        self, request: Request, found: _Reply, begun: float, retries: int, thought: Thought | None = None
+    ) -> Generation:
+        text, details = _after_start(request, found.text)
         return Generation(
             text=text,
-            cause=cause,
+            cause="length" if found.cut else "end_of_text",
             model=f"{self._endpoint.model} at {self._endpoint.url}",
-            prompt_tokens=counts[0],
-            evaluated_tokens=counts[0],
-            generated_tokens=counts[1],
+            prompt_tokens=found.prompt_tokens,
+            evaluated_tokens=found.prompt_tokens,
+            generated_tokens=found.tokens,
             duration_ms=(time.perf_counter() - begun) * 1000,
-            details={**details, "retries": retries, "seed": "not guaranteed", "raw": content},
+            details={**details, "retries": retries, "seed": "not guaranteed", "raw": found.text},
+            thought=thought,
         )
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """What a server answered."""
+
+    content: str | None
+    text: str
+    """The content after the thoughts in it."""
+    thought: str
+    thought_tokens: int
+    """As far as the server counts them apart."""
+    cut: bool
+    prompt_tokens: int
+    tokens: int
 
 
 class _Again(Exception):
@@ -257,6 +314,43 @@ def _result(future: Future[Generation]) -> Generation | GenerationFailed:
     if error is None:
         return future.result()
     return error if isinstance(error, GenerationFailed) else GenerationFailed(f"{type(error).__name__}: {error}")
+
+
+def _reply(data: Mapping[str, Any]) -> _Reply:
+    """Raises _Again where the answer has no message."""
+    try:
+        choice = data["choices"][0]
+        message = choice["message"]
+        content = message.get("content")
+        usage = data.get("usage") or {}
+        apart = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+        counts = [int(each or 0) for each in (usage.get("prompt_tokens"), usage.get("completion_tokens"), apart)]
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise _Again(f"a reply without choices[0].message.content ({error!r})") from None
+    content = content if isinstance(content, str) else None
+    thought, text = _parted(content or "")
+    for name in ("reasoning_content", "reasoning"):
+        if not thought and isinstance(message.get(name), str):
+            thought = message[name].strip()
+    cut = choice.get("finish_reason") == "length"
+    return _Reply(content, text, thought, counts[2], cut, counts[0], counts[1])
+
+
+def _parted(content: str) -> tuple[str, str]:
+    """The thought in a content, and what comes after it; all of it is thought where it opens and does not end."""
+    before, end, after = content.rpartition(_THINKING_END)
+    if end:
+        return before.replace(_THINKING, "").strip(), after
+    if content.lstrip().startswith(_THINKING):
+        return content.replace(_THINKING, "").strip(), ""
+    return "", content
+
+
+def _with_thought(request: Request, thought: str) -> tuple[Message, ...]:
+    """The chat, with the thought as said: templates drop what stands between marks of thinking."""
+    if not thought:
+        return request.messages
+    return (*request.messages, Message("assistant", thought), Message("user", _VERDICT))
 
 
 def _start(request: Request) -> str:

@@ -21,13 +21,13 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.base import Done, Generation, Request, StopCause
-from localsim.backends.chat import ChatTokenizer
+from localsim.backends.base import Done, Generation, Request, StopCause, Thought
+from localsim.backends.chat import THOUGHT, ChatTokenizer
 from localsim.backends.llama_cache import Session, SessionCache
 from localsim.backends.llama_lib import BATCH, LlamaModel, build_description, library, new_context
 from localsim.backends.llama_sampler import Candidates, Sampler
 from localsim.backends.window import windowed
-from localsim.episode import Overflow, Repro
+from localsim.episode import Overflow, Repro, Sampling
 from localsim.errors import GenerationFailed
 
 CHUNK = 64
@@ -36,6 +36,10 @@ OPENING_MESSAGES = 2
 """Messages of a prompt that is remembered as an opening: instructions, and what begins the talk."""
 PREFILL_SHARE = 256
 """Prompt tokens in a decode while others are generating, so that they are not held up."""
+THINKING = Sampling(temperature=0.6, top_k=20, min_p=0.0, dry_multiplier=0.0, grammar=False)
+"""How thoughts are drawn: thinking models go round in circles where the likeliest token is always taken."""
+CLOSING = 32
+"""Tokens that are kept free for the mark that closes a thought and the start of the reply."""
 
 _UTF8 = codecs.getincrementaldecoder("utf-8")
 
@@ -60,6 +64,9 @@ class _Job:
     tokens: list[int] = field(default_factory=list)
     forced: int = 0
     prefilled: bool = False
+    thinking: int = 0
+    """Tokens that the thought may take that is being written; 0 once the reply is."""
+    thought: Thought | None = None
     decoder: codecs.IncrementalDecoder = field(default_factory=lambda: _UTF8(errors="replace"))
 
     @property
@@ -132,6 +139,10 @@ class LlamaBackend:
 
     # ---- Backend -----------------------------------------------------------------------------------------------
 
+    def thinks(self) -> bool:
+        """Whether its chat template has a place for thoughts."""
+        return self._chat.template.thinks
+
     def submit(self, request: Request) -> int:
         """Queue a request; it starts when a sequence is free."""
         self._tickets += 1
@@ -194,26 +205,39 @@ class LlamaBackend:
 
     def _start(self, ticket: int, request: Request, session: Session) -> _Job:
         prompt, dropped = self._prompt(request, session)
+        opened, thinking = self._opened(request)
+        prompt = opened or prompt
         taken = self._sessions.begin_with(session, prompt)
         kept = self._keep(session, prompt)
-        sampler = Sampler(
-            self._model, request.sampling, request.seed, request.form.grammar() if request.sampling.grammar else None
-        )
         job = _Job(
             ticket=ticket,
             request=request,
             cache=session,
             pending=prompt[kept:],
-            sampler=sampler,
+            sampler=self._sampler(request, thinking=bool(thinking)),
             opening=_opening_of(request),
             prompt_tokens=len(prompt),
             evaluated_tokens=len(prompt) - kept,
             shared_tokens=min(taken, kept),
             dropped_messages=dropped,
             started=self._clock(),
+            thinking=thinking,
         )
         self._hear(job)
         return job
+
+    def _sampler(self, request: Request, *, thinking: bool) -> Sampler:
+        """Of a reply, bound by its grammar, or of a free thought."""
+        sampling = THINKING if thinking else request.sampling
+        return Sampler(self._model, sampling, request.seed, request.form.grammar() if sampling.grammar else None)
+
+    def _opened(self, request: Request) -> tuple[list[int], int]:
+        """The prompt of a thought, and how many tokens that may take; nothing where there is to be none."""
+        if not request.think or not self.thinks():
+            return [], 0
+        prompt = self._chat.prompt(request.messages, request.prefill, thinking=True)
+        room = self._context_size - len(prompt) - request.max_tokens - CLOSING
+        return (prompt, min(request.think, room)) if room > 0 else ([], 0)
 
     def _prompt(self, request: Request, session: Session) -> tuple[list[int], int]:
         """Tokens of the prompt and how many messages (or lines of a script) the window left out of it."""
@@ -316,15 +340,18 @@ class LlamaBackend:
             job.prefilled = not job.pending
 
     def _draw(self, job: _Job, row: int) -> Done | None:
-        if not job.tokens and len(job.request.messages) <= OPENING_MESSAGES:
+        if not job.tokens and job.thought is None and len(job.request.messages) <= OPENING_MESSAGES:
             self._sessions.keep_opening(job.opening, job.cache)
         pointer = self._lib.llama_get_logits_ith(self._context, row)
         logits = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
-        in_text = job.request.form.in_text(job.full_text)
+        in_text = not job.thinking and job.request.form.in_text(job.full_text)
         begun = self._clock()
         token = self._choose(job, logits, in_text=in_text)
         job.sampler.take([token], in_text=in_text)
         self.effort.sample += self._clock() - begun
+        if job.thinking:
+            self._think(job, token)
+            return None
         if self._model.ends_text(token):
             return self._finish(job, "end_of_text")
         self._append(job, token)
@@ -337,6 +364,21 @@ class LlamaBackend:
             if not self._append_forced(job, text):
                 break
         return self._finish(job, "finished") if form.finished(job.full_text) else None
+
+    def _think(self, job: _Job, token: int) -> None:
+        """Take a token of a thought; at the thought's end or limit close it, and begin the reply after it."""
+        ended = self._model.ends_text(token)
+        if not ended:
+            self._append(job, token)
+            ended = THOUGHT in job.text
+        if not ended and len(job.tokens) < job.thinking:
+            return
+        job.pending += self._chat.after_thought(job.text, job.request.prefill)
+        job.thought = Thought(job.text.partition(THOUGHT)[0].strip(), len(job.tokens), cut=not ended)
+        job.thinking, job.text, job.tokens = 0, "", []
+        job.decoder.reset()
+        job.sampler.free()
+        job.sampler = self._sampler(job.request, thinking=False)
 
     def _choose(self, job: _Job, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """The next token; a benchmark that replays a recorded run takes another one than is drawn here."""
@@ -383,9 +425,10 @@ class LlamaBackend:
             evaluated_tokens=job.evaluated_tokens,
             shared_tokens=job.shared_tokens,
             dropped_messages=job.dropped_messages,
-            generated_tokens=len(job.tokens),
+            generated_tokens=len(job.tokens) + (job.thought.tokens if job.thought else 0),
             duration_ms=(self._clock() - job.started) * 1000,
             details=details,
+            thought=job.thought,
         )
         return Done(job.ticket, generation)
 

@@ -27,6 +27,10 @@ class PersonBackend:
         self._waiting: deque[tuple[int, Request]] = deque()
         self._tickets = 0
 
+    def thinks(self) -> bool:
+        """Never in writing."""
+        return False
+
     def submit(self, request: Request) -> int:
         """Queue a turn."""
         self._tickets += 1

@@ -42,6 +42,10 @@ class ScriptedBackend:
         self._tickets = 0
         self._done: list[Done] = []
 
+    def thinks(self) -> bool:
+        """Never in writing."""
+        return False
+
     def submit(self, request: Request) -> int:
         """Write the reply at once; `poll` returns it."""
         self._tickets += 1

@@ -43,8 +43,8 @@ def evaluate(episode: Episode, answer: AnswerKey) -> list[Evaluation]:
     """Style, outcome (where the scenario has a family) and the author's checks of a completed episode; else nothing."""
     if episode.status != "completed":
         return []
-    found = [guarded("style", style.VERSION, lambda: style.score(episode.transcript))]
     scenario = episode.spec.scenario
+    found = [guarded("style", style.VERSION, lambda: style.score(episode.transcript, scenario))]
     family = FAMILIES.get(scenario.family or "")
     if family is not None:
         scores = guarded(

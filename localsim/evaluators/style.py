@@ -1,4 +1,6 @@
-"""Style of a conversation: verbosity (arXiv 2403.05020, section 4.2: words a turn), repetition, variety and fillers."""
+"""Style of a conversation: verbosity (arXiv 2403.05020, section 4.2: words a turn), repetition, variety, fillers, and
+turns in another language.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,11 @@ import re
 from collections.abc import Sequence
 
 from localsim.episode import Score
+from localsim.evaluators.language import in_others, language_of, long_enough
+from localsim.scenario import Scenario
 from localsim.transcript import Transcript, Turn
 
-VERSION = "2"
+VERSION = "3"
 
 _FILLERS = re.compile(
     r"\b(?:i (?:completely |totally |fully )?(?:understand|agree|see|appreciate)"
@@ -20,12 +24,13 @@ _FILLERS = re.compile(
 """Polite phrases that agree and say nothing; the paper's section 5 finds that scripts teach them."""
 
 
-def score(transcript: Transcript) -> list[Score]:
+def score(transcript: Transcript, scenario: Scenario) -> list[Score]:
     """Of the whole talk, over turns that say something.
 
     words_per_turn; turns; repeated_turns and own_repeated_turns (share said before by anybody, by the same speaker);
     distinct_1, distinct_2 (different words and pairs of words as a share of all, Li et al. 2016); filler_turns (share
-    with a phrase that agrees and says nothing); questions (share of turns that ask).
+    with a phrase that agrees and says nothing); questions (share of turns that ask); other_language_turns (share, of
+    turns long enough to tell, that are not in the scenario's language).
     """
     said = [turn for turn in transcript.turns if turn.said]
     scores = [Score("turns", float(len(transcript)))]
@@ -41,11 +46,23 @@ def score(transcript: Transcript) -> list[Score]:
             scores.append(Score(f"distinct_{size}", len(set(grams)) / len(grams)))
     scores.append(_share("filler_turns", [turn for turn in said if _FILLERS.search(turn.action.text)], said))
     scores.append(_share("questions", [turn for turn in said if "?" in turn.action.text], said))
-    return scores
+    return [*scores, *_other_language(said, scenario)]
 
 
 def _share(name: str, found: Sequence[Turn], said: Sequence[Turn]) -> Score:
     return Score(name, len(found) / len(said), turns=tuple(turn.index for turn in found))
+
+
+def _other_language(said: Sequence[Turn], scenario: Scenario) -> list[Score]:
+    """Nothing where no turn is long enough, or the scenario's language is not known."""
+    told = [turn for turn in said if long_enough(turn.action.text)]
+    language = language_of(scenario) if told else None
+    if language is None:
+        return []
+    others = in_others([turn.action.text for turn in told], language)
+    found = [turn.index for turn, other in zip(told, others, strict=True) if other]
+    reason = f"not in {language}, of {len(told)} turns long enough to tell"
+    return [Score("other_language_turns", len(found) / len(told), reason=reason, turns=tuple(found))]
 
 
 def _repeated(said: Sequence[Turn], *, own: bool) -> list[Turn]:

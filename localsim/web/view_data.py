@@ -225,6 +225,22 @@ def attempts(store: Store, episode_id: str, turn: int) -> list[Row]:
     )
 
 
+def judgements(store: Store, episode_id: str) -> list[Row]:
+    """What judges were asked about an episode, alone or beside another, and what they thought and answered."""
+    return store.rows(
+        "SELECT evaluator, version, name, agent, sample, mode, other_mode, instructions, prompt, thought, reply, "
+        "malformed, truncated, judge, seed, prompt_tokens, thought_tokens, generated_tokens, duration_ms "
+        "FROM v_judgements WHERE episode_id = ? OR other_id = ? ORDER BY evaluator, version, agent, name, sample",
+        [episode_id, episode_id],
+    )
+
+
+def judged(store: Store, episode_id: str) -> int:
+    """How many questions about an episode judges were asked."""
+    query = "SELECT count(*) AS n FROM judgements WHERE episode_id = ? OR other_id = ?"
+    return int(store.rows(query, [episode_id, episode_id])[0]["n"])
+
+
 def live(store: Store, run_id: str) -> list[Row]:
     """Talks of a run in progress that are not in the database yet: id, mode, scenario and turns so far."""
     journal = journal_folder(store.path) / f"{run_id}.jsonl"

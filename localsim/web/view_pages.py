@@ -104,6 +104,7 @@ def episode(request: Request) -> Response:
         episode=found.episode,
         timeline=view_data.timeline(found),
         errs=None if by_name(found.episode.scenario) or not found.looked else detector_accuracy().get("pairs"),
+        judged=view_data.judged(store, found.episode.episode_id),
         before=before,
         after=after,
     )
@@ -128,6 +129,14 @@ def turn(request: Request) -> Response:
         attempts=attempts,
         count=len(found.turns),
     )
+
+
+def judgements(request: Request) -> Response:
+    """What judges were asked about an episode, word for word, and what they answered."""
+    store = store_of(request)
+    found = view_data.talk(store, request.path_params["episode"])
+    asked = view_data.judgements(store, found.episode.episode_id)
+    return page(request, "judgements", episode=found.episode, asked=asked)
 
 
 def compare(request: Request) -> Response:
