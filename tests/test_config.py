@@ -90,7 +90,7 @@ def completed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     capsys.readouterr()
     assert command([]) == 0
-    return [line.partition(",")[2] for line in capsys.readouterr().out.splitlines()]
+    return [line.partition(",")[2] for line in capsys.readouterr().out.splitlines() if line]
 
 
 def test_the_shell_completes_names(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,10 +51,10 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def test_a_run_on_a_real_server_is_stored_like_any_other(address: str) -> None:
-    done = localsim.run("mutual_friends_01", modes=("agents", "script"), model=f"openai:{address}#starter", parallel=2)
-    assert (done.completed, done.failed) == (2, 0)
+    done = localsim.run("mutual_friends_01", model=f"openai:{address}#starter", parallel=1)
+    assert (done.completed, done.failed) == (1, 0)
     turns = done.sql("SELECT mode, count(*) AS n FROM v_turns GROUP BY mode ORDER BY mode")
-    assert [row["mode"] for row in turns] == ["agents", "script"] and all(row["n"] >= 2 for row in turns)
+    assert [row["mode"] for row in turns] == ["agents"] and all(row["n"] >= 2 for row in turns)
     written = done.sql("SELECT count(*) AS n, sum(generated_tokens) AS tokens FROM v_generations")[0]
     assert written["n"] > 0 and written["tokens"] > 0
     model = done.sql("SELECT models_json FROM runs")[0]["models_json"]
