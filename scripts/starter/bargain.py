@@ -29,9 +29,9 @@ class Move:
 class Player:
     """One side: a target that it never passes, an opening, and a way of conceding.
 
-    Offers keep `margin` off the target, so that the private number is not said; the other's offer may reach it. A `wary`
-    one repeats the price that it is offered before it decides, and takes only what is clearly better than its target:
-    a small model compares two numbers badly at a distance, and where they are near.
+    Offers keep `margin` off the target, so that the private number is not said; the other's offer may reach it.
+    A `wary` one repeats the price that it is offered before it decides, and takes only what is clearly better than its
+    target: a small model compares two numbers badly at a distance, and where they are near.
     """
 
     def __init__(
