@@ -10,7 +10,7 @@ from localsim import paths, runner
 from localsim.archive import Archive, Row
 from localsim.engines import absolute
 from localsim.episode import MODES, Episode, EpisodeSpec, Mode, Sampling
-from localsim.errors import Interrupted, InvalidInput
+from localsim.errors import DatabaseError, Interrupted, InvalidInput
 from localsim.leaks import look_after
 from localsim.plan import Plan
 from localsim.scenario_files import find_scenarios
@@ -82,17 +82,15 @@ def run(
     summary = result.summary
     if summary.stopped:
         raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")
-    if result.in_database:
-        look_after(store, result.run_id, leaks, tell)
+    looked = result.in_database and look_after(store, result.run_id, leaks, tell)
+    if leaks and not looked:
+        raise DatabaseError("the run stands, but leaks were not looked for", hint=f"localsim score {result.run_id}")
     return Simulated(result.run_id, summary.completed, summary.failed, result.seconds, Archive(str(store.path)))
 
 
 def _modes(modes: str | Sequence[Mode]) -> tuple[Mode, ...]:
     chosen = MODES if modes == "all" else (modes,) if isinstance(modes, str) else tuple(modes)
-    unknown = [mode for mode in chosen if mode not in MODES]
-    if unknown or not chosen:
-        raise InvalidInput(f"unknown mode {unknown[:1]}", hint=f"modes are {', '.join(MODES)} and all")
-    return chosen  # type: ignore[return-value]  # checked against MODES
+    return tuple(dict.fromkeys(chosen))  # type: ignore[arg-type]  # Plan checks them against MODES
 
 
 class _Watcher:

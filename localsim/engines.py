@@ -124,7 +124,7 @@ def open_backends(
             elif is_remote(name):
                 backends[name] = endpoint.EndpointBackend(name, parallel=parallel)
             elif is_plugin(name):
-                backends[name] = plugins.load("backends", name.partition(":")[0])(name, parallel)
+                backends[name] = plugins.make("backends", name.partition(":")[0], name, parallel)
             else:
                 backends[name] = _open_llama(name, files[name], loaded, plan, parallel, say)
         yield backends

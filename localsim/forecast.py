@@ -12,13 +12,19 @@ from localsim.store import Store
 
 DEPTH, CONTEXT = 400, 1024
 FRAME = 12
-"""Tokens of a turn besides its words: names, and the template's marks around a message."""
+"""Tokens of a turn that is heard, besides its words: names, and the template's marks around a message."""
+NAME = 4
+"""Tokens of a turn that is written, besides its words."""
+OPENING = 330
+"""Tokens of an opening prompt with five facts; it is evaluated once for all seeds."""
 TOKENS_PER_WORD = 1.35
 """A usual figure for English and these vocabularies, not measured for the model at hand."""
-ENGINE = 0.9
-"""Share of llama.cpp's own rates that the engine reaches (docs/performance.md)."""
-WORDS = 16.0
-"""Words of a turn where no earlier run says better."""
+ENGINE = 0.75
+"""Share of llama.cpp's own rates that a whole run reaches: about 0.9 while all places are taken (docs/performance.md),
+less at its beginning and end (`scripts/bench_forecast.py`).
+"""
+WORDS, LENGTH = 11.0, 0.45
+"""Words of a turn, and turns as a share of their limit, where no earlier run says better: the embedded model's."""
 FEWEST = 0.35
 """Of the turn limit, that the shortest episodes have."""
 
@@ -59,49 +65,61 @@ def measure(model: LlamaModel, parallel: int, threads: int) -> Rates:
 def forecast(specs: Sequence[EpisodeSpec], rates: Rates, store: Store | None) -> Forecast:
     """For the episodes of a plan on one model; `store` is asked what earlier runs of that model were like."""
     known = _history(store, specs) if store is not None else {}
-    limits = [spec.scenario.limits.turns for spec in specs]
-    expected = [known.get((spec.mode, spec.scenario.family or ""), (0.0, 0.0)) for spec in specs]
-    words = [found[1] or WORDS for found in expected]
-    usual = [min(limit, found[0] or 0.6 * limit) for limit, found in zip(limits, expected, strict=True)]
-    seconds = [_seconds(spec, count, rates) for spec, count in zip(specs, words, strict=True)]
-    minutes = sum(turns * each for turns, each in zip(usual, seconds, strict=True)) / 60
-    least = sum(FEWEST * limit * each for limit, each in zip(limits, seconds, strict=True)) / 60
-    most = sum(limit * each for limit, each in zip(limits, seconds, strict=True)) / 60
+    found = [known.get((spec.mode, spec.scenario.family or "")) or _guess(spec) for spec in specs]
+    seen = all((spec.mode, spec.scenario.family or "") in known for spec in specs)
+    once = 0.0 if seen else _openings(specs)  # what episodes of the past took counts their openings
+    seconds = [(each.written / rates.written + each.heard / rates.heard) / ENGINE for each in found]
+    extra = once / rates.heard / ENGINE
+    minutes = (sum(seconds) + extra) / 60
+    fewest, most = (
+        sum(second * share for second in seconds) / 60 + extra / 60 for share in (FEWEST / LENGTH, 1 / LENGTH)
+    )
     spread = 0.25 * minutes
-    seen = all(found[0] for found in expected)
     return Forecast(
-        turns=sum(usual),
-        tokens=sum(turns * TOKENS_PER_WORD * count for turns, count in zip(usual, words, strict=True)),
+        turns=sum(each.turns for each in found),
+        tokens=sum(each.written for each in found),
         minutes=minutes,
-        low=minutes - spread if seen else min(minutes, least),
-        high=minutes + spread if seen else max(minutes, most),
+        low=minutes - spread if seen else fewest,
+        high=minutes + spread if seen else most,
         based_on="earlier episodes of this model" if seen else "turn limits; no earlier episodes of this model here",
     )
 
 
-def _seconds(spec: EpisodeSpec, words: float, rates: Rates) -> float:
-    """Of one turn: its words are written, and outside a script every other agent hears them."""
-    written = TOKENS_PER_WORD * words
-    heard = 0.0 if spec.mode == "script" else (written + FRAME) * (len(spec.scenario.agents) - 1)
-    return (written / rates.written + heard / rates.heard) / ENGINE
+@dataclass(frozen=True)
+class _Usual:
+    """An episode as it usually is: turns, tokens written, and tokens of prompts that are evaluated."""
+
+    turns: float
+    written: float
+    heard: float
 
 
-def _history(store: Store, specs: Sequence[EpisodeSpec]) -> dict[tuple[str, str], tuple[float, float]]:
-    """(mode, family) -> mean turns of an episode and words of a turn, in completed episodes of the same model."""
+def _guess(spec: EpisodeSpec) -> _Usual:
+    """Words are written, and outside a script every other agent hears them."""
+    turns, words = LENGTH * spec.scenario.limits.turns, TOKENS_PER_WORD * WORDS
+    heard = 0.0 if spec.mode == "script" else (words + FRAME) * (len(spec.scenario.agents) - 1)
+    return _Usual(turns, turns * (words + NAME), turns * heard)
+
+
+def _openings(specs: Sequence[EpisodeSpec]) -> float:
+    """Tokens of all opening prompts that differ."""
+    different = {(spec.scenario.hash, spec.mode, role) for spec in specs for role in spec.models}
+    return float(OPENING * len(different))
+
+
+def _history(store: Store, specs: Sequence[EpisodeSpec]) -> dict[tuple[str, str], _Usual]:
+    """(mode, family) -> means of the completed episodes of the same model."""
     if not store.path.is_file():
         return {}
     models = sorted({model for spec in specs for model in spec.models.values()})
-    cell = "mode, coalesce(family, '') AS family"
-    turns = store.rows(
-        f"SELECT {cell}, avg(turns) AS n FROM v_episodes WHERE status = 'completed' "
-        "AND model IN (SELECT unnest(?)) GROUP BY ALL",
+    rows = store.rows(
+        "SELECT e.mode, coalesce(e.family, '') AS family, avg(e.turns) AS turns, avg(g.written) AS written, "
+        "avg(g.heard) AS heard FROM v_episodes e JOIN (SELECT episode_id, sum(generated_tokens) AS written, "
+        "sum(evaluated_tokens) AS heard FROM v_generations GROUP BY 1) g ON g.episode_id = e.episode_id "
+        "WHERE e.status = 'completed' AND e.model IN (SELECT unnest(?)) GROUP BY ALL",
         [models],
     )
-    words = store.rows(
-        f"SELECT {cell}, avg(words) AS n FROM v_turns WHERE model IN (SELECT unnest(?)) GROUP BY ALL", [models]
-    )
-    spoken = {(row["mode"], row["family"]): float(row["n"] or WORDS) for row in words}
     return {
-        (row["mode"], row["family"]): (float(row["n"]), spoken.get((row["mode"], row["family"]), WORDS))
-        for row in turns
+        (row["mode"], row["family"]): _Usual(float(row["turns"]), float(row["written"]), float(row["heard"]))
+        for row in rows
     }

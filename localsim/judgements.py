@@ -52,7 +52,7 @@ def open_judge(model: str, say: Say) -> Backend:
     if is_remote(model):
         return EndpointBackend(model, parallel=4)
     if is_plugin(model):
-        backend: Backend = plugins.load("backends", model.partition(":")[0])(model, 4)
+        backend: Backend = plugins.make("backends", model.partition(":")[0], model, 4)
         return backend
     file = resolve(absolute(model))
     ensure_works(file.path, file.sha256)

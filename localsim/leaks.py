@@ -71,14 +71,19 @@ def only_scripted(store: Store, run_id: str) -> bool:
     return all(identity["kind"] == "scripted" for identity in models.values())
 
 
-def look_after(store: Store, run_id: str, wanted: bool | None, say: Callable[[str], None]) -> None:
-    """Score a run that has ended; None means unless all is scripted. An embedding model that is not here is said."""
+def look_after(store: Store, run_id: str, wanted: bool | None, say: Callable[[str], None]) -> bool:
+    """Score a run that has ended, and say whether that was done; `wanted` None means unless all is scripted.
+
+    An embedding model that is not here is said.
+    """
     if wanted is False or wanted is None and only_scripted(store, run_id):
-        return
+        return False
     try:
         score_run(store, run_id, say)
     except ModelMissing as error:
         say(f"no look for leaks: {error.message} ({error.hint})")
+        return False
+    return True
 
 
 def private_facts(scenario: Scenario) -> tuple[PrivateFact, ...]:

@@ -49,7 +49,7 @@ def general_settings() -> list[tuple[str, str, str, str]]:
     def origin(variable: str, key: str = "") -> str:
         if os.environ.get(variable):
             return f"environment, {variable}"
-        return str(project_file()) if key in settings else "default"
+        return str(project_file()) if isinstance(settings.get(key), str) else "default"
 
     return [
         ("db", str(database_path()), origin("LOCALSIM_DB", "db"), "LOCALSIM_DB"),
@@ -67,8 +67,8 @@ def database_path(option: str | None = None) -> Path:
     project = project_folder()
     if project is None:
         return Path("localsim.duckdb").absolute()
-    configured = project_settings().get("db", "db/localsim.duckdb")
-    return (project / str(configured)).absolute()
+    configured = project_settings().get("db")
+    return (project / (configured if isinstance(configured, str) else "db/localsim.duckdb")).absolute()
 
 
 def default_model() -> str:

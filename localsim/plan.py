@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from localsim.episode import EpisodeSpec, Mode, Overflow, Repro, Sampling
+from localsim.episode import MODES, OVERFLOWS, REPRO_LEVELS, EpisodeSpec, Mode, Overflow, Repro, Sampling
 from localsim.errors import InvalidInput
 from localsim.modes import roles as roles_of
 from localsim.scenario import WRITER, LoadedScenario
@@ -45,10 +45,34 @@ class Plan:
                 close = difflib.get_close_matches(role, [*names, WRITER], n=1)
                 hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(sorted(names))}, {WRITER}"
                 raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
+        self._check_choices()
         ids = [loaded.scenario.id for loaded in self.scenarios]
         repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
         if repeated:
             raise InvalidInput(f"two scenarios have the id {repeated[0]}", hint="give each file an id of its own")
+
+    def _check_choices(self) -> None:
+        """What Python callers may get wrong as well; the command line has looked already."""
+        for name, value, known in (
+            *(("modes", mode, MODES) for mode in self.modes),
+            ("repro", self.repro, REPRO_LEVELS),
+            ("overflow", self.overflow, OVERFLOWS),
+        ):
+            if value not in known:
+                raise InvalidInput(f"{name} = {value!r}", hint=f"one of {', '.join(known)}")
+        if not self.modes or len(set(self.modes)) < len(self.modes):
+            raise InvalidInput(f"modes = {list(self.modes)}", hint="each mode once, at least one")
+        for name, number, least in (
+            ("episodes", self.episodes, 1),
+            ("seed", self.seed, 0),
+            ("parallel", self.parallel, 1),
+            ("context", self.context, 256),
+            ("threads", self.threads, 1),
+        ):
+            if number is not None and (not isinstance(number, int) or number < least):
+                raise InvalidInput(f"{name} = {number!r}", hint=f"a whole number from {least}")
+        if self.gpu not in ("auto", "off") and not str(self.gpu).isdecimal():
+            raise InvalidInput(f"gpu = {self.gpu!r}", hint="auto, off, or a number of layers as text")
 
     def specs(self) -> list[EpisodeSpec]:
         """All episodes, in the order in which they start: seed by seed, so that an early end leaves whole pairs."""

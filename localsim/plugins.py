@@ -21,26 +21,27 @@ def names(kind: Kind) -> list[str]:
     return sorted({point.name for point in _points(kind)})
 
 
-def load(kind: Kind, name: str) -> Any:
-    """The object behind a name. Raises InvalidInput where there is none, or it cannot be imported."""
+def make(kind: Kind, name: str, *arguments: Any) -> Any:
+    """What the entry point of a name makes of the arguments. Raises InvalidInput where there is none or it breaks."""
     found = [point for point in _points(kind) if point.name == name]
     if not found:
         known = ", ".join(names(kind)) or "none"
         raise InvalidInput(f"no {kind} plugin {name!r}", hint=f"installed ones: {known}")
+    package = found[0].dist.name if found[0].dist else found[0].value
     try:
-        return found[0].load()
+        made = found[0].load()(*arguments)
     except Exception as error:
-        package = found[0].dist.name if found[0].dist else found[0].value
         raise InvalidInput(
             f"{kind} plugin {name!r} cannot be loaded: {type(error).__name__}: {error}",
             hint=f"mend or remove the package {package}",
         ) from error
-
-
-def check_version(kind: Kind, name: str, version: str) -> None:
-    """Views take the newest scores by number. Raises InvalidInput for a version that is no whole number."""
-    if not (isinstance(version, str) and version.isdecimal()):
+    version = getattr(made, "version", None)
+    # Views take the newest scores by number.
+    if kind != "backends" and not (isinstance(version, str) and version.isdecimal()):
         raise InvalidInput(f"{kind} plugin {name!r} has the version {version!r}", hint='a whole number as text, "1"')
+    if not isinstance(getattr(made, "name", None), str):
+        raise InvalidInput(f"{kind} plugin {name!r} has no name", hint=f"mend the package {package}")
+    return made
 
 
 def _points(kind: Kind) -> list[EntryPoint]:

@@ -8,7 +8,6 @@ from functools import partial
 
 from localsim import plugins
 from localsim.evaluators import Evaluator, guarded
-from localsim.journal import Event
 from localsim.recorder import score_events
 from localsim.scenario import AnswerKey
 from localsim.store import Store
@@ -20,15 +19,13 @@ def rescore_run(store: Store, run_id: str, name: str, say: Callable[[str], None]
 
     Raises InvalidInput where there is no such plugin or it cannot be loaded.
     """
-    evaluator: Evaluator = plugins.load("evaluators", name)()
-    plugins.check_version("evaluators", evaluator.name, evaluator.version)
+    evaluator: Evaluator = plugins.make("evaluators", name)
     rows = store.rows(
         "SELECT e.episode_id, s.answer_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE "
         "e.run_id = ? AND e.status = 'completed' AND e.episode_id NOT IN (SELECT episode_id FROM scores WHERE "
         "evaluator = ? AND version = ?) ORDER BY e.episode_id",
         [run_id, evaluator.name, evaluator.version],
     )
-    events: list[Event] = []
     for row in rows:
         episode = load_episode(store, row["episode_id"])
         answer = AnswerKey.from_json(json.loads(row["answer_json"]))
@@ -37,7 +34,6 @@ def rescore_run(store: Store, run_id: str, name: str, say: Callable[[str], None]
             evaluator.version,
             partial(evaluator.score, episode.transcript, episode.scenario, answer),
         )
-        events += score_events(episode.episode_id, found.evaluator, found.version, found.scores)
-    store.take_in(events)
+        store.take_in(score_events(episode.episode_id, found.evaluator, found.version, found.scores))
     say(f"{evaluator.name} {evaluator.version} scored {len(rows)} episodes")
     return len(rows)

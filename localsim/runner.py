@@ -24,6 +24,7 @@ from localsim.backends.person import Ask
 from localsim.engines import is_file, open_backends, side_by_side
 from localsim.episode import EpisodeSpec, Sampling
 from localsim.errors import InvalidInput, LocalsimError
+from localsim.families import FAMILIES
 from localsim.journal import Event, Journal
 from localsim.models import resolve
 from localsim.plan import Plan
@@ -273,6 +274,9 @@ def _refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
                 f"{file.path.name} {file.sha256[:12]}...",
                 hint=hint,
             )
+    for loaded in plan.scenarios:
+        if loaded.scenario.family and loaded.scenario.family not in FAMILIES:
+            raise InvalidInput(f"the family {loaded.scenario.family!r} is not here any more", hint=hint)
     if json.loads(plan.as_json())["scenarios"] != json.loads(run["plan_json"])["scenarios"]:
         raise InvalidInput("this localsim reads the run's scenarios differently than the one that made it", hint=hint)
 

@@ -31,12 +31,13 @@ def main() -> None:
         python = install(folder)
         (folder / "work").mkdir()
         environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("LOCALSIM_")},
+            **{name: value for name, value in os.environ.items() if not name.startswith(("LOCALSIM_", "XDG_"))},
             "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(folder / "home"),  # nothing that an earlier installation left is found
             "BROWSER": "true",
         }
-        for line in commands((ROOT / "README.md").read_text(encoding="utf-8")):
+        pull = "localsim models pull starter -y"  # as the README says for an installation by hand
+        for line in [pull, *commands((ROOT / "README.md").read_text(encoding="utf-8"))]:
             begun = time.perf_counter()
             follow(line, folder / "work", environment)
             print(f"ok  {time.perf_counter() - begun:6.1f} s  {line}", flush=True)
@@ -52,9 +53,10 @@ def install(folder: Path) -> Path:
     python = folder / "env" / "bin" / "python"
     llama = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("llama-cpp"))
     os.environ.setdefault("CMAKE_ARGS", "-DGGML_NATIVE=OFF")
-    built = sorted((Path.home() / ".cache" / "localsim" / "wheels").glob("*/llama_cpp_python-*.whl"))
+    wanted = f"*/llama_cpp_python-{llama.partition('==')[2]}-*.whl"
+    built = sorted((Path.home() / ".cache" / "localsim" / "wheels").glob(wanted), key=lambda path: path.stat().st_mtime)
     pip = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
-    run([*pip, "--no-deps", str(built[0]) if built else llama], folder)  # a build of `make demo` saves compiling
+    run([*pip, "--no-deps", str(built[-1]) if built else llama], folder)  # a build of `make demo` saves compiling
     run([*pip, f"{wheel}[web]"], folder)
     return python
 

@@ -32,7 +32,8 @@ short talk. At the end it prints either "ready" or what is wrong.
 
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-def main(folder: Path) -> None:
+@click.option("--notebook/--no-notebook", default=True, help="Jupyter's notebook as well, about 50 MB.")
+def main(folder: Path, notebook: bool) -> None:
     """Write the stick's folder; what is there already is kept and brought up to date."""
     wheels = folder / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)
@@ -43,10 +44,13 @@ def main(folder: Path) -> None:
     llama = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("llama-cpp"))
     _run([*command, *uncached, "--no-deps", llama], environment)
     _run([*command, "-c", str(ROOT / "constraints.txt"), f"{ROOT}[web]"], environment)
+    if notebook:
+        _run([*command, "-c", str(ROOT / "constraints.txt"), "notebook"], environment)
     _run([sys.executable, "-m", "localsim", "models", "export", str(folder / "models")], environment)
     shutil.copyfile(ROOT / "scripts" / "workshop_install.py", folder / "install.py")
     shutil.copyfile(ROOT / "docs" / "find_the_leak.ipynb", folder / "find_the_leak.ipynb")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    (folder / "version.txt").write_text(version)
     (folder / "README.txt").write_text(README.format(version=version, folder=folder.name), encoding="utf-8")
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     click.echo(f"{folder}: {size / 1e9:.1f} GB; try it: python3 {folder / 'install.py'}")

@@ -18,13 +18,17 @@ TALK = ["run", "mutual_friends_01", "--mode", "script", "--db"]
 def main() -> None:
     """Environment, package, models, one talk."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "~/localsim-workshop").expanduser().absolute()
+    wanted, here = (STICK / "version.txt").read_text().strip(), ".".join(map(str, sys.version_info[:2]))
+    if wanted != here:
+        sys.exit(f"error: this stick needs Python {wanted}, here is {here}\nhint: python{wanted} {Path(__file__).name}")
     folder.mkdir(parents=True, exist_ok=True)
     inside = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
     python = str(inside / ("python.exe" if os.name == "nt" else "python"))
     step("environment", [sys.executable, "-m", "venv", str(folder / "env")], "on Debian: apt install python3-venv")
-    wanted = f"wheels need Python {'.'.join(map(str, sys.version_info[:2]))} if this is the version they were made with"
     pip = ["-m", "pip", "install", "--quiet", "--no-index", "--find-links", str(STICK / "wheels"), "localsim[web]"]
-    step("package", [python, *pip], f"{wanted}; see README.txt")
+    step("package", [python, *pip], "was the stick made on this operating system?")
+    if list((STICK / "wheels").glob("notebook-*.whl")):
+        step("notebook", [python, *pip[:-1], "notebook"], "the notebook can be read without it")
     localsim = [python, "-m", "localsim"]
     step(
         "models", [*localsim, "models", "pull", "starter", "-y", "--from", str(STICK / "models")], "copy the stick anew"
@@ -33,7 +37,7 @@ def main() -> None:
     step("one talk", [*localsim, *TALK, str(folder / "check.duckdb")], "show the lines above to the instructor")
     copy = folder / "find_the_leak.ipynb"
     copy.write_bytes((STICK / "find_the_leak.ipynb").read_bytes())
-    print(f"\nready: {inside / 'localsim'} --help\nnotebook: {copy}")
+    print(f"\nready: {inside / 'localsim'} --help\nnotebook: {inside / 'jupyter'} notebook {copy}")
 
 
 def step(name: str, command: list[str], advice: str) -> None:

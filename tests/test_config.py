@@ -46,6 +46,16 @@ def test_option_before_environment_before_file_before_default(
     assert plan(capsys, "-m", "scripted")["seed"] == 8
     monkeypatch.delenv("LOCALSIM_RUN_SEED")
     assert plan(capsys, "-m", "scripted")["seed"] == 1
+    monkeypatch.setenv("LOCALSIM_RUN_MODE", "script,agents")
+    assert plan(capsys, "-m", "scripted")["modes"] == ["script", "agents"]
+
+
+def test_a_table_for_the_commands_of_db_is_no_name_of_a_database(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write_text("[db.info]\njson = true\n")
+    assert settings(capsys)["db"]["value"] == str(project.parent / "db" / "localsim.duckdb")
+    assert settings(capsys)["db.info.json"]["value"] is True
 
 
 def test_config_list_says_where_values_come_from(
@@ -65,6 +75,10 @@ def test_config_list_says_where_values_come_from(
     every = settings(capsys, "--all")
     assert every["models.bench.threads"]["variable"] == "LOCALSIM_MODELS_BENCH_THREADS"
     assert len(every) > 100
+    general = ("db", "model", "models", "cache")
+    for name, row in every.items():
+        if name not in general:
+            assert row["variable"] == f"LOCALSIM_{name}".upper().replace(".", "_").replace("-", "_")
 
 
 @pytest.mark.parametrize(

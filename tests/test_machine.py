@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localsim import build_flags, engines, models, paths
+from localsim import build_flags, engines, forecast, models, paths
 from localsim.backends.llama import LlamaBackend
 from localsim.backends.llama_lib import LlamaModel
 from localsim.errors import InvalidInput, ModelMissing
@@ -141,3 +141,23 @@ def test_another_seed_takes_over_the_opening(engine_model: LlamaModel) -> None:
 def test_the_default_is_a_file_made_here() -> None:
     model = models.entry(paths.default_model())
     assert model.source and model.type in ("Q8_0", "Q4_0")
+
+
+def test_a_forecast_goes_by_earlier_episodes_of_the_model(store: Store) -> None:
+    loaded = generated("mutual_friends")
+    plan = Plan((loaded,), ("agents", "script"), model="scripted", episodes=2, seed=1)
+    rates = forecast.Rates(heard=500.0, written=250.0)
+    unseen = forecast.forecast(plan.specs(), rates, store)
+    assert unseen.low < unseen.minutes < unseen.high
+    assert "no earlier" in unseen.based_on
+    twice = forecast.forecast(replace(plan, episodes=4).specs(), rates, store)
+    assert unseen.minutes < twice.minutes < 2 * unseen.minutes, "openings are evaluated once for all seeds"
+    start(plan, store, Quiet(), print)
+    with store.writing() as connection:
+        connection.execute("UPDATE generations SET generated_tokens = 30, evaluated_tokens = 50")
+    texts = store.rows("SELECT count(*) AS n FROM generations")[0]["n"]
+    seen = forecast.forecast(plan.specs(), rates, store)
+    assert seen.tokens == pytest.approx(30 * texts)
+    wanted = (30 * texts / rates.written + 50 * texts / rates.heard) / forecast.ENGINE / 60
+    assert seen.minutes == pytest.approx(wanted)
+    assert (seen.low, seen.high) == pytest.approx((0.75 * wanted, 1.25 * wanted))

@@ -34,6 +34,18 @@ class Breaks(Politeness):
     def score(self, transcript, scenario, answer):
         raise ValueError("no idea")
 
+class Wordy(Politeness):
+    name = "wordy"
+    def score(self, transcript, scenario, answer):
+        return [Score("please", "often")]
+
+class Unmade(Politeness):
+    def __init__(self):
+        raise OSError("no licence file")
+
+class Dated(Politeness):
+    version = "1.2"
+
 class Acquaintances(MutualFriends):
     name = "acquaintances"
 
@@ -44,6 +56,9 @@ ENTRY_POINTS = """
 [localsim.evaluators]
 politeness = localsim_extra:Politeness
 breaks = localsim_extra:Breaks
+wordy = localsim_extra:Wordy
+unmade = localsim_extra:Unmade
+dated = localsim_extra:Dated
 missing = localsim_extra:Nothing
 [localsim.families]
 acquaintances = localsim_extra:Acquaintances
@@ -92,6 +107,8 @@ def test_an_evaluator_scores_a_stored_run_once_for_each_version() -> None:
     rows = done.sql("SELECT version, name, value FROM scores WHERE evaluator = 'politeness' ORDER BY name")
     assert [(row["version"], row["name"]) for row in rows] == [("3", "keys")] * 2 + [("3", "please")] * 2
     assert {row["value"] for row in rows if row["name"] == "keys"} == {1.0}
+    assert command(["score", done.run_id, "--evaluator", "wordy"]) == 0
+    assert [row["value"] for row in done.sql("SELECT value FROM scores WHERE evaluator = 'wordy'")] == [None, None]
     assert command(["score", done.run_id, "--evaluator", "breaks"]) == 0
     broken = done.sql("SELECT name, value, reason FROM scores WHERE evaluator = 'breaks'")
     assert [(row["name"], row["value"], row["reason"]) for row in broken] == [
@@ -112,7 +129,13 @@ def test_a_family_generates_validates_and_scores(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize(
-    ("name", "said"), [("nobody", "no evaluators plugin 'nobody'"), ("missing", "cannot be loaded: AttributeError")]
+    ("name", "said"),
+    [
+        ("nobody", "no evaluators plugin 'nobody'"),
+        ("missing", "cannot be loaded: AttributeError"),
+        ("unmade", "OSError: no licence file"),
+        ("dated", "has the version '1.2'"),
+    ],
 )
 def test_a_plugin_that_is_not_there_or_broken_is_one_message(
     name: str, said: str, capsys: pytest.CaptureFixture[str]
@@ -144,7 +167,19 @@ def test_run_is_the_command_in_python(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"modes": "telepathy"}, {"modes": ()}, {"colour": "red"}, {"roles": {"Nobody": "scripted"}}]
+    "wrong",
+    [
+        {"modes": "telepathy"},
+        {"modes": ()},
+        {"colour": "red"},
+        {"roles": {"Nobody": "scripted"}},
+        {"repro": "exakt"},
+        {"overflow": "q"},
+        {"gpu": "bogus"},
+        {"episodes": 0},
+        {"seed": -1},
+        {"parallel": "x"},
+    ],
 )
 def test_run_refuses_what_the_command_would(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):

@@ -120,8 +120,10 @@ class EndpointBackend:
             try:
                 found = self._persistently(body, lambda data, _: _reply(data))
                 self._thinks = bool(found.thought or found.thought_tokens)
-            except GenerationFailed:
-                self._thinks = False
+            except GenerationFailed as error:
+                raise BackendUnavailable(
+                    f"{self.name} does not answer: {error}", hint="is the server up, and its model loaded?"
+                ) from error
         return self._thinks
 
     def submit(self, request: Request) -> int:

@@ -58,6 +58,7 @@ class LazyGroup(click.Group):
             return None
         command = getattr(import_module(f"localsim.cli.{_COMMANDS[cmd_name][0]}"), cmd_name)
         assert isinstance(command, click.Command)
+        _name_variables(command, cmd_name)
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,12 +67,23 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
-@click.group(
-    cls=LazyGroup,
-    epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "LOCALSIM"},
-)
-@click.version_option(__version__, prog_name="localsim", allow_from_autoenv=False)
+def _name_variables(command: click.Command, path: str) -> None:
+    """Give every option its environment variable, LOCALSIM_<COMMAND>_<OPTION>; click would take parameter names."""
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            _name_variables(child, f"{path}_{name}")
+    for option in command.params:
+        if isinstance(option, click.Option):
+            option.envvar = f"LOCALSIM_{path}_{long_name(option)}".upper().replace("-", "_")
+
+
+def long_name(option: click.Option) -> str:
+    """The longest name of an option, without its dashes."""
+    return max(option.opts, key=len).lstrip("-")
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="localsim")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Simulate social conversations between LLM agents offline, and see how much of their success is omniscience.

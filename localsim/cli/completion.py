@@ -11,8 +11,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from localsim import paths
-from localsim.archive import Archive, Row
+from localsim.archive import Row
 from localsim.errors import LocalsimError
+from localsim.store import Store
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -23,7 +24,7 @@ def _completes(names: Callable[[click.Context], list[tuple[str, str]]]) -> Compl
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         try:
             found = names(ctx)
-        except LocalsimError:
+        except (LocalsimError, OSError):
             return []
         return [CompletionItem(name, help=text) for name, text in found if name.startswith(incomplete)]
 
@@ -31,15 +32,19 @@ def _completes(names: Callable[[click.Context], list[tuple[str, str]]]) -> Compl
 
 
 def _runs(ctx: click.Context) -> list[tuple[str, str]]:
-    path = paths.database_path(ctx.params.get("db"))
-    rows = Archive(str(path)).runs() if path.is_file() else []
+    rows = _rows(ctx, "SELECT run_id, completed FROM v_runs ORDER BY started_utc DESC")
     return _after_last(rows, [(row["run_id"], f"{row['completed']} episodes") for row in rows])
 
 
 def _episodes(ctx: click.Context) -> list[tuple[str, str]]:
-    path = paths.database_path(ctx.params.get("db"))
-    rows = Archive(str(path)).episodes() if path.is_file() else []
+    rows = _rows(ctx, "SELECT episode_id, scenario_id, mode FROM v_episodes ORDER BY run_id DESC LIMIT 200")
     return _after_last(rows, [(row["episode_id"], f"{row['scenario_id']} {row['mode']}") for row in rows])
+
+
+def _rows(ctx: click.Context, query: str) -> list[Row]:
+    """Nothing where the database is held: a shell must not wait."""
+    path = paths.database_path(ctx.params.get("db"))
+    return Store(path, patience_s=0.2).rows(query) if path.is_file() else []
 
 
 def _after_last(rows: list[Row], named: list[tuple[str, str]]) -> list[tuple[str, str]]:

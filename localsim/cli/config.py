@@ -1,6 +1,7 @@
 """localsim config; and how localsim.toml and LOCALSIM_* reach the options of every command.
 
 Precedence is click's own: option > environment (`LOCALSIM_<COMMAND>_<OPTION>`) > localsim.toml (`[command]`) > default.
+The variables are named in `localsim.cli`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any
 import click
 
 from localsim import paths
+from localsim.cli import long_name
 from localsim.cli.common import json_option, print_json, print_table
 from localsim.errors import InvalidInput
 
-PREFIX = "LOCALSIM"
 GENERAL = ("db", "model")
 """Settings of localsim.toml that stand outside of any table."""
 
@@ -35,7 +36,7 @@ def defaults_of(command: click.Command, settings: Mapping[str, Any], where: str)
                 raise _unknown(f"{where}.{key}", key, command.list_commands(click.Context(command)))
             found[key] = defaults_of(child, value, f"{where}.{key}")
             continue
-        options = {_long(option): option for option in _options(command)}
+        options = {long_name(option): option for option in _options(command)}
         option = options.get(key.replace("_", "-"))
         if option is None or option.name is None:
             raise _unknown(f"{where}.{key}", key, list(options))
@@ -46,7 +47,7 @@ def defaults_of(command: click.Command, settings: Mapping[str, Any], where: str)
 def default_map(root: click.Group, invoked: str | None) -> dict[str, Any]:
     """What localsim.toml says about the command that is called; other tables are not looked into."""
     settings = paths.project_settings()
-    tables = {key: value for key, value in settings.items() if key not in GENERAL}
+    tables = {key: value for key, value in settings.items() if not (key in GENERAL and isinstance(value, str))}
     known = root.list_commands(click.Context(root))
     for key in tables:
         if key not in known:
@@ -66,10 +67,6 @@ def _unknown(path: str, key: str, known: list[str]) -> InvalidInput:
 
 def _options(command: click.Command) -> list[click.Option]:
     return [option for option in command.params if isinstance(option, click.Option)]
-
-
-def _long(option: click.Option) -> str:
-    return max(option.opts, key=len).lstrip("-")
 
 
 @click.group()
@@ -106,7 +103,7 @@ def _every_option() -> Iterator[dict[str, Any]]:
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
     for name in root.list_commands(click.Context(root)):
-        parent = click.Context(root, auto_envvar_prefix=PREFIX, default_map=default_map(root, name))
+        parent = click.Context(root, default_map=default_map(root, name))
         command = root.get_command(parent, name)
         assert command is not None
         yield from _options_below(command, click.Context(command, parent, name))
@@ -122,11 +119,10 @@ def _options_below(command: click.Command, context: click.Context) -> Iterator[d
     path = context.command_path.strip().replace(" ", ".")
     for option in _options(command):
         value, source = option.consume_value(context, {})
-        variable = f"{context.auto_envvar_prefix}_{str(option.name).upper()}"
-        origin = {"ENVIRONMENT": f"environment, {variable}", "DEFAULT_MAP": str(paths.project_file())}
+        origin = {"ENVIRONMENT": f"environment, {option.envvar}", "DEFAULT_MAP": str(paths.project_file())}
         yield {
-            "setting": f"{path}.{_long(option)}",
+            "setting": f"{path}.{long_name(option)}",
             "value": None if not isinstance(value, bool | int | float | str | list | tuple) else value,
             "origin": origin.get(source.name if source else "", "default"),
-            "variable": variable,
+            "variable": option.envvar,
         }

@@ -60,7 +60,11 @@ def evaluate(episode: Episode, answer: AnswerKey) -> list[Evaluation]:
 def guarded(name: str, version: str, scores: Callable[[], list[Score]]) -> Evaluation:
     """What `scores` gives; where it breaks, one score without a value that says so."""
     try:
-        return Evaluation(name, version, tuple(scores()))
+        found = tuple(scores())
+        wrong = [score for score in found if not isinstance(score, Score) or not isinstance(score.value, int | float | None)]
+        if wrong:
+            raise TypeError(f"not a Score with a number or None: {wrong[0]!r}")
+        return Evaluation(name, version, found)
     except Exception as error:  # noqa: BLE001 - a broken evaluator must not cost an hour's simulation
         _log.exception("evaluator %s failed", name)
         return Evaluation(name, version, (Score("evaluator_error", None, reason=f"{type(error).__name__}: {error}"),))

@@ -24,9 +24,7 @@ class Families(Mapping[str, Family]):
         if name not in self._loaded:
             if name not in plugins.names("families"):
                 raise KeyError(name)
-            family: Family = plugins.load("families", name)()
-            plugins.check_version("families", name, family.version)
-            self._loaded[name] = family
+            self._loaded[name] = plugins.make("families", name)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
