@@ -146,7 +146,7 @@ def _asked(item: Item) -> Any:
     if item.task == "dimensions":
         return {
             one["id"]: _until(
-                f"{clean(one['question'])} [{one['low']} to {one['high']}, - cannot say]: ",
+                f"{clean(one['question'])} [{one['low']} to {one['high']}, - cannot say; u undo, q quit]: ",
                 _within(range(one["low"], one["high"] + 1)),
             )
             for one in seen["dimensions"]
@@ -154,7 +154,8 @@ def _asked(item: Item) -> Any:
     turns = range(len(seen["talks"][0]))
     return {
         fact["id"]: _until(
-            clean(f"{fact['owner']}'s: {fact['text']} [turn 0 to {turns.stop - 1}, - never]: "), _within(turns)
+            clean(f"{fact['owner']}'s: {fact['text']} [turn 0 to {turns.stop - 1}, - never; u undo, q quit]: "),
+            _within(turns),
         )
         for fact in seen["facts"]
     }

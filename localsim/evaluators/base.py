@@ -61,7 +61,9 @@ def guarded(name: str, version: str, scores: Callable[[], list[Score]]) -> Evalu
     """What `scores` gives; where it breaks, one score without a value that says so."""
     try:
         found = tuple(scores())
-        wrong = [score for score in found if not isinstance(score, Score) or not isinstance(score.value, int | float | None)]
+        wrong = [
+            score for score in found if not isinstance(score, Score) or not isinstance(score.value, int | float | None)
+        ]
         if wrong:
             raise TypeError(f"not a Score with a number or None: {wrong[0]!r}")
         return Evaluation(name, version, found)
