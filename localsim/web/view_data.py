@@ -281,7 +281,17 @@ def ask(store: Store, query: str) -> Answer:
         raise InvalidInput(f"a query of more than {SQL_LENGTH} characters", where="sql")
     columns, rows, more = store.sql_page(query, rows=SQL_ROWS, seconds=SQL_SECONDS)
     measure, bars = _chart(columns, rows)
-    return Answer(tuple(columns), tuple(rows), more, tuple(bars), measure)
+    told = tuple(tuple(_told(value) for value in row) for row in rows)
+    return Answer(tuple(columns), told, more, tuple(bars), measure)
+
+
+def _told(value: Any) -> Any:
+    """A number as people write it: 0.49 for the 0.49000000953674316 that 32 bits hold; large ones keep 12 digits."""
+    if not isinstance(value, float) or not math.isfinite(value):
+        return value
+    if value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    return float(f"{value:.7g}" if abs(value) < 1000 else f"{value:.12g}")
 
 
 def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[Row]]:
