@@ -48,17 +48,23 @@ class Spoken(LlamaBackend):
         return script.pop(0) if script else super()._choose(job, logits, in_text=in_text)
 
 
-ONLY_THINKING = pytest.mark.parametrize("family", ["qwen3"], indirect=True, scope="module")
+FAMILIES = {
+    "qwen3": tiny_model.FAMILIES["qwen3"],
+    "qwen3, marks as control tokens": replace(tiny_model.FAMILIES["qwen3"], user_defined=()),
+    "qwen2.5": tiny_model.FAMILIES["qwen2.5"],
+}
+THINKING = [name for name in FAMILIES if name.startswith("qwen3")]
+ONLY_THINKING = pytest.mark.parametrize("family", THINKING, indirect=True, scope="module")
 
 
-@pytest.fixture(params=["qwen3", "qwen2.5"], scope="module")
+@pytest.fixture(params=list(FAMILIES), scope="module")
 def family(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
 def backend(family: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spoken]:
-    path = tiny_model.write(tmp_path_factory.mktemp("tiny") / f"{family}.gguf", tiny_model.FAMILIES[family])
+    path = tiny_model.write(tmp_path_factory.mktemp("tiny") / "tiny.gguf", FAMILIES[family])
     made = Spoken(LlamaModel(path), name="tiny", sha256="0" * 64, sequences=2, context=2048, threads=1)
     yield made
     made.close()

@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from localsim import judge
-from localsim.annotation import records
 from localsim.backends.base import Generation, Message, Thought
 from localsim.errors import InvalidInput
 from localsim.judgements import Case, judgement_events
 from localsim.store import Store
-from localsim.transcript import Action
 from localsim.web import serve, view_data
-from localsim.web.app import Site, create_app
-from localsim.web.guard import Rules, hosts_of
-from localsim.web.stage import Stage
 from tests.test_report_html import Page
-from tests.web_server import HOSTILE, serving, simulated
-
-HOSTS = hosts_of("127.0.0.1", 7580)
-BASE = "http://127.0.0.1:7580"
+from tests.web_server import HOSTILE, client_of, field, simulated
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
     """A store with a run."""
     return simulated(tmp_path_factory.mktemp("web") / "web.duckdb")
-
-
-def client_of(store: Store, **changes: object) -> TestClient:
-    rules = Rules(HOSTS, **{"rate": 10_000.0, "burst": 10_000.0, **changes})  # type: ignore[arg-type]
-    return TestClient(create_app(Site(store, rules, "scripted")), base_url=BASE, raise_server_exceptions=False)
 
 
 @pytest.fixture
@@ -59,12 +39,6 @@ def client(made: tuple[Store, str]) -> Iterator[TestClient]:
 def episode_of(made: tuple[Store, str], family: str, mode: str) -> str:
     query = "SELECT episode_id FROM v_episodes WHERE run_id = ? AND family = ? AND mode = ? ORDER BY scenario_id"
     return str(made[0].rows(query, [made[1], family, mode])[0]["episode_id"])
-
-
-def field(text: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]*)"', text)
-    assert found, name
-    return found[1]
 
 
 # ---- view ----------------------------------------------------------------------------------------------------------
@@ -349,163 +323,3 @@ def test_no_form_breaks_a_page(client: TestClient, path: str, fields: dict[str, 
     data = {key: value.encode("utf-8", "replace").decode() for key, value in fields.items()}
     answer = client.post(path, data={**data, "csrf": token}, follow_redirects=False)
     assert answer.status_code not in (500, 502)
-
-
-# ---- annotate ------------------------------------------------------------------------------------------------------
-
-
-def test_thirty_raters_at_once_lose_and_duplicate_nothing(tmp_path: Path) -> None:
-    store, run_id = simulated(tmp_path / "r.duckdb")
-    problems: list[str] = []
-
-    def rate(number: int, base: str) -> None:
-        address = f"{base}/annotate/{run_id}/pairs?rater=rater-{number}"
-        with httpx2.Client(follow_redirects=True, timeout=120) as browser:
-            text = browser.get(address).text
-            for _ in range(4):
-                data = {"csrf": field(text, "csrf"), "item": field(text, "item"), "begun": "1", "value": "1"}
-                answer = browser.post(address, data=data)
-                again = browser.post(address, data=data)  # a double click
-                if answer.status_code != 200 or again.status_code != 200:
-                    problems.append(answer.text[:200])
-                text = again.text
-
-    with serving(store, parts=("annotate",)) as base:
-        threads = [threading.Thread(target=rate, args=(number, base)) for number in range(30)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not problems
-    counts = store.rows("SELECT rater, count(*) AS n FROM annotations GROUP BY rater")
-    assert len(counts) == 30 and {row["n"] for row in counts} == {4}
-
-
-def test_undo_takes_the_last_answer_back_and_shows_it_again(made: tuple[Store, str], client: TestClient) -> None:
-    address = f"/annotate/{made[1]}/pairs?rater=undoer"
-    page = client.get(address).text
-    first = field(page, "item")
-    page = client.post(address, data={"csrf": field(page, "csrf"), "item": first, "value": "2"}).text
-    assert field(page, "item") != first
-    page = client.post(address, data={"csrf": field(page, "csrf"), "undo": "1"}).text
-    assert field(page, "item") == first
-    assert not records.done(made[0], "pairs", made[1], "undoer")
-
-
-def test_raters_see_no_modes_models_or_runs(made: tuple[Store, str]) -> None:
-    rules = Rules(HOSTS)
-    site = Site(made[0], rules, "scripted", frozenset({"annotate"}))
-    with TestClient(create_app(site), base_url=BASE) as client:
-        for task in ("pairs", "dimensions", "disclosures"):
-            text = client.get(f"/annotate/{made[1]}/{task}?rater=blind").text
-            while 'name="item"' in text:
-                assert not re.search(r"mindreaders|agents|omniscient|scripted|script mode|attention", text)
-                marks = dict.fromkeys(re.findall(r'name="(mark\.[^"]+)"', text), "none")
-                data = {"csrf": field(text, "csrf"), "item": field(text, "item"), "value": "1", **marks}
-                text = client.post(f"/annotate/{made[1]}/{task}?rater=blind", data=data).text
-            assert "All done" in text
-        assert client.get(f"/runs/{made[1]}").status_code == 404
-        assert client.get("/sql").status_code == 404
-        assert client.get(f"/annotate/{made[1]}").status_code == 404
-
-
-def test_killing_the_server_loses_no_click(tmp_path: Path) -> None:
-    store, run_id = simulated(tmp_path / "k.duckdb")
-    command = [sys.executable, "-m", "localsim", "annotate", "serve", run_id, "--db", str(store.path), "--port", "0"]
-    command[-1] = str(_free_port())
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
-    try:
-        base = f"http://127.0.0.1:{command[-1]}"
-        with httpx2.Client(follow_redirects=True, timeout=30) as browser:
-            text = _first_answer(browser, f"{base}/annotate/{run_id}/pairs?rater=k")
-            for _ in range(5):
-                data = {"csrf": field(text, "csrf"), "item": field(text, "item"), "value": "1"}
-                text = browser.post(f"{base}/annotate/{run_id}/pairs?rater=k", data=data).text
-        server.send_signal(signal.SIGKILL)
-    finally:
-        server.kill()
-        server.wait()
-    assert len(records.done(store, "pairs", run_id, "k")) == 5
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
-
-
-def _first_answer(browser: httpx2.Client, address: str) -> str:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            return browser.get(address).text
-        except httpx2.TransportError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
-
-
-# ---- play ----------------------------------------------------------------------------------------------------------
-
-
-def wait_for(check: object, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not check():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.02)
-
-
-def test_two_people_play_each_other_and_see_their_own_side_alone(tmp_path: Path) -> None:
-    store = Store(tmp_path / "p.duckdb")
-    with client_of(store) as client:
-        page = client.get("/play").text
-        data = {"csrf": field(page, "csrf"), "scenario": "craigslist_01", "against": "person"}
-        role = re.search(r'name="role" value="([^"]+)"', page.split('value="craigslist_01"')[1])
-        assert role
-        seat = client.post("/play", data={**data, "role": role[1]}, follow_redirects=False).headers["location"]
-        game, own = client.app.state.stage.find(*seat.split("/")[2:])  # type: ignore[attr-defined]
-        other = next(address for address, name in game.seats.items() if name != own)
-        seats = {own: seat, next(n for n in game.seats.values() if n != own): f"{seat.rpartition('/')[0]}/{other}"}
-        names = game.scenario.scenario.names
-        for name, address in seats.items():
-            text = client.get(address).text
-            partner = game.scenario.scenario.agent(next(each for each in names if each != name))
-            assert partner.facts[0].text.replace("'", "&#39;") not in text
-        for name, address in seats.items():
-            text = client.get(address).text
-            assert all(other not in text for each, other in seats.items() if each != name), "a way to the other's seat"
-        for number in range(4):
-            name = names[number % 2]
-            wait_for(lambda name=name: game.asked == name)
-            kind = "leave" if number == 3 else "speak"
-            said = {"csrf": data["csrf"], "turn": str(number), "kind": kind, "text": f"line {number} <b>"}
-            wrong = next(each for each in names if each != name)
-            assert client.post(seats[wrong], data={**said, "text": "not my turn"}).status_code == 400
-            client.post(seats[name], data=said)
-            client.post(seats[name], data=said)  # a double click
-        wait_for(lambda: game.ended, 120)
-        rows = store.rows("SELECT speaker, text, action FROM v_turns ORDER BY turn")
-        assert [row["text"] for row in rows] == [f"line {number} <b>" for number in range(4)]
-        reveal = client.get(seats[own]).text
-        assert "The reveal" in reveal and all(
-            agent.goal.replace("'", "&#39;") in reveal for agent in game.scenario.scenario.agents
-        )
-
-
-def test_a_seat_cannot_be_guessed_and_games_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localsim.web.stage.MOST_GAMES", 1)
-    from tests.conftest import generated
-
-    stage = Stage(Store(tmp_path / "s.duckdb"), "scripted")
-    loaded = generated("craigslist", 1)
-    name, game = stage.open(loaded, loaded.scenario.names, "agents")
-    with pytest.raises(InvalidInput, match="no such seat"):
-        stage.find(name, "guess")
-    with pytest.raises(InvalidInput, match="under way"):
-        stage.open(loaded, loaded.scenario.names, "agents")
-    wait_for(lambda: game.asked is not None)
-    for role in loaded.scenario.names:
-        game.say(role, Action("leave", "bye"), 0)
-    wait_for(lambda: game.ended, 120)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.testclient import TestClient
 
 from localsim.episode import MODES
 from localsim.leakage.detector import VERSION
@@ -21,6 +23,8 @@ from localsim.web.app import PARTS, Site, create_app
 from localsim.web.guard import Rules, hosts_of
 from tests.conftest import Quiet, generated
 
+HOSTS = hosts_of("127.0.0.1", 7580)
+BASE = "http://127.0.0.1:7580"
 HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eRTL {{7*7}} \"'&"
 
 
@@ -55,6 +59,19 @@ def score(episode: str) -> dict[str, Any]:
         "event": "score", "episode_id": episode, "evaluator": "leakage", "version": VERSION, "name": "omniscient_leaks",
         "agent": "", "value": 1.0, "label": None, "reason": "", "turns": [0],
     }  # fmt: skip
+
+
+def client_of(store: Store, **changes: object) -> TestClient:
+    """A browser without scripts; `changes` of the rules."""
+    rules = Rules(HOSTS, **{"rate": 10_000.0, "burst": 10_000.0, **changes})  # type: ignore[arg-type]
+    return TestClient(create_app(Site(store, rules, "scripted")), base_url=BASE, raise_server_exceptions=False)
+
+
+def field(text: str, name: str) -> str:
+    """The value of a hidden field of a page."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', text)
+    assert found, name
+    return found[1]
 
 
 @contextmanager

@@ -16,14 +16,10 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from localsim.backends.base import Message
-from localsim.backends.llama_lib import LlamaModel, library
+from localsim.backends.llama_lib import THINK, THOUGHT, LlamaModel, library
 from localsim.errors import BackendUnavailable, InvalidInput
 
 _MARK = re.compile("\ue000(\\d+)\ue001")
-THINK, THOUGHT = "<think>", "</think>"
-"""What opens and closes a thought in templates."""
-
-
 _TRIAL = (Message("system", "s"), Message("user", "u"), Message("assistant", "a"), Message("user", "v"))
 
 

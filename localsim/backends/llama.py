@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.backends.base import Done, Generation, Request, StopCause, Thought
-from localsim.backends.chat import THOUGHT, ChatTokenizer
+from localsim.backends.chat import ChatTokenizer
 from localsim.backends.llama_cache import Session, SessionCache
-from localsim.backends.llama_lib import BATCH, LlamaModel, build_description, library, new_context
+from localsim.backends.llama_lib import BATCH, THOUGHT, LlamaModel, build_description, library, new_context
 from localsim.backends.llama_sampler import Candidates, Sampler
 from localsim.backends.window import windowed
 from localsim.episode import Overflow, Repro, Sampling

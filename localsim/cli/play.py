@@ -13,7 +13,7 @@ from localsim.cli import completion
 from localsim.cli.common import HERE, Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
 from localsim.engines import absolute
 from localsim.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
-from localsim.errors import Interrupted, InvalidInput, ModelMissing
+from localsim.errors import Interrupted, InvalidInput
 from localsim.plan import Plan
 from localsim.prompts import relationship_lines
 from localsim.scenario import LoadedScenario
@@ -84,11 +84,13 @@ def play(
 
 
 def _in_terminal(plan: Plan, role: str, store: Store) -> None:
+    from localsim.leaks import look_after
+
     scenario = plan.scenarios[0].scenario
     _tell(observe(plan.specs()[0], role, Transcript()))
     result = runner.start(plan, store, _Stage(role), say, _Asker(scenario.names))
     episode = store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [result.run_id])[0]["episode_id"]
-    _look_for_leaks(store, result.run_id)
+    look_after(store, result.run_id, wanted=True, say=say)
     _reveal(load_episode(store, episode), role)
     _models(store, scenario.id)
 
@@ -194,15 +196,6 @@ class _Stage:
 
     def tokens(self, generated: int) -> None:
         """Not shown."""
-
-
-def _look_for_leaks(store: Store, run_id: str) -> None:
-    from localsim.leaks import score_run
-
-    try:
-        score_run(store, run_id, lambda _line: None)
-    except ModelMissing as error:
-        say(f"no look for leaks: {error.message} ({error.hint})")
 
 
 def _reveal(found: StoredEpisode, role: str) -> None:

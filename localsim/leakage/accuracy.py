@@ -57,12 +57,16 @@ def auroc(truth: Flags, chance: Floats) -> float | None:
 
 
 def of_transcripts(detector: LeakageDetector, rows: Sequence[LabelledTranscript]) -> dict[str, Any]:
-    """First turns and omniscient leaks.
+    """First turns and omniscient leaks, by a detector (`of_talks`)."""
+    return of_talks(rows, track(detector, [(row.facts, row.turns) for row in rows]))
+
+
+def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[str, Any]:
+    """How right talks have been read.
 
     first_turn_accuracy: of the facts that come out, the share whose first turn is found exactly. silence_accuracy: of
     those that never do, the share of which nothing is found. An omniscient leak counts as found at its very turn.
     """
-    talks = track(detector, [(row.facts, row.turns) for row in rows])
     hits: list[bool] = []
     silences: list[bool] = []
     distances: list[float] = []

@@ -30,7 +30,15 @@ WEIGHTS = Path(__file__).with_name("weights.json")
 
 
 _ARRAYS = ("mean", "scale", "coefficients", "intercepts")
-_LINES = ("gate", "disclosed_from", "hint_from", "words_disclosed_from", "words_hint_from")
+_LINES = (
+    "gate",
+    "disclosed_from",
+    "hint_from",
+    "words_disclosed_from",
+    "words_hint_from",
+    "talk_from",
+    "talk_near_most",
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,10 @@ class Weights:
     """As `disclosed_from`, for the cheap classifier by itself."""
     words_hint_from: float = 0.5
     """As `hint_from`, for the cheap classifier by itself."""
+    talk_from: float = 0.5
+    """As `disclosed_from`, in a talk, where a fact has many turns to be mistaken in."""
+    talk_near_most: float = 0.9
+    """Least share of the highest probability that any turn of the talk has for the fact."""
     accuracy: Mapping[str, Any] = field(default_factory=dict)
     """Measured on labelled pairs of facts that were not trained on."""
 

@@ -6,17 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from localsim.leakage.detector import Finding, LeakageDetector
+from localsim.leakage.detector import Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import PrivateFact, pairs_of
 
 Kind = Literal["self", "omniscient"]
 Row = tuple[PrivateFact, int, str, Finding]
 """Fact, turn, speaker, finding."""
-
-SURE = 0.5
-"""Probability from which a turn may be a disclosure."""
-NEAR_MOST = 0.9
-"""Of the highest probability that any turn has for the fact."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +43,23 @@ def track(
     asked = [list(pairs_of(facts, turns)) for facts, turns in talks]
     found = iter(detector.classify([pair for pairs in asked for _, _, pair in pairs]))
     return [
-        talk_of(settled([(fact, turn, pair.speaker, next(found)) for fact, turn, pair in pairs])) for pairs in asked
+        talk_of(settled([(fact, turn, pair.speaker, next(found)) for fact, turn, pair in pairs], detector.weights))
+        for pairs in asked
     ]
 
 
-def settled(rows: Sequence[Row]) -> list[Row]:
+def settled(rows: Sequence[Row], weights: Weights) -> list[Row]:
     """Of what looks like a disclosure in a talk, what stands; the rest are hints.
 
-    A fact has many turns to be mistaken in, so a talk asks for more than a pair by itself does, and a turn that is
-    much less sure than another one about the same fact is not the one that gave it away. NEAR_MOST was chosen on the
-    training transcripts, which the reader has seen; SURE is a plain half.
+    A fact has many turns to be mistaken in, so a talk has a line of its own (`talk_from`), and a turn that is much less
+    sure than another one about the same fact (`talk_near_most`) is not the one that gave it away.
     """
     most: dict[str, float] = {}
     for fact, _, _, finding in rows:
         most[fact.id] = max(most.get(fact.id, 0.0), finding.probability)
     found = []
     for fact, turn, speaker, finding in rows:
-        stands = finding.probability >= max(SURE, NEAR_MOST * most[fact.id])
+        stands = finding.probability >= max(weights.talk_from, weights.talk_near_most * most[fact.id])
         if finding.label == "disclosed" and not stands:
             finding = replace(finding, label="hint")
         found.append((fact, turn, speaker, finding))

@@ -40,8 +40,8 @@ CAREFUL = Mix({"friends": 0.52, "bargain": 0.42, "everyday": 0.05, "script": 0.0
 """Mostly looking up and comparing, against partners who err."""
 LONG = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.04, "script": 0.01}, sloppy=0.6, thorough=0.85)
 """The same in long talks with several friends in common: more is looked up for each prompt that is read."""
-WARY = Mix({"friends": 0.3, "bargain": 0.66, "everyday": 0.03, "script": 0.01}, sloppy=0.6, thorough=0.85, wary=True)
-"""Mostly haggling, with the price said again before it is decided upon. Not learnt yet (models/starter.md)."""
+WARY = Mix({"friends": 0.38, "bargain": 0.58, "everyday": 0.03, "script": 0.01}, sloppy=0.6, thorough=0.85, wary=True)
+"""Mostly haggling, with the price said again before it is decided upon."""
 
 
 @dataclass
