@@ -6,7 +6,6 @@ model, and `reliability` says beside them whether they follow what can be verifi
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from localsim.recorder import score_events
 from localsim.scenario import Scenario
 from localsim.store import Store
 from localsim.transcripts import StoredEpisode, load_episode
+from localsim.verdicts import Verdict
 
 VERSION = "3"
 Row = dict[str, Any]
@@ -43,57 +43,11 @@ DIMENSIONS: dict[str, tuple[int, int, str]] = {
     ),
 }
 """Lowest score, highest score, question."""
-REASON_CHARS = 200
 START = "Reason:"
 _SYSTEM = (
     "You judge a conversation. Read it, then answer the question about one person in two lines.\n"
     "Reason: one short sentence\nScore: a number"
 )
-_REPLY = re.compile(r"\s*(?P<reason>[^\n]+)\n+Score: ?(?P<score>-?\d+)\s*", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The form of a judgement: `Reason: ...`, then `Score: N` on a line of its own (a `backends.base.Form`)."""
-
-    low: int
-    high: int
-
-    def grammar(self) -> str:
-        """GBNF of what follows `Reason:`."""
-        numbers = " | ".join(f'"{number}"' for number in range(self.high, self.low - 1, -1))
-        return (
-            f'root ::= " " first char{{0,{REASON_CHARS - 1}}} "\\nScore: " number "\\n"?\n'
-            f"number ::= {numbers}\n"
-            "first ::= [^ \\x00-\\x1f\\x7f]\nchar ::= [^\\x00-\\x1f\\x7f]\n"
-        )
-
-    def finished(self, text: str) -> bool:
-        """Whether the score's line is closed."""
-        return text.endswith("\n") and "\nScore: " in text
-
-    def forced(self, text: str) -> str:
-        """What introduces the score, once the reason is closed."""
-        return "Score:" if text.endswith("\n") and "\nScore:" not in text else ""
-
-    def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
-        """Never: a reason may well repeat the words of the talk."""
-        return False
-
-    def speaker(self, text: str) -> str:  # noqa: ARG002 - asked of every form
-        """Nobody of the talk."""
-        return ""
-
-    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - asked of every form
-        """Nothing that penalties should look back on."""
-        return ()
-
-    def read(self, text: str) -> tuple[int, str] | None:
-        """Score and reason of a reply; None where it does not parse or the score is out of range."""
-        found = _REPLY.fullmatch(text)
-        if found is None or not self.low <= int(found["score"]) <= self.high:
-            return None
-        return int(found["score"]), found["reason"].strip()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ place and not a talk.
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from localsim.recorder import score_events
 from localsim.stats import share
 from localsim.store import Store
 from localsim.transcripts import StoredEpisode, load_episode
+from localsim.verdicts import Verdict
 
 VERSION = "2"
 Row = dict[str, Any]
@@ -31,48 +31,11 @@ _SYSTEM = (
     "Reason: one short sentence\nMore natural: 1 or 2"
 )
 QUESTION = "Which one sounds more like a natural interaction that people would have in this situation?"
-_REPLY = re.compile(r"\s*(?P<reason>[^\n]+)\n+More natural: ?(?P<choice>[12])\s*", re.DOTALL)
+FORM = Verdict(1, 2, "More natural")
 ABREAST = 8
 """Pairs that are asked about at a time; what they came to is stored before the next."""
 TALK_TURNS = 20
 """Of each talk, that the judge is shown."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The form of a choice: `Reason: ...`, then `More natural: N` (a `backends.base.Form`)."""
-
-    def grammar(self) -> str:
-        """GBNF of what follows `Reason:`."""
-        return (
-            'root ::= " " first char{0,199} "\\nMore natural: " ("1" | "2") "\\n"?\n'
-            "first ::= [^ \\x00-\\x1f\\x7f]\nchar ::= [^\\x00-\\x1f\\x7f]\n"
-        )
-
-    def finished(self, text: str) -> bool:
-        """Whether the choice's line is closed."""
-        return text.endswith("\n") and "\nMore natural: " in text
-
-    def forced(self, text: str) -> str:
-        """What introduces the choice, once the reason is closed."""
-        return "More natural:" if text.endswith("\n") and "\nMore natural:" not in text else ""
-
-    def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
-        """Never: a reason may well repeat the words of the talks."""
-        return False
-
-    def speaker(self, text: str) -> str:  # noqa: ARG002 - asked of every form
-        """Nobody of the talk."""
-        return ""
-
-    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - asked of every form
-        """Nothing that penalties should look back on."""
-        return ()
-
-    def read(self, text: str) -> int | None:
-        """1 or 2; None where the reply does not parse."""
-        found = _REPLY.fullmatch(text)
-        return int(found["choice"]) if found else None
 
 
 @dataclass(frozen=True)
@@ -95,7 +58,8 @@ class _Asked:
     @property
     def choice(self) -> int | None:
         text = text_of(self.result)
-        return None if text is None else Choice().read(text)
+        read = None if text is None else FORM.read(text)
+        return None if read is None else read[0]
 
 
 def pairs_of(store: Store, run_id: str, evaluator: str) -> list[Pair]:
@@ -206,7 +170,7 @@ def request(pair: Pair, swap: bool, think: int = 0) -> Request:
         seed=derive_seed("naturalness", pair.first.seed, int(swap)),
         max_tokens=120,
         sampling=Sampling(temperature=0.0),
-        form=Choice(),
+        form=FORM,
         heard=(),
         observation=None,
         think=think,

@@ -16,7 +16,7 @@ LAYERS: list[set[str]] = [
     {"scenario"},
     {"episode"},
     {"backends.base", "families", "visibility"},
-    {"prompts", "grammar", "scenario_yaml", "mentions"},
+    {"prompts", "grammar", "verdicts", "scenario_yaml", "mentions"},
     {"scenario_files", "modes", "embeddings", "evaluators", "journal", "models", "marks", "sharing"},
     {"downloads"},
     {"backends", "leakage"},

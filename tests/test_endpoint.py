@@ -17,11 +17,11 @@ from localsim.backends.base import Generation, Message, Request, Thought
 from localsim.backends.endpoint import Endpoint, EndpointBackend, Patience, parse_endpoint
 from localsim.episode import Sampling
 from localsim.errors import BackendUnavailable, InvalidInput
-from localsim.judge import Verdict
 from localsim.judgements import answers
 from localsim.plan import Plan
 from localsim.scenario import LoadedScenario
 from localsim.store import Store
+from localsim.verdicts import Verdict
 from tests.conftest import Quiet
 
 QUICK = Patience(timeout_s=0.6, attempts=3, pause_s=0.01)

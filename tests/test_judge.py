@@ -13,6 +13,7 @@ from localsim.backends.scripted import ScriptedBackend
 from localsim.plan import Plan
 from localsim.store import Store
 from localsim.transcripts import load_episode
+from localsim.verdicts import Verdict
 from tests.conftest import Quiet, generated
 from tests.test_grammar import admits
 
@@ -36,11 +37,11 @@ def played(tmp_path: Path) -> tuple[Store, str]:
     ],
 )
 def test_a_verdict_is_read_or_refused(text: str, read: Any) -> None:
-    assert judge.Verdict(0, 10).read(text) == read
+    assert Verdict(0, 10).read(text) == read
 
 
 def test_the_grammar_admits_the_range_and_nothing_else(engine_model: LlamaModel) -> None:
-    form: Any = judge.Verdict(-5, 5)
+    form: Any = Verdict(-5, 5)
     assert admits(engine_model, form, " Fine talk.\nScore: -5")
     assert admits(engine_model, form, " Fine talk.\nScore: 5\n")
     assert not admits(engine_model, form, " Fine talk.\nScore: 6")
@@ -165,8 +166,8 @@ def test_a_choice_counts_where_both_orders_agree(plain: int | None, swapped: int
 
 
 def test_the_form_of_a_choice_is_read_and_admitted(engine_model: LlamaModel) -> None:
-    form = naturalness.Choice()
-    assert form.read(" It flows.\nMore natural: 2\n") == 2
+    form = naturalness.FORM
+    assert form.read(" It flows.\nMore natural: 2\n") == (2, "It flows.")
     assert form.read("2") is None and form.read(" x\nMore natural: 3\n") is None
     assert admits(engine_model, form, " It flows.\nMore natural: 1\n")
     assert form.forced(" It flows.\n") == "More natural:" and form.finished(" It flows.\nMore natural: 1\n")

@@ -115,7 +115,10 @@ def test_page_is_well_formed_and_self_contained(made: tuple[dict[str, Any], list
     assert page.all("html", lang="en")
     assert not page.all("script") and not page.all("link") and not page.all("img") and not page.all("iframe")
     assert not re.search(r"https?://|url\(|@import|javascript:", text)
-    assert not any(name.startswith("on") or name in ("src", "href") for _, found in page.tags for name in found)
+    assert not any(name.startswith("on") or name == "src" for _, found in page.tags for name in found)
+    ids = {f"#{found['id']}" for _, found in page.tags if "id" in found}
+    links = [found["href"] for _, found in page.tags if "href" in found]
+    assert len(links) > 6 and set(links) <= ids, "links lead to other parts of the page, nowhere else"
     text.encode("utf-8")
 
 

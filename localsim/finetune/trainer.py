@@ -8,11 +8,14 @@ LoRA: Hu et al. 2021, https://arxiv.org/abs/2106.09685
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import random
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,12 +88,13 @@ def load_base(gguf: Path, *, bf16: bool) -> Any:
     from transformers import AutoModelForCausalLM, GgufConfig
 
     try:
-        return AutoModelForCausalLM.from_pretrained(
-            str(gguf.parent),
-            gguf_file=gguf.name,
-            dtype=torch.bfloat16 if bf16 else torch.float32,
-            quantization_config=GgufConfig(dequantize=True),
-        )
+        with redirect_stderr(io.StringIO()):  # two progress bars; what goes wrong is raised
+            return AutoModelForCausalLM.from_pretrained(
+                str(gguf.parent),
+                gguf_file=gguf.name,
+                dtype=torch.bfloat16 if bf16 else torch.float32,
+                quantization_config=GgufConfig(dequantize=True),
+            )
     except (ValueError, KeyError, NotImplementedError, OSError) as error:
         raise BackendUnavailable(
             f"transformers cannot read {gguf.name}: {str(error).splitlines()[0]}",
@@ -111,7 +115,9 @@ def with_lora(base: Any, settings: Settings) -> Any:
         lora_dropout=0.0,
         task_type="CAUSAL_LM",
     )
-    return get_peft_model(base, config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # between peft and transformers
+        return get_peft_model(base, config)
 
 
 def batches(rows: Sequence[TrainingRow], tokens: int, rng: random.Random) -> list[list[TrainingRow]]:
