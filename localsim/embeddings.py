@@ -34,6 +34,7 @@ class Embedder:
     def __init__(self, folder: Path | None = None) -> None:
         place = folder or embedding_folder()
         os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
         from sentence_transformers import SentenceTransformer
 
         self._model = SentenceTransformer(str(place), device="cpu", local_files_only=True)

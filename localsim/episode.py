@@ -30,8 +30,10 @@ StopReason = Literal["turn_limit", "left", "silence"]
 class Sampling:
     """How tokens are drawn; equal in every mode. Penalties act within utterances and count the speaker's own only."""
 
-    temperature: float = 0.7
-    """0 takes the most likely token."""
+    temperature: float = 0.4
+    """0 takes the most likely token. A small model errs more at higher ones (models/starter.md), and what keeps it from
+    loops at lower ones is DRY.
+    """
     top_k: int = 40
     top_p: float = 0.95
     min_p: float = 0.05

@@ -44,6 +44,8 @@ DIMENSIONS: dict[str, tuple[int, int, str]] = {
 }
 """Lowest score, highest score, question."""
 START = "Reason:"
+SPREAD = 0.7
+"""Temperature where a judge is asked several times: how far its answers then lie apart is what is wanted."""
 _SYSTEM = (
     "You judge a conversation. Read it, then answer the question about one person in two lines.\n"
     "Reason: one short sentence\nScore: a number"
@@ -107,7 +109,7 @@ def evaluator_of(model: str) -> str:
 def questions(episode: StoredEpisode, samples: int, think: int = 0) -> Iterator[Question]:
     """Every dimension of every agent, `samples` times. Prompts about one talk share all but their last lines."""
     talk = _talk(episode)
-    sampling = Sampling(temperature=0.0 if samples == 1 else 0.7)
+    sampling = Sampling(temperature=0.0 if samples == 1 else SPREAD)
     for agent in episode.scenario.names:
         for dimension, (low, high, question) in DIMENSIONS.items():
             for sample in range(samples):

@@ -94,7 +94,7 @@ def resume(reference: str, store: Store, watcher: Watcher, say: Say) -> Result:
         if not specs:
             journal.close(remove=True)
             return _nothing_left(run_id, finished, run)
-        _refuse_other_conditions(run, plan)
+        refuse_other_conditions(run, plan)
         with open_backends(plan, specs, run["parallel"], say) as backends:
             event = _resumed_event(run, backends)
             return _simulate(
@@ -260,8 +260,8 @@ def _resumed_event(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> E
     return {**run, "status": "running", "started_utc": started, "finished_utc": None, "models_json": json.dumps(models)}
 
 
-def _refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
-    """Half a run under one model file or wording and half under another would be neither."""
+def refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
+    """Half a run under one model file or wording and half under another would be neither. Raises InvalidInput."""
     hint = "put back what the run was made with, or start a new run"
     then, now = json.loads(run["versions_json"]), versions()
     for part in ("prompts", "llama-cpp-python"):

@@ -8,6 +8,7 @@ is found again by its plan, so a study goes on where it was interrupted.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from localsim import leaks, runner
 from localsim.comparison import compare
 from localsim.derived import Bench
 from localsim.episode import MODES, Mode
-from localsim.errors import Interrupted
+from localsim.errors import Interrupted, InvalidInput
 from localsim.families import FAMILIES
 from localsim.plan import Plan
 from localsim.published import PAPER
@@ -108,20 +109,32 @@ def _scenarios(first: int, count: int) -> tuple[LoadedScenario, ...]:
 
 
 def simulated(plan: Plan, store: Store, watcher: Watcher, say: Say) -> str:
-    """The run of a plan: the one that is there, resumed if it was interrupted, else a new one; with its leaks."""
-    store.take_in_leftovers()
-    rows = store.rows("SELECT run_id, status FROM runs WHERE plan_json = ? ORDER BY started_utc", [plan.as_json()])
-    if rows and rows[-1]["status"] == "finished":
-        run_id = str(rows[-1]["run_id"])
+    """The run of a plan: the one that is there, resumed if it was interrupted, else a new one; with its leaks.
+
+    A run by another model file or wording than the ones that are here now is left alone.
+    """
+    found = _last_alike(plan, store)
+    if found is not None and found["status"] == "finished":
+        run_id = str(found["run_id"])
     else:
-        done = (
-            runner.resume(rows[-1]["run_id"], store, watcher, say) if rows else runner.start(plan, store, watcher, say)
-        )
-        if done.summary.stopped:
+        done = runner.resume(found["run_id"], store, watcher, say) if found else runner.start(plan, store, watcher, say)
+        if done.summary.stopped or not done.in_database:
             raise Interrupted("stopped before the end", hint="the same command goes on with the study")
         run_id = done.run_id
     leaks.score_run(store, run_id, say)  # what has been scored is not scored again
     return run_id
+
+
+def _last_alike(plan: Plan, store: Store) -> Row | None:
+    """The latest run of a plan that was made under the conditions of now."""
+    if not store.path.exists():
+        return None
+    store.take_in_leftovers()
+    for row in store.rows("SELECT * FROM runs WHERE plan_json = ? ORDER BY started_utc DESC", [plan.as_json()]):
+        with suppress(InvalidInput):
+            runner.refuse_other_conditions(row, plan)
+            return row
+    return None
 
 
 # ---- the table -----------------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from jinja2 import TemplateError
 
-from localsim.backends.base import Message
+from localsim.backends.base import THINK, Message
 from localsim.backends.chat import ChatTemplate, ChatTokenizer
-from localsim.backends.llama_lib import THINK, LlamaModel, library
+from localsim.backends.llama_lib import LlamaModel, library
 from localsim.errors import BackendUnavailable
 
 _SYSTEM, _HEARD, _SAID = "You are Ana, talking with Ben.", "Ben: Good morning!", "Ana: Hello, Ben."

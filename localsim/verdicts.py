@@ -47,7 +47,7 @@ class Verdict:
 
     def read(self, text: str) -> tuple[int, str] | None:
         """Number and reason of a reply; None where it does not parse or the number is out of range."""
-        found = re.fullmatch(rf"\s*(?P<reason>[^\n]+)\n+{self.label}: ?(?P<number>-?\d+)\s*", text)
+        found = re.fullmatch(rf"\s*(?P<reason>[^\n]+)\n+{re.escape(self.label)}: ?(?P<number>-?\d+)\s*", text)
         if found is None or not self.low <= int(found["number"]) <= self.high:
             return None
         return int(found["number"]), found["reason"].strip()

@@ -4,7 +4,8 @@
     .venv/bin/python scripts/eval_starter.py starter smollm2-135m-q8_0          # 60 scenarios a family, ~10 minutes
     .venv/bin/python scripts/eval_starter.py starter --no-grammar --scenarios 10
 
-Scenario seeds begin at 50,000: neither training nor the bundled scenarios use them.
+Scenario seeds begin at 50,000 (settings were chosen on these) or at --first-seed. The bundled scenarios and the study
+use lower ones, and the starter was taught with other names, goods and hobbies.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from localsim.transcript import Turn  # noqa: E402
 from localsim.transcripts import transcript_of  # noqa: E402
 from scripts.bench_engine import Silent  # noqa: E402
 
-FIRST_SEED = 50_000
 AIMS = {
     "friend named and confirmed": ">= 80%",
     "claims of knowing somebody who is not on the list": "<= 2%",
@@ -57,17 +57,16 @@ AIMS = {
 @click.command()
 @click.argument("models", nargs=-1, required=True)
 @click.option("--scenarios", default=60, show_default=True, help="Of each family.")
+@click.option("--first-seed", default=50_000, show_default=True, help="Of the scenarios.")
 @click.option("--everyday", is_flag=True, help="The everyday scenarios that come with localsim as well, to be read.")
 @click.option("--no-grammar", is_flag=True, help="Let the model write freely: how often does it keep the form?")
 @click.option("--db", type=click.Path(path_type=Path), help="Keep the episodes here.")
 @click.option("--json", "as_json", is_flag=True)
-def main(
-    models: tuple[str, ...], scenarios: int, everyday: bool, no_grammar: bool, db: Path | None, as_json: bool
-) -> None:
+def main(models: tuple[str, ...], db: Path | None, as_json: bool, **options: Any) -> None:
     """A table with a column for each model."""
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(db or Path(scratch) / "eval.duckdb")
-        found = {model: evaluate(model, store, scenarios, everyday, grammar=not no_grammar) for model in models}
+        found = {model: evaluate(model, store, **options) for model in models}
     if as_json:
         print(json.dumps(found, indent=1))
         return
@@ -77,16 +76,18 @@ def main(
         print(f"| {name} | {aim} | " + " | ".join(str(found[model].get(name, "-")) for model in models) + " |")
 
 
-def evaluate(model: str, store: Store, count: int, everyday: bool, *, grammar: bool) -> dict[str, str]:
+def evaluate(
+    model: str, store: Store, *, scenarios: int, first_seed: int, everyday: bool, no_grammar: bool
+) -> dict[str, str]:
     """Simulate and count."""
-    loaded = [generated(family, FIRST_SEED + number) for family in FAMILIES for number in range(count)]
+    loaded = [generated(family, first_seed + number) for family in FAMILIES for number in range(scenarios)]
     if everyday:
         loaded += [each for each in find_scenarios([str(ROOT / "scenarios")]) if each.scenario.family is None]
     plan = Plan(tuple(loaded), ("agents",), model=model, seed=11)
-    if not grammar:
+    if no_grammar:
         plan = replace(plan, sampling=replace(Sampling(), grammar=False))
     done = runner.start(plan, store, Silent(), lambda line: print(line, file=sys.stderr))
-    if grammar:
+    if not no_grammar:
         leaks.score_run(store, done.run_id, lambda line: print(line, file=sys.stderr))
     return measured(store, done.run_id, {each.scenario.id: each for each in loaded})
 

@@ -2,10 +2,11 @@
 """Train the leakage detector on scenarios/leakage/train.*; the test files are looked at for totals only, at the end.
 
     .venv/bin/python scripts/train_leakage.py words      # the classifier over cheap features, with its ablation (1 min)
-    .venv/bin/python scripts/train_leakage.py reader     # fine-tunes the embedding model (two trainings, 15 min)
+    .venv/bin/python scripts/train_leakage.py reader     # fine-tunes the embedding model (two trainings, half an hour)
     .venv/bin/python scripts/train_leakage.py table      # accuracy on the test files, into docs/leakage.md
 
-`reader` trains first on four fifths of the facts, to fit thresholds on the others, then on all.
+`reader` trains first on four fifths of the facts and talks, to fit thresholds on the others, then on all. It goes after
+`words`, which begins thresholds anew.
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ def held_out(rows: np.ndarray, labels: np.ndarray, facts: Sequence[str]) -> np.n
 def train_reader(rows: Sequence[LabelledPair], seed: int) -> dict[str, torch.Tensor]:
     """All six layers and a head, with cross-entropy over three classes; returns what changed, in 8 bits a weight.
 
-    Cheaper forms were tried: a LoRA of rank 32 reached AUROC .72 on adversarial pairs where all weights reach .76, and
-    the change is not of low rank (of rank 96, some layers keep 70% of it).
+    Cheaper forms were tried on the first 1,138 pairs: a LoRA of rank 32 reached AUROC .72 on adversarial ones where all
+    weights reached .76, and the change is not of low rank (of rank 96, some layers keep 70% of it).
     """
     torch.manual_seed(seed)
     random.seed(seed)
@@ -288,12 +289,12 @@ def fitted_to_talks(talks: Sequence[LabelledTranscript], weights: Weights) -> We
     asked = [list(pairs_of(talk.facts, talk.turns)) for talk in talks]
     found = iter(detector.classify([pair for pairs in asked for _, _, pair in pairs]))
     tables = [[(fact, turn, pair.speaker, next(found)) for fact, turn, pair in pairs] for pairs in asked]
+    come_out = sum(len(talk.disclosures) for talk in talks)
     tried = []
     for least in np.arange(0.3, 0.96, 0.05):
         for near in (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0):
             candidate = replace(weights, talk_from=float(least), talk_near_most=near)
             result = accuracy.of_talks(talks, [track.talk_of(track.settled(table, candidate)) for table in tables])
-            come_out = sum(len(talk.disclosures) for talk in talks)
             right = result["first_turn_accuracy"] * come_out
             right += result["silence_accuracy"] * (result["facts"] - come_out)
             tried.append((right / result["facts"], candidate, result))

@@ -164,6 +164,8 @@ def test_the_first_disclosure_counts_and_who_made_it() -> None:
 
 def test_measures_of_transcripts() -> None:
     class Exact:
+        weights = Weights.read()
+
         def classify(self, pairs: list[Pair]) -> list[Finding]:
             return [finding("disclosed" if "!" in pair.utterance else "none") for pair in pairs]
 

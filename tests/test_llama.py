@@ -97,7 +97,7 @@ def test_a_turn_is_one_well_formed_line(backend: LlamaBackend) -> None:
     assert result.text.startswith((": ", " [")) and "\n" not in result.text[:-1]
     assert result.prompt_tokens == result.evaluated_tokens > 100
     assert result.generated_tokens > 4
-    assert result.details["sampling"]["temperature"] == 0.7
+    assert result.details["sampling"]["temperature"] == Sampling.temperature
 
 
 def test_only_new_tokens_are_evaluated(backend: LlamaBackend) -> None:

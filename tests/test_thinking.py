@@ -167,7 +167,7 @@ def test_a_judgement_holds_the_thought(
     assert judge.judge_run(store, run, "tiny", said.append) == 1
     rows = store.rows("SELECT * FROM v_judgements")
     assert rows and all(row["malformed"] is None for row in rows)
-    thinks = family == "qwen3"
+    thinks = family in THINKING
     assert any(f"at most {THINK} tokens" in line for line in said) == thinks
     for row in rows:
         assert row["truncated"] == thinks and row["thought_tokens"] == (THINK if thinks else 0)

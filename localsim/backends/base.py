@@ -14,6 +14,8 @@ from localsim.errors import GenerationFailed
 
 Role = Literal["system", "user", "assistant"]
 StopCause = Literal["finished", "end_of_text", "length"]
+THINK, THOUGHT = "<think>", "</think>"
+"""What opens and closes a thought, in templates and replies."""
 
 
 @dataclass(frozen=True)

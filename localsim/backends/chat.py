@@ -15,8 +15,8 @@ from functools import lru_cache
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from localsim.backends.base import Message
-from localsim.backends.llama_lib import THINK, THOUGHT, LlamaModel, library
+from localsim.backends.base import THINK, THOUGHT, Message
+from localsim.backends.llama_lib import LlamaModel, library
 from localsim.errors import BackendUnavailable, InvalidInput
 
 _MARK = re.compile("\ue000(\\d+)\ue001")

@@ -20,13 +20,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from localsim.backends.base import Done, Generation, Message, Request, Thought
+from localsim.backends.base import THINK, THOUGHT, Done, Generation, Message, Request, Thought
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
 from localsim.scenario import WRITER
 
 PREFIX = "openai:"
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_THINKING, _THINKING_END = "<think>", "</think>"
 _THINKING_TEMPERATURE = 0.6
 """At least, for thoughts: at 0 they go round in circles."""
 _TRIAL_TOKENS = 256
@@ -340,11 +339,11 @@ def _reply(data: Mapping[str, Any]) -> _Reply:
 
 def _parted(content: str) -> tuple[str, str]:
     """The thought in a content, and what comes after it; all of it is thought where it opens and does not end."""
-    before, end, after = content.rpartition(_THINKING_END)
+    before, end, after = content.rpartition(THOUGHT)
     if end:
-        return before.replace(_THINKING, "").strip(), after
-    if content.lstrip().startswith(_THINKING):
-        return content.replace(_THINKING, "").strip(), ""
+        return before.replace(THINK, "").strip(), after
+    if content.lstrip().startswith(THINK):
+        return content.replace(THINK, "").strip(), ""
     return "", content
 
 
@@ -375,7 +374,7 @@ def _after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
     Thinking is cut off (the raw reply is kept in the details), empty lines in front as well; an agent gets its first
     line. Words without a name are taken as said by who was asked, as a local model's reply would be.
     """
-    thought, end, after = content.rpartition(_THINKING_END)
+    thought, end, after = content.rpartition(THOUGHT)
     details: dict[str, Any] = {"thinking_characters": len(thought)} if end else {}
     text = after.lstrip().replace("\r\n", "\n")
     if request.observation is not None and request.speaker != WRITER:

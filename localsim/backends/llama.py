@@ -21,10 +21,10 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.base import Done, Generation, Request, StopCause, Thought
+from localsim.backends.base import THOUGHT, Done, Generation, Request, StopCause, Thought
 from localsim.backends.chat import ChatTokenizer
 from localsim.backends.llama_cache import Session, SessionCache
-from localsim.backends.llama_lib import BATCH, THOUGHT, LlamaModel, build_description, library, new_context
+from localsim.backends.llama_lib import BATCH, LlamaModel, build_description, library, new_context
 from localsim.backends.llama_sampler import Candidates, Sampler
 from localsim.backends.window import windowed
 from localsim.episode import Overflow, Repro, Sampling
@@ -119,6 +119,7 @@ class LlamaBackend:
         self._sessions = SessionCache(self._context, sequences)
         self._batch = self._lib.llama_batch_init(BATCH, 0, 1)
         self._candidates = Candidates(model)
+        self._thoughts = Candidates(model, THOUGHT) if self.thinks() else self._candidates
         self._jobs: dict[int, _Job] = {}
         self._queue: deque[tuple[int, Request]] = deque()
         self._failed: list[Done] = []
@@ -367,7 +368,8 @@ class LlamaBackend:
 
     def _think(self, job: _Job, token: int) -> None:
         """Take a token of a thought; at the thought's end or limit close it, and begin the reply after it."""
-        ended = self._model.ends_text(token)
+        silent_end = not self._model.piece(token) and self._model.token_text(token) == THOUGHT
+        ended = silent_end or self._model.ends_text(token)
         if not ended:
             self._append(job, token)
             ended = THOUGHT in job.text
@@ -382,7 +384,8 @@ class LlamaBackend:
 
     def _choose(self, job: _Job, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """The next token; a benchmark that replays a recorded run takes another one than is drawn here."""
-        return job.sampler.draw(self._candidates, logits, in_text=in_text)
+        candidates = self._thoughts if job.thinking else self._candidates
+        return job.sampler.draw(candidates, logits, in_text=in_text)
 
     def _append(self, job: _Job, token: int) -> None:
         job.tokens.append(token)

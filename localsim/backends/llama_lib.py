@@ -20,8 +20,6 @@ from typing import Any, cast
 from localsim.errors import BackendUnavailable, ModelMissing
 
 _log = logging.getLogger("localsim.llama_cpp")
-THINK, THOUGHT = "<think>", "</think>"
-"""What opens and closes a thought in templates."""
 _USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
@@ -194,16 +192,12 @@ class LlamaModel:
         return list(buffer[:count])
 
     def piece(self, token: int) -> bytes:
-        """The bytes a token stands for; nothing for control tokens, but for the marks of a thought: some files make
-        them such, and a thought ends where its mark is read.
-        """
+        """The bytes a token stands for; nothing for control tokens."""
         known = self._pieces.get(token)
         if known is None:
             lib = library()
             buffer = ctypes.create_string_buffer(256)
             length = lib.llama_token_to_piece(self.vocab, token, buffer, 256, 0, False)
-            if not length and self.token_text(token) in (THINK, THOUGHT):
-                length = lib.llama_token_to_piece(self.vocab, token, buffer, 256, 0, True)
             known = buffer.raw[: max(length, 0)]
             self._pieces[token] = known
         return known

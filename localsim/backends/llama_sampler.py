@@ -24,12 +24,16 @@ _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32
 
 
 class Candidates:
-    """A reusable array of all tokens with their logits, shaped as llama.cpp's samplers want it."""
+    """A reusable array of all tokens with their logits, shaped as llama.cpp's samplers want it.
 
-    def __init__(self, model: LlamaModel) -> None:
+    Marks of roles and the like cannot be drawn, but for the one that is written as `mark`.
+    """
+
+    def __init__(self, model: LlamaModel, mark: str = "") -> None:
         lib = library()
         n_vocab = model.n_vocab
-        self._silent = np.array(model.silent_tokens(), dtype=np.int64)
+        silent = [token for token in model.silent_tokens() if not mark or model.token_text(token) != mark]
+        self._silent = np.array(silent, dtype=np.int64)
         self._all = np.zeros(n_vocab, dtype=_CANDIDATE)
         self._ids = np.arange(n_vocab, dtype=np.int32)
         self._one = np.zeros(1, dtype=_CANDIDATE)
@@ -37,7 +41,7 @@ class Candidates:
         self._pointer = lib.llama_token_data_p
 
     def load(self, logits: npt.NDArray[np.float32]) -> Any:
-        """All tokens with these logits (n_vocab values); marks of roles and the like cannot be drawn."""
+        """All tokens with these logits (n_vocab values)."""
         self._all["id"] = self._ids
         self._all["logit"] = logits
         self._all["logit"][self._silent] = -np.inf

@@ -40,16 +40,17 @@ def study(size_name: str, model: str | None, folder: Path, seed: int, dry_run: b
     from localsim import study as work
 
     name = absolute(model or paths.default_model())
-    if not is_file(name) or "+" in name:
+    base = models.resolve(name) if is_file(name) else None
+    if base is None or base.adapter is not None:
         raise InvalidInput("a study needs a model that can be fine-tuned: a GGUF without an adapter", where=name)
     size = work.SIZES[size_name]
-    base = models.resolve(name)
     if dry_run:
         _print_plan(size_name, size, base, as_json)
         return
     from localsim.cli.finetune import require_packages
 
     require_packages()
+    models.embedding_folder()  # not only when leaks are to be looked for
     folder.mkdir(parents=True, exist_ok=True)
     store = Store((folder / "study.duckdb").absolute(), waiting=say)
     compared = _stage("compare", work.compare_plan(size, name, seed), store, as_json)
@@ -57,7 +58,8 @@ def study(size_name: str, model: str | None, folder: Path, seed: int, dry_run: b
     adapter = _learnt(store, scripts, base, name, size, folder)
     finetuned = _stage("agents, fine-tuned", work.finetuned_plan(size, name, adapter, seed), store, as_json)
     data = work.results(store, compared, finetuned)
-    _write(folder, data, work.as_markdown(data, _about(size_name, base, adapter, runner.versions())), store, compared)
+    about = {"size": size_name, "seed": seed, "runs": ", ".join((compared, scripts, finetuned))}
+    _write(folder, data, work.as_markdown(data, about | _about(base, adapter)), store, compared)
     if as_json:
         print_json(data)
     else:
@@ -83,7 +85,7 @@ def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, 
 
     name = f"{scripts}-{base.sha256[:8]}"  # another size, seed or model learns an adapter of its own
     adapter = (folder / f"{name}.gguf").absolute()
-    if adapter.is_file():
+    if adapter.with_suffix(".md").is_file():  # written last
         say(f"== learn: {adapter.name} is there")
         return adapter
     chats = source.chats_of_episodes(store, source.episodes_of_run(store, scripts))
@@ -93,14 +95,16 @@ def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, 
     return job.finetune(learning, TrainingBar(), folder=folder.absolute())
 
 
-def _about(size: str, base: models.ModelFile, adapter: Path, versions: dict[str, str]) -> dict[str, Any]:
+def _about(base: models.ModelFile, adapter: Path) -> dict[str, Any]:
+    from localsim.leakage.detector import VERSION
+
     card = json.loads(adapter.with_suffix(".json").read_text(encoding="utf-8"))
     return {
-        "size": size,
         "model": f"{base.name} (sha256 {base.sha256[:12]}...)",
         "learnt from": f"{card['data']['rows']} chats, {card['data']['tokens']} tokens of scripts, "
         f"validation loss {card['losses'][0]['validation']} at first, {card['best_validation_loss']} at best",
-        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
+        "versions": ", ".join(f"{name} {number}" for name, number in runner.versions().items())
+        + f", leakage detector {VERSION}",
     }
 
 

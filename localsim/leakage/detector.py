@@ -23,7 +23,7 @@ from localsim.leakage.features import Encode, Wanted
 from localsim.leakage.pairs import Label, Pair
 from localsim.leakage.reader import PairReader
 
-VERSION = "3"
+VERSION = "4"
 CHEAP = 0.5
 """Weight of the cheap classifier beside the reader, in a product of their probabilities."""
 WEIGHTS = Path(__file__).with_name("weights.json")
@@ -62,7 +62,7 @@ class Weights:
     words_hint_from: float = 0.5
     """As `hint_from`, for the cheap classifier by itself."""
     talk_from: float = 0.5
-    """As `disclosed_from`, in a talk, where a fact has many turns to be mistaken in."""
+    """Besides `disclosed_from`, in a talk, where a fact has many turns to be mistaken in."""
     talk_near_most: float = 0.9
     """Least share of the highest probability that any turn of the talk has for the fact."""
     accuracy: Mapping[str, Any] = field(default_factory=dict)

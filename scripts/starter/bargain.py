@@ -13,8 +13,6 @@ from scripts.starter.bank import Speaker, bank, joined
 from scripts.starter.names import names
 
 BANK = bank("bargain")
-WARY = 0.06
-"""Of the list price, by which an offer must beat the target of a wary player."""
 
 
 @dataclass
@@ -30,25 +28,11 @@ class Player:
     """One side: a target that it never passes, an opening, and a way of conceding.
 
     Offers keep `margin` off the target, so that the private number is not said; the other's offer may reach it.
-    A `wary` one repeats the price that it is offered before it decides, and takes only what is clearly better than its
-    target: a small model compares two numbers badly at a distance, and where they are near.
     """
 
-    def __init__(
-        self,
-        rng: random.Random,
-        *,
-        selling: bool,
-        item: str,
-        detail: str,
-        asked: int,
-        target: int,
-        wary: bool = False,
-    ) -> None:
+    def __init__(self, rng: random.Random, *, selling: bool, item: str, detail: str, asked: int, target: int) -> None:
         self.rng, self.selling, self.item, self.detail = rng, selling, item, detail
         self.target = target
-        self.wary = wary
-        self.slack = round(WARY * asked) if wary else 0
         self.speaker = Speaker(rng, BANK)
         self.pace = rng.choice((0.3, 0.5))
         margin = max(1, round(0.04 * asked))
@@ -100,20 +84,14 @@ class Player:
         following = self._next()
         mine = following if self.named else self.offer
         good = heard.price >= mine if self.selling else heard.price <= mine
-        allowed = self._gain(heard.price) >= self.slack
+        allowed = heard.price >= self.target if self.selling else heard.price <= self.target
         tired = self.offers >= 1 and self.rng.random() < 0.7
-        echo = self.speaker.say("echo", price=f"${heard.price}") if self.wary else ""
         if allowed and (good or heard.final or tired):
-            return joined(echo, self.speaker.say("accept", price=f"${heard.price}")), Move("accept"), False
+            return self.speaker.say("accept", price=f"${heard.price}"), Move("accept"), False
         if self.firm or (heard.final and self.offers > 2):
-            walk = self.speaker.say("walk_seller" if self.selling else "walk_buyer")
-            return joined(echo, walk), Move("walk"), True
+            return self.speaker.say("walk_seller" if self.selling else "walk_buyer"), Move("walk"), True
         react = self.speaker.maybe(0.2, "react_low" if self.selling else "react_high")
-        return self._offer(joined(echo, "" if self.wary else react))
-
-    def _gain(self, price: int) -> int:
-        """Dollars by which a price is better than the target."""
-        return price - self.target if self.selling else self.target - price
+        return self._offer(react)
 
     def _next(self) -> int:
         """The next price if the other does not give in: part of the way to the bound."""
@@ -162,13 +140,13 @@ def scenario(rng: random.Random, number: int) -> ScenarioFile:
     return Craigslist(words).generate(f"starter_bargain_{number}", rng.randrange(1 << 30), {"zone": zone})
 
 
-def talk(rng: random.Random, document: ScenarioFile, *, wary: bool = False) -> Transcript:
+def talk(rng: random.Random, document: ScenarioFile) -> Transcript:
     """A whole talk."""
     key = document.answer
     advert = document.setting.partition("second-hand ")[2]
     item, _, rest = advert.partition(" (")
     details = rest.partition(")")[0].split(", ")
-    common = {"item": item, "detail": rng.choice(details), "asked": key["list_price"], "wary": wary}
+    common = {"item": item, "detail": rng.choice(details), "asked": key["list_price"]}
     players = [
         Player(rng, selling=True, target=key["seller_target"], **common),
         Player(rng, selling=False, target=key["buyer_target"], **common),

@@ -29,9 +29,6 @@ class Mix:
     """Share of partners in searches who sometimes take a friend of their own for the one in question."""
     thorough: float
     """Share of searches that look for all friends in common."""
-    wary: bool = False
-    """Whether hagglers repeat the price that they hear, and take only what is clearly good; some then walk away from a
-    deal that could have been."""
 
 
 BROAD = Mix({"friends": 0.53, "bargain": 0.3, "everyday": 0.13, "script": 0.04}, sloppy=0.4, thorough=0.35)
@@ -40,8 +37,6 @@ CAREFUL = Mix({"friends": 0.52, "bargain": 0.42, "everyday": 0.05, "script": 0.0
 """Mostly looking up and comparing, against partners who err."""
 LONG = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.04, "script": 0.01}, sloppy=0.6, thorough=0.85)
 """The same in long talks with several friends in common: more is looked up for each prompt that is read."""
-WARY = Mix({"friends": 0.38, "bargain": 0.58, "everyday": 0.03, "script": 0.01}, sloppy=0.6, thorough=0.85, wary=True)
-"""Mostly haggling, with the price said again before it is decided upon."""
 
 
 @dataclass
@@ -60,7 +55,7 @@ def build(talks: int, seed: int, mix: Mix = BROAD) -> Data:
         rng = random.Random(f"starter/{seed}/{number}")
         side = rng.randrange(2)
         document, transcript = _talk(kind, rng, number, side, mix)
-        if not _as_meant(document, transcript, may_walk=mix.wary):
+        if not _as_meant(document, transcript):
             data.counts[f"{kind}, left out"] += 1
             continue
         data.counts[kind] += 1
@@ -81,18 +76,17 @@ def _talk(kind: str, rng: random.Random, number: int, side: int, mix: Mix) -> tu
         document = friends.scenario(rng, number, thorough=rng.random() < mix.thorough)
         return document, friends.talk(rng, document, side, sloppy=rng.random() < mix.sloppy)
     document = bargain.scenario(rng, number)
-    return document, bargain.talk(rng, document, wary=mix.wary)
+    return document, bargain.talk(rng, document)
 
 
-def _as_meant(document: ScenarioFile, transcript: Transcript, *, may_walk: bool) -> bool:
+def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
     if any(len(turn.action.text) > document.limits.chars for turn in transcript.turns):
         return False
     if document.family is None:
         return True
     scenario, answer = document.split()
     scores = {score.name: score for score in FAMILIES[document.family].score(transcript, scenario, answer)}
-    walked = may_walk and "deal" in scores and scores["deal"].value == 0.0
-    return walked or "success" not in scores or scores["success"].value == 1.0
+    return "success" not in scores or scores["success"].value == 1.0
 
 
 def _spec(document: ScenarioFile, kind: str) -> EpisodeSpec:
