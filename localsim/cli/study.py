@@ -102,10 +102,15 @@ def _about(base: models.ModelFile, adapter: Path) -> dict[str, Any]:
     return {
         "model": f"{base.name} (sha256 {base.sha256[:12]}...)",
         "learnt from": f"{card['data']['rows']} chats, {card['data']['tokens']} tokens of scripts, "
-        f"validation loss {card['losses'][0]['validation']} at first, {card['best_validation_loss']} at best",
+        f"validation loss {_short(card['losses'][0]['validation'])} after a quarter, "
+        f"{_short(card['best_validation_loss'])} at best",
         "versions": ", ".join(f"{name} {number}" for name, number in runner.versions().items())
         + f", leakage detector {VERSION}",
     }
+
+
+def _short(loss: float | None) -> str:
+    return "-" if loss is None else f"{loss:.3f}"
 
 
 def _write(folder: Path, data: dict[str, Any], text: str, store: Store, compared: str) -> None:
