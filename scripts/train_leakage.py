@@ -83,8 +83,11 @@ def in_so_many_words(rows: Sequence[LabelledPair]) -> list[LabelledPair]:
     """The fact itself, said by its owner or to it (disclosed), and said of somebody else (none).
 
     Labelled pairs with the fact's own words are mostly traps; without these a reader learns to mistrust plain speech.
+    Half come after other people's small talk: what a labelled pair has before it mostly bears on it, and a reader that
+    saw nothing else mistrusts what comes out of the blue.
     """
     rng, found = random.Random(1), []
+    talk = [line.partition(": ")[2] for row in rows for line in row.pair.context]
     listeners = {(row.pair.fact, row.pair.owner): _listener(row.pair) for row in rows}
     for (fact, owner), other in sorted(listeners.items()):
         start = rng.choice(["", "", "Look. ", "By the way: ", "Honestly? ", "To be honest with you. "])
@@ -93,7 +96,10 @@ def in_so_many_words(rows: Sequence[LabelledPair]) -> list[LabelledPair]:
             said = wording.spoken(fact, owner, speaker)
             if label == "none":
                 said = fact.replace(owner, rng.choice(["My cousin", "My neighbour", "A friend of mine", "My brother"]))
-            found.append(LabelledPair(Pair(fact, owner, speaker, (), f"{start}{said}{end}"), label))
+            listener = other if speaker == owner else owner
+            before = [f"{name}: {rng.choice(talk)}" for name in (speaker, listener)[rng.randrange(2) :]]
+            context = tuple(before) if rng.random() < 0.5 else ()
+            found.append(LabelledPair(Pair(fact, owner, speaker, context, f"{start}{said}{end}"), label))
     return found
 
 
@@ -277,10 +283,19 @@ def train() -> None:
     weights = replace(
         Weights.read(),
         disclosed_from=best_threshold(truth, chances[:, 2]),
-        hint_from=best_threshold(some, chances[:, 1] + chances[:, 2]),
+        hint_from=max(best_threshold(some, chances[:, 1] + chances[:, 2]), above_strangers(detector, part)),
     )
     fitted_to_talks(unseen, weights).write(WEIGHTS)
     final(rows, from_transcripts(talks))
+
+
+def above_strangers(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> float:
+    """The line below which 19 of 20 utterances stay with facts that have nothing to do with them. Labelled pairs are
+    hard ones; in a talk most pairs are of this kind.
+    """
+    random.seed(2)
+    chances = detector.chances([row.pair for row in strangers(rows)])
+    return float(np.quantile(chances[:, 1] + chances[:, 2], 0.95))
 
 
 def fitted_to_talks(talks: Sequence[LabelledTranscript], weights: Weights) -> Weights:
