@@ -23,7 +23,7 @@ from localsim.leakage.features import Encode, Wanted
 from localsim.leakage.pairs import Label, Pair
 from localsim.leakage.reader import PairReader
 
-VERSION = "4"
+VERSION = "5"
 CHEAP = 0.5
 """Weight of the cheap classifier beside the reader, in a product of their probabilities."""
 WEIGHTS = Path(__file__).with_name("weights.json")
