@@ -32,7 +32,7 @@ short talk. At the end it prints either "ready" or what is wrong.
 
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--notebook/--no-notebook", default=True, help="Jupyter's notebook as well, about 50 MB.")
+@click.option("--notebook/--no-notebook", default=True, help="Jupyter's notebook as well.")
 def main(folder: Path, notebook: bool) -> None:
     """Write the stick's folder; what is there already is kept and brought up to date."""
     wheels = folder / "wheels"
