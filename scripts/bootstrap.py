@@ -91,6 +91,7 @@ def set_up() -> None:
         install(flags)
     step("models")
     localsim("models", "pull", "starter")
+    localsim("models", "pull", "smollm2-135m")  # its base, which a starter that lay in the user's folder came without
     if fresh:
         flags = first_that_works(flags)
         STAMP.write_text(fingerprint(flags))
