@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os.path import commonprefix
 
-_HEADS = {"speak": ":", "leave": " [leave]", "none": " [none]\n"}
-"""What is certain of a line after its name once the action is; for others ` [action]:`."""
+_HEADS = {"speak": ":", "leave": " [leave", "none": " [none]\n"}
+"""What is certain of a line after its name once the action is; for others ` [action]:`.
+
+Not the bracket after `leave`: vocabularies have `]:` as one token, which a model that was given `]` no longer writes,
+so that nobody ever said goodbye.
+"""
 
 
 @dataclass(frozen=True)

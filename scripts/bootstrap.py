@@ -58,6 +58,7 @@ def demo() -> None:
 
 def test() -> None:
     """The whole suite, on the real model."""
+    pull_base()
     lint()
     step("tests")
     run([str(PYTHON), "-m", "pytest"], "tests failed")
@@ -73,6 +74,7 @@ def lint() -> None:
 
 def verify() -> None:
     """The acceptance figures; minutes to an hour. Rewrites the small tables in docs/."""
+    pull_base()
     step("acceptance figures")
     run([str(PYTHON), "scripts/verify.py"], "a figure was missed")
 
@@ -91,10 +93,14 @@ def set_up() -> None:
         install(flags)
     step("models")
     localsim("models", "pull", "starter")
-    localsim("models", "pull", "smollm2-135m")  # its base, which a starter that lay in the user's folder came without
     if fresh:
         flags = first_that_works(flags)
         STAMP.write_text(fingerprint(flags))
+
+
+def pull_base() -> None:
+    """What the starter is made from: tests and finetuning read it, and a starter in the user's folder is without it."""
+    localsim("models", "pull", "smollm2-135m")
 
 
 def install(flags: str) -> None:

@@ -164,27 +164,23 @@ def test_too_little_disk(
 # ---- installing ----------------------------------------------------------------------------------------------------
 
 
-PULLED = [["models", "pull", "starter"], ["models", "pull", "smollm2-135m"]]
-
-
 def test_a_fresh_clone_is_set_up_once(bootstrap: Any, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     shell.modules.clear()
     bootstrap.set_up()
     kinds = [kind for command in shell.commands for kind in ("venv", "wheel", "install", "pull") if kind in command]
-    assert kinds == ["venv", "wheel", "install", "install", "pull", "pull"]
+    assert kinds == ["venv", "wheel", "install", "install", "pull"]
     (wheel,) = shell.ran("pip --disable-pip-version-check wheel")
     assert wheel.endswith("llama-cpp-python==0.3.36") and "--no-cache-dir" in wheel
     assert os.environ["CMAKE_ARGS"] == bootstrap.choices()[0]
     assert all(f"-c {bootstrap.CONSTRAINTS}" in line for line in shell.ran(" install "))
     assert shell.ran("-e")[0].endswith(f"{bootstrap.ROOT}[dev]")
-    pulled = [command[-3:] for command in shell.commands[-3:-1]]
-    assert pulled == PULLED, "with its base, which tests and finetuning need"
+    assert shell.commands[-2] == [str(bootstrap.PYTHON), "-m", "localsim", "models", "pull", "starter"]
     assert shell.commands[-1][-2:] == ["localsim.backends.probe", "starter"], "the build is tried"
     assert "compiling llama.cpp" in capsys.readouterr().out
 
     shell.commands.clear()
     bootstrap.set_up()
-    assert [command[-3:] for command in shell.commands] == PULLED, "the second run is short"
+    assert [command[-3:] for command in shell.commands] == [["models", "pull", "starter"]], "the second run is short"
 
 
 def test_changed_constraints_install_again(bootstrap: Any, shell: Shell) -> None:
@@ -332,8 +328,8 @@ def test_ctrl_c_ends_quietly(
     ("task", "wanted"),
     [
         ("lint", ["ruff check", "ruff format --check", "mypy"]),
-        ("test", ["ruff check", "ruff format --check", "mypy", "pytest"]),
-        ("verify", ["scripts/verify.py"]),
+        ("test", ["models pull smollm2-135m", "ruff check", "ruff format --check", "mypy", "pytest"]),
+        ("verify", ["models pull smollm2-135m", "scripts/verify.py"]),
         ("demo", ["localsim run", "localsim audit", "localsim show", "localsim report"]),
     ],
 )
@@ -343,7 +339,7 @@ def test_a_task_does_its_steps_in_order(
     installed(bootstrap)
     monkeypatch.setattr(sys, "argv", ["bootstrap.py", task])
     bootstrap.main()
-    lines = [" ".join(command[1:]) for command in shell.commands[len(PULLED) :]]
+    lines = [" ".join(command[1:]) for command in shell.commands[1:]]
     assert len(lines) == len(wanted)
     assert all(words in line for words, line in zip(wanted, lines, strict=True))
 

@@ -10,7 +10,7 @@ import pytest
 
 from localsim.backends.llama_lib import LlamaModel, library
 from localsim.backends.llama_sampler import Candidates, _cloned_grammar
-from localsim.grammar import ActionLines
+from localsim.grammar import ActionLines, _head
 from localsim.transcript import ACTION_TYPES, Action, line_of
 
 NAMES = ("Ana", "Bo")
@@ -96,13 +96,23 @@ def test_a_line_may_end_with_a_break(engine_model: LlamaModel) -> None:
     assert admits(engine_model, form(turns=2), ": Hi\nBo: Hi\n")
 
 
+@pytest.mark.parametrize("action", ACTION_TYPES)
+def test_what_is_forced_is_cut_into_tokens_as_in_a_whole_line(engine_model: LlamaModel, action: str) -> None:
+    """`]:` is one token: a model that was given `]` does not go on with `:`, and leaves without a goodbye."""
+    line = line_of("Ana", Action(action, "" if action == "none" else "Well, goodbye."))  # type: ignore[arg-type]
+    whole = engine_model.tokenize(line.removeprefix("Ana") + "\n", special=False)
+    begun = engine_model.tokenize(_head(action), special=False)
+    assert whole[: len(begun)] == begun
+
+
 def test_what_is_certain_is_forced() -> None:
     one = form()
     assert one.forced("Ana") == ""
     assert one.forced("Ana [a") == "ction]:"
     assert one.forced("Ana [n") == "on"
     assert one.forced("Ana [none") == "]\n"
-    assert one.forced("Ana [leave]") == ""
+    assert one.forced("Ana [l") == "eave"
+    assert one.forced("Ana [leave") == one.forced("Ana [leave]") == ""
     assert one.forced("Ana: Hel") == ""
     assert form(actions=("speak",)).forced("Ana") == ":"
     two = form(turns=2)
