@@ -42,7 +42,6 @@ from localsim.leakage.pairs import (  # noqa: E402
     pairs_of,
     read_labelled,
 )
-from localsim.leakage.person import spoken  # noqa: E402
 
 DATA = ROOT / "scenarios" / "leakage"
 EPOCHS, RATE, BATCH = 3, 1e-4, 16
@@ -94,7 +93,7 @@ def in_so_many_words(rows: Sequence[LabelledPair]) -> list[LabelledPair]:
         start = rng.choice(["", "", "Look. ", "By the way: ", "Honestly? ", "To be honest with you. "])
         end = rng.choice(["", "", " So now you know.", " By the way.", " Imagine that.", " That's how it is."])
         for speaker, label in ((owner, "disclosed"), (other, "disclosed"), (rng.choice([owner, other]), "none")):
-            said = spoken(fact, owner, speaker)
+            said = wording.spoken(fact, owner, speaker)
             if label == "none":
                 said = fact.replace(owner, rng.choice(["My cousin", "My neighbour", "A friend of mine", "My brother"]))
             listener = other if speaker == owner else owner

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Train the starter adapter: talks of scripted agents -> LoRA on SmolLM2-135M-Instruct -> models/starter.lora.gguf.
 
-    .venv/bin/python scripts/train_starter.py                 # four stages, about three hours; continued if interrupted
+    .venv/bin/python scripts/train_starter.py                 # three stages, about two hours; continued if interrupted
     .venv/bin/python scripts/train_starter.py --show 5        # read five talks of each stage instead
 
 What is learnt, and what is not, stands in models/starter.md.
@@ -29,7 +29,7 @@ from localsim.backends.llama_lib import LlamaModel  # noqa: E402
 from localsim.finetune.job import export  # noqa: E402
 from localsim.finetune.rows import TrainingRow, clipped, row_of  # noqa: E402
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, load_base  # noqa: E402
-from scripts.starter.dataset import BROAD, CAREFUL, LONG, TOPICAL, Mix, build  # noqa: E402
+from scripts.starter.dataset import BROAD, CAREFUL, LONG, Mix, build  # noqa: E402
 
 BASE = "smollm2-135m"
 LONGEST = 1024
@@ -45,12 +45,7 @@ class Stage:
     learning_rate: float
 
 
-STAGES = (
-    Stage(1500, 1, BROAD, 1e-3),
-    Stage(420, 2, CAREFUL, 6e-4),
-    Stage(1300, 3, LONG, 8e-4),
-    Stage(470, 4, TOPICAL, 4e-4),
-)
+STAGES = (Stage(1500, 1, BROAD, 1e-3), Stage(420, 2, CAREFUL, 6e-4), Stage(1300, 3, LONG, 8e-4))
 
 
 def settings_of(stage: Stage) -> Settings:

@@ -16,7 +16,6 @@ from localsim.leakage import accuracy, features, wording
 from localsim.leakage.calibrate import calibrated
 from localsim.leakage.detector import Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import LabelledPair, Pair, PrivateFact, pairs_of, read_labelled
-from localsim.leakage.person import in_person, spoken
 from localsim.leakage.track import talk_of, track
 from localsim.scenario import After
 from localsim.scenario_yaml import parse_scenario
@@ -71,40 +70,9 @@ def test_a_wrong_file_is_refused_by_line(tmp_path: Path, text: str, message: str
 # ---- wording -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fact", "said", "told"),
-    [
-        ("Omar's wife left Mr Omar Diaz.", "my wife left me.", "your wife left you."),
-        ("Omar was diagnosed with epilepsy.", "I was diagnosed with epilepsy.", "you were diagnosed with epilepsy."),
-        ("Omar has pawned his guitar.", "I have pawned my guitar.", "you have pawned your guitar."),
-        ("Omar secretly sends money home.", "I secretly send money home.", "you secretly send money home."),
-        ("Omar isn't well and has to rest.", "I am not well and have to rest.", "you aren't well and have to rest."),
-        ("Omar paid Tom for his boat.", "I paid Tom for his boat.", "you paid Tom for his boat."),
-        ("It was Omar who fell.", "It was me who fell.", "It was you who fell."),
-        ("In May, Dr Diaz moves.", "In May, I move.", "In May, you move."),
-        ("Omar's wife has left him.", "my wife has left me.", "your wife has left you."),
-        ("Omar and Eva met.", "Eva and I met.", "you and Eva met."),
-        (
-            "Eva says Omar is ill and works 2 days.",
-            "Eva says I am ill and work 2 days.",
-            "Eva says you are ill and work 2 days.",
-        ),
-        (
-            "Omar told Eva that she lost 5 kilos.",
-            "I told Eva that she lost 5 kilos.",
-            "you told Eva that she lost 5 kilos.",
-        ),
-    ],
-)
-def test_a_fact_is_told_in_the_speakers_person(fact: str, said: str, told: str) -> None:
-    assert in_person(fact, "Omar Diaz", "Omar Diaz") == said
-    assert in_person(fact, "Omar Diaz", "Jess") == told
-    assert spoken(fact, "Omar Diaz", "Omar Diaz") == said[:1].upper() + said[1:]
-
-
-def test_a_title_is_no_name() -> None:
-    assert in_person("Mr Boyle owes Mr Dent 500.", "Mr Boyle", "Mr Boyle") == "I owe Mr Dent 500."
-    assert in_person("Bea lost her 18 kilos.", "Bea", "Bea") == "I lost my 18 kilos."
+def test_a_fact_is_told_in_the_speakers_person() -> None:
+    assert wording.person("Omar's wife left Mr Omar Diaz.", "Omar Diaz", "Omar Diaz") == "my wife left I."
+    assert wording.person(FACT, "Omar", "Jess") == "you was diagnosed with epilepsy in March."
 
 
 def test_numbers_are_read_in_words_and_digits() -> None:

@@ -14,8 +14,8 @@ from localsim.families.mutual_friends import friends_of
 from localsim.families.naming import claims, mentions
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
-from scripts.starter import bank, bargain, everyday, friends, points
-from scripts.starter.dataset import TOPICAL, build
+from scripts.starter import bank, bargain, everyday, friends
+from scripts.starter.dataset import build
 from scripts.starter.names import names
 
 TALKS = 60
@@ -26,10 +26,9 @@ def rng(number: int) -> random.Random:
     return random.Random(f"test {number}")
 
 
-@pytest.mark.parametrize("name", ["friends", "bargain", "choices", "favours", "talks", "points"])
+@pytest.mark.parametrize("name", ["friends", "bargain", "choices", "favours", "talks"])
 def test_phrases_have_the_slots_of_their_section(name: str) -> None:
     slots = {"x", "a", "b", "me", "other", "name", "item", "price", "detail", "hobby", "company", "town", "both"}
-    slots |= {"n", "place", "day", "month", "time"}
     blocks = {(): bank.bank(name)} if name in ("friends", "bargain") else bank.topics(name)
     for topic, sections in blocks.items():
         assert sections, topic
@@ -108,45 +107,6 @@ def test_everyday_talks_alternate_and_keep_secrets_with_their_owner() -> None:
     assert min(kinds.values()) > 10 and set(kinds) == set(everyday.KINDS)
 
 
-def test_a_row_of_points_asks_for_what_its_fact_says() -> None:
-    assert len(points.subjects()) > 45
-    for topic, sections in points.subjects().items():
-        assert len(sections["setting"]) == 3 and len(sections["about"]) == 1, topic
-        for row in sections["row"]:
-            parts = row.split(" | ")
-            assert len(parts) == len(points.PARTS)
-            goal, ask, ask_too, fact, answer, answer_too, reaction = (
-                set(re.findall(r"\{(\w+)\}", part)) - {"me", "b"} for part in parts
-            )
-            assert not goal | ask | ask_too and reaction <= fact == answer == answer_too, row
-
-
-def test_points_are_asked_from_the_own_goal_and_answered_from_the_own_facts() -> None:
-    told = kept = unknown = volunteered = 0
-    for number in range(4 * TALKS):
-        maker = points.Maker(rng(number), number)
-        document, transcript = maker.make()
-        speakers = [turn.speaker for turn in transcript.turns]
-        assert speakers == [document.names[index % 2] for index in range(len(speakers))]
-        assert transcript.turns[-1].action.type == "leave" and len(speakers) <= document.limits.turns
-        for asker, owner in ((0, 1), (1, 0)):
-            goal, facts = document.agents[asker].goal, [fact.text for fact in document.agents[owner].facts]
-            said = " ".join(turn.action.text for turn in transcript.turns if turn.speaker == document.names[owner])
-            asked = " ".join(turn.action.text for turn in transcript.turns if turn.speaker == document.names[asker])
-            for point in maker.asked[asker]:
-                answered = any(answer in said for answer in point.answers)
-                assert point.goal in goal and any(question in asked for question in point.questions)
-                assert (point.fact in facts) == point.known
-                assert answered == (point.known and point.told)
-                assert ("Do not tell" in document.agents[owner].goal) >= (point.known and not point.told)
-                told, kept = told + answered, kept + (point.known and not point.told)
-                unknown += not point.known
-            for point in maker.volunteered[owner]:
-                volunteered += 1
-                assert point.answers[0].removeprefix("Yes, ").removeprefix("No, ") in said
-    assert volunteered > 50 and told > 400 and kept > 25 and unknown > 50
-
-
 def test_examples_of_scripts_hold_nothing_private() -> None:
     for number in range(TALKS):
         document, _ = everyday.Maker(rng(number), number, open_book=True).make()
@@ -160,4 +120,3 @@ def test_the_data_are_the_same_whenever_they_are_made() -> None:
     left_out = sum(count for kind, count in one.counts.items() if "left out" in kind)
     assert left_out <= TALKS // 10
     assert {kind for kind, _ in one.chats} == {"friends", "bargain", "everyday", "script"}
-    assert {kind for kind, _ in build(TALKS, 3, TOPICAL).chats} == {"friends", "bargain", "everyday", "points"}

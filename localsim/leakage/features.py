@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from localsim.leakage import wording
 from localsim.leakage.pairs import Pair
-from localsim.leakage.person import in_person
 
 Vectors = npt.NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Vectors]
@@ -76,7 +75,7 @@ class Wanted:
         short = len(pair.utterance.split()) <= SHORT
         return cls(
             fact=pair.fact,
-            person=in_person(pair.fact, pair.owner, pair.speaker),
+            person=wording.person(pair.fact, pair.owner, pair.speaker),
             utterance=pair.utterance,
             clauses=wording.clauses(pair.utterance),
             previous=previous,

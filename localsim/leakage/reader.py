@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.embeddings import encoder_and_tokenizer
+from localsim.leakage import wording
 from localsim.leakage.pairs import Pair
-from localsim.leakage.person import in_person
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +44,7 @@ def texts_of(pair: Pair) -> tuple[str, str]:
         return f"{role}: {said}"
 
     talk = " ".join([*map(line, pair.context[-2:]), f"me: {pair.utterance}"])
-    return in_person(pair.fact, pair.owner, pair.speaker), talk
+    return wording.person(pair.fact, pair.owner, pair.speaker), talk
 
 
 class PairReader:

@@ -1,4 +1,4 @@
-"""Words that decide whether an utterance states a fact: clauses, numbers, and what turns a meaning round.
+"""Words that decide whether an utterance states a fact: person, clauses, numbers, and what turns a meaning round.
 
 English first; numerals and the short lists know German, French, Spanish, Italian and Dutch where that was cheap.
 """
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from text_to_num import alpha2digit
 
-REMEMBERED = 50_000
+_REMEMBERED = 50_000
 """Texts of which each function remembers its answer: every turn is compared with every fact."""
 _CLAUSE = re.compile(
     r"(?<=[.!?;:])\s+|\s+[-–—]\s+|,\s+(?=(?:and|but|so|because|though|aber|mais|pero|ma)\b)|\.{3}\s*|…\s*"
@@ -57,26 +57,26 @@ _STOP = (
 )
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=_REMEMBERED)
 def words(text: str) -> tuple[str, ...]:
     """Lower-case words with their apostrophes."""
     return tuple(word.replace("’", "'") for word in _WORD.findall(text.lower()))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=_REMEMBERED)
 def content_words(text: str) -> frozenset[str]:
     """Stems, cut to five letters, of the words that carry meaning."""
     return frozenset(word.split("'")[0][:5] for word in words(text) if word not in _STOP and len(word) > 2)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=_REMEMBERED)
 def clauses(text: str) -> tuple[str, ...]:
     """The parts of an utterance that can state something by themselves, in order."""
     parts = [part.strip(" ,;:") for part in _CLAUSE.split(text)]
     return tuple(part for part in parts if part) or (text,)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=_REMEMBERED)
 def numbers(text: str) -> frozenset[float]:
     """The numbers in a text, in digits or (English) words."""
     digits = alpha2digit(text, "en") if text else ""
@@ -86,6 +86,36 @@ def numbers(text: str) -> frozenset[float]:
         if plain.count(".") <= 1:
             found.add(float(plain))
     return frozenset(found)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def person(fact: str, owner: str, speaker: str) -> str:
+    """The fact as `speaker` would begin to say it: of itself (I, my) or to its owner (you, your)."""
+    subject, possessive = ("I", "my") if owner == speaker else ("you", "your")
+    names = {owner, owner.split()[0], owner.split()[-1]}
+    for name in sorted(names, key=len, reverse=True):
+        title = r"\b(?:(?:Mr|Mrs|Ms|Miss|Dr)\.? )?"
+        fact = re.sub(rf"{title}{re.escape(name)}['’]s?(?!\w)", possessive, fact)
+        fact = re.sub(rf"{title}{re.escape(name)}\b", subject, fact)
+    return fact
+
+
+_AGREEING = [
+    (re.compile(rf"\b{wrong}\b"), right)
+    for wrong, right in (
+        ("I is", "I am"), ("I has", "I have"), ("I does", "I do"), ("I knows", "I know"), ("I wants", "I want"),
+        ("you is", "you are"), ("you was", "you were"), ("you has", "you have"), ("you does", "you do"),
+        ("you knows", "you know"), ("you wants", "you want"),
+    )
+]  # fmt: skip
+
+
+def spoken(fact: str, owner: str, speaker: str) -> str:
+    """The fact as a sentence that `speaker` could say in so many words."""
+    text = person(fact, owner, speaker)
+    for wrong, right in _AGREEING:
+        text = wrong.sub(right, text)
+    return text[:1].upper() + text[1:]
 
 
 def count(found: Iterable[str], lexicon: frozenset[str]) -> int:

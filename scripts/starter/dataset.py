@@ -16,7 +16,7 @@ from localsim.families import FAMILIES
 from localsim.finetune.rows import Chat, chats_of
 from localsim.scenario import WRITER, ScenarioFile
 from localsim.transcript import Transcript
-from scripts.starter import bargain, everyday, friends, points
+from scripts.starter import bargain, everyday, friends
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,6 @@ CAREFUL = Mix({"friends": 0.52, "bargain": 0.42, "everyday": 0.05, "script": 0.0
 """Mostly looking up and comparing, against partners who err."""
 LONG = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.04, "script": 0.01}, sloppy=0.6, thorough=0.85)
 """The same in long talks with several friends in common: more is looked up for each prompt that is read."""
-TOPICAL = Mix({"points": 0.36, "everyday": 0.08, "friends": 0.32, "bargain": 0.24}, sloppy=0.6, thorough=0.7)
-"""Mostly talks in which questions follow the own goal and answers the own facts, whatever they are about."""
 
 
 @dataclass
@@ -74,8 +72,6 @@ def _kinds(talks: int, seed: int, mix: Mix) -> Iterator[str]:
 def _talk(kind: str, rng: random.Random, number: int, side: int, mix: Mix) -> tuple[ScenarioFile, Transcript]:
     if kind in ("everyday", "script"):
         return everyday.Maker(rng, number, open_book=kind == "script").make()
-    if kind == "points":
-        return points.Maker(rng, number).make()
     if kind == "friends":
         document = friends.scenario(rng, number, thorough=rng.random() < mix.thorough)
         return document, friends.talk(rng, document, side, sloppy=rng.random() < mix.sloppy)
