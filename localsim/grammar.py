@@ -14,8 +14,8 @@ from os.path import commonprefix
 _HEADS = {"speak": ":", "leave": " [leave", "none": " [none]\n"}
 """What is certain of a line after its name once the action is; for others ` [action]:`.
 
-Not the bracket after `leave`: vocabularies have `]:` as one token, which a model that was given `]` no longer writes,
-so that nobody ever said goodbye.
+Not the bracket after `leave`: where `]:` is one token, as in the default model's vocabulary, a model that was given `]`
+does not go on with `:`, and leaves without a goodbye.
 """
 
 

@@ -71,20 +71,12 @@ def main(work: Path, out: Path, show: int | None) -> None:
     best: Path | None = None
     for number, stage in enumerate(STAGES, start=1):
         folder = work / f"stage{number}"
-        if not is_learnt(stage, folder):
+        if not (folder / "training.json").is_file():
             trained = train(stage, file, tokenizer, folder, best)
             export(trained, folder / "adapter.gguf", file, BASE, settings_of(stage))
         best = folder / "best"
     shutil.copyfile(work / f"stage{len(STAGES)}" / "adapter.gguf", out)
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
-
-
-def is_learnt(stage: Stage, folder: Path) -> bool:
-    """Whether the folder holds this stage, as far as its note tells; remove it where the phrases have changed."""
-    if not (folder / "training.json").is_file():
-        return False
-    note = json.loads((folder / "training.json").read_text())
-    return vars(settings_of(stage)).items() <= note["settings"].items() and sum(note["talks"].values()) == stage.talks
 
 
 def train(stage: Stage, file: models.ModelFile, tokenizer: ChatTokenizer, folder: Path, start: Path | None) -> Trained:
