@@ -1,4 +1,4 @@
-"""What a run leaves behind: each event goes to the journal at once, each finished episode to the database.
+"""What a run leaves behind: each event goes to the journal at once, finished episodes to the database soon after.
 
 Between the short writes the database is free for others. Where somebody holds it, the run goes on and the journal
 keeps what is missing. Knows events, not how episodes come about.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
@@ -19,8 +20,10 @@ from localsim.scenario import LoadedScenario, canonical_hash
 from localsim.store import Busy, Store
 from localsim.transcript import Turn
 
+EVERY_S = 10.0
+"""Seconds from one write to the database to the next: opening the file takes a tenth of one, whatever is written."""
 BREATH_PATIENCE_S = 2.0
-"""How long a running run waits for the database after an episode; the journal keeps what had to wait."""
+"""How long a running run waits for the database when it writes; the journal keeps what had to wait."""
 END_PATIENCE_S = 90.0
 """How long it waits at its end."""
 
@@ -42,10 +45,12 @@ class Recorder:
         self._journal = journal
         self._scenarios = {loaded.scenario.hash: loaded.hash for loaded in scenarios}
         self._known_contents: set[str] = set()
+        self._new_contents: list[Event] = []
         self._prompts: dict[str, tuple[int, tuple[Message, ...]]] = {}
         self._open: dict[str, list[Event]] = {}
         self._unwritten: list[Event] = [scenario_event(loaded) for loaded in scenarios]
         self._told = False
+        self._next_write = 0.0
         self._journal.append(self._run, *self._unwritten)
         self._breathe(BREATH_PATIENCE_S)
 
@@ -125,7 +130,7 @@ class Recorder:
         )
 
     def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Event], duration_ms: float) -> None:
-        """An episode is over; it goes to the database now, or with the next one if somebody holds the file."""
+        """An episode is over; it goes to the database now, or with a later one if the last write was just now."""
         ended: Event = {
             "event": "episode_ended",
             "episode_id": episode_id,
@@ -138,7 +143,8 @@ class Recorder:
         self._note(episode_id, ended, *scores)
         self._unwritten += self._open.pop(episode_id)
         self._prompts = {key: known for key, known in self._prompts.items() if not key.startswith(f"{episode_id}/")}
-        self._breathe(BREATH_PATIENCE_S)
+        if time.monotonic() >= self._next_write:
+            self._breathe(BREATH_PATIENCE_S)
 
     def close(self, *, finished_utc: str, complete: bool) -> bool:
         """End the run; returns whether all of it is in the database (if not, the next command takes it in)."""
@@ -155,16 +161,16 @@ class Recorder:
     # ---- helpers -----------------------------------------------------------------------------------------------
 
     def _note(self, episode_id: str, *events: Event) -> None:
-        self._journal.append(*events)
+        self._journal.append(*self._new_contents, *events)
+        self._unwritten += self._new_contents
+        self._new_contents.clear()
         self._open[episode_id] += events
 
     def _content(self, text: str) -> str:
         content_hash = hash_of(text)
         if content_hash not in self._known_contents:
             self._known_contents.add(content_hash)
-            event: Event = {"event": "content", "content_hash": content_hash, "text": text}
-            self._journal.append(event)
-            self._unwritten.append(event)
+            self._new_contents.append({"event": "content", "content_hash": content_hash, "text": text})
         return content_hash
 
     def _delta(self, episode_id: str, request: Request) -> tuple[int | None, tuple[Message, ...]]:
@@ -179,6 +185,7 @@ class Recorder:
 
     def _breathe(self, patience_s: float) -> bool:
         """Write what is waiting; False where the file is held by somebody else."""
+        self._next_write = time.monotonic() + EVERY_S
         try:
             self._store.take_in([self._run, *self._unwritten], patience_s=patience_s)
         except Busy as error:

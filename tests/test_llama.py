@@ -7,12 +7,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 from localsim.backends.base import Generation, Message, Request
 from localsim.backends.chat import ChatTemplate, ChatTokenizer
 from localsim.backends.llama import LlamaBackend
 from localsim.backends.llama_lib import LlamaModel
+from localsim.backends.llama_sampler import Candidates, Sampler
 from localsim.episode import Repro, Sampling
 from localsim.errors import BackendUnavailable, GenerationFailed
 from localsim.modes import MODES, Ask, Say
@@ -177,6 +179,48 @@ def test_a_listener_set_aside_has_lost_nothing(engine_model: LlamaModel) -> None
     finally:
         crowded.close()
         roomy.close()
+
+
+def test_those_that_still_write_close_up_and_take_their_caches_along(backend: LlamaBackend) -> None:
+    requests = [replace(first_request(short(), index=index), session=str(index)) for index in range(3)]
+    tickets = [backend.submit(request) for request in requests]
+    while not all(job.tokens for job in backend._jobs.values()) or len(backend._jobs) < 3:
+        assert not backend.poll(), "all three still write"
+    sessions = [backend._jobs[ticket].cache for ticket in tickets]
+    assert [session.sequence for session in sessions] == [0, 1, 2]
+    before = backend._sessions._copy_of(2)
+    backend.cancel(tickets[0])
+    backend._sessions.close_up(backend._busy())
+    assert [session.sequence for session in sessions] == [None, 1, 0]
+    after = backend._sessions._copy_of(0)
+    header = 64 + 16 * len(sessions[2].tokens)  # of the sequence and its cells
+    empty = 4 * 2  # bytes that say that the sequences before it are not in here
+    assert len(after) == len(before) > 100 * header
+    assert np.array_equal(after[header:-empty], before[header + empty :])
+    written = {done.ticket for _ in range(400) for done in backend.poll() if isinstance(done.result, Generation)}
+    assert written == set(tickets[1:])
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [Sampling(), Sampling(temperature=0), Sampling(temperature=1.5, top_k=200, repeat_penalty=1.3), Sampling(top_k=0)],
+)
+def test_what_the_likeliest_tokens_give_is_what_all_tokens_give(engine_model: LlamaModel, sampling: Sampling) -> None:
+    """Only as many candidates are looked at as a draw can depend on: penalties lower all of the likeliest here."""
+    candidates, generator = Candidates(engine_model), np.random.default_rng(1)
+    few, all_of_them = (Sampler(engine_model, sampling, 7, None) for _ in range(2))
+    all_of_them._most = None
+    try:
+        for _ in range(20):
+            logits = generator.normal(0, 3, engine_model.n_vocab).astype(np.float32)
+            likeliest = np.argsort(logits)[-sampling.repeat_window :].tolist()
+            for sampler in (few, all_of_them):
+                sampler.hear(likeliest)
+            drawn = [sampler.draw(candidates, logits, in_text=True) for sampler in (few, all_of_them)]
+            assert drawn[0] == drawn[1]
+    finally:
+        few.free()
+        all_of_them.free()
 
 
 def test_a_conversation_that_outgrows_its_context_says_so(engine_model: LlamaModel) -> None:

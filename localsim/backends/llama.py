@@ -154,6 +154,8 @@ class LlamaBackend:
         """One decode over all running requests (under `exact` one for each)."""
         self._start_queued()
         finished, self._failed = self._failed, []
+        if not self._exact:
+            self._sessions.close_up(self._busy())
         jobs = sorted(self._jobs.values(), key=lambda job: job.cache.sequence or 0)
         if self._exact:
             for job in jobs:
@@ -192,8 +194,7 @@ class LlamaBackend:
             if _opening_of(request) in opening and not self._sessions.has_opening(_opening_of(request)):
                 waiting.append((ticket, request))  # it is being evaluated, and will be had for nothing
                 continue
-            busy = {job.cache.sequence for job in self._jobs.values() if job.cache.sequence is not None}
-            session = self._sessions.seat(request.session, busy)
+            session = self._sessions.seat(request.session, self._busy())
             if session is None:
                 waiting.append((ticket, request))
                 continue
@@ -203,6 +204,10 @@ class LlamaBackend:
             except GenerationFailed as error:
                 self._failed.append(Done(ticket, error))
         self._queue = waiting
+
+    def _busy(self) -> set[int]:
+        """Sequences in which a request is at work."""
+        return {job.cache.sequence for job in self._jobs.values() if job.cache.sequence is not None}
 
     def _start(self, ticket: int, request: Request, session: Session) -> _Job:
         prompt, dropped = self._prompt(request, session)

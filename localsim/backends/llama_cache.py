@@ -3,7 +3,8 @@
 llama.cpp decodes sequences together only where their ids are adjacent: eight active sequences among sixteen cost
 nearly twice what eight neighbours cost. But an episode has one speaker at a time. So a context has as many sequences
 as episodes run side by side; a listener's cache is set aside in memory and put back when its turn comes, into the
-lowest sequence that is idle. A swap copies some megabytes once a turn; the sequences that work stay neighbours.
+lowest sequence that is idle. A swap copies some megabytes once a turn. When fewer episodes are left than sequences,
+those that work close up: four of them eight apart cost as much a step as eight neighbours.
 
 The same agent of the same scenario and mode opens with the same prompt under every seed: the cache of an opening is
 kept and given to the next session that begins with it, or as far as it does: instructions of another mode, or of
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.backends.llama_lib import library
+from localsim.errors import BackendUnavailable
 
 
 @dataclass
@@ -82,6 +84,22 @@ class SessionCache:
         self._put(session, free[0])
         return session
 
+    def close_up(self, busy: Collection[int]) -> None:
+        """Move the sequences that work down into idle ones until they are neighbours.
+
+        Raises BackendUnavailable where llama.cpp does not take a cache back.
+        """
+        working = sorted(busy)
+        for place, number in enumerate(idle for idle in range(len(self._seated)) if idle not in busy):
+            if place >= len(working) or number > working[-1 - place]:
+                return
+            session = self._seated[working[-1 - place]]
+            assert session is not None  # it works there
+            self._set_aside(number)
+            self._set_aside(working[-1 - place])
+            if not self._put(session, number):
+                raise BackendUnavailable("llama.cpp does not take back a cache that it gave")
+
     def cut(self, session: Session, length: int) -> None:
         """Keep the first `length` tokens."""
         self._lib.llama_memory_seq_rm(self._memory, session.sequence, length, -1)
@@ -132,7 +150,7 @@ class SessionCache:
         session = self._seated[number]
         if session is None:
             return
-        session.aside = self._copy_of(number, self._spare)
+        session.aside = self._copy_of(number, self._spare) if session.tokens else None
         session.sequence = None
         self._empty(number)
 
@@ -148,16 +166,20 @@ class SessionCache:
         self._lib.llama_state_seq_get_data(self._context, _pointer(data), size, number)
         return data
 
-    def _put(self, session: Session, number: int) -> None:
+    def _put(self, session: Session, number: int) -> bool:
+        """Seat a session; False where its cache does not fit back, and its prompt is to be evaluated anew."""
+        fits = True
         if session.aside is not None:
             data, session.aside = session.aside, None
-            if self._lib.llama_state_seq_set_data(self._context, _pointer(data), len(data), number) == 0:
-                self._empty(number)  # it does not fit back, so its prompt is evaluated anew
+            fits = self._lib.llama_state_seq_set_data(self._context, _pointer(data), len(data), number) != 0
+            if not fits:
+                self._empty(number)
                 session.tokens.clear()
                 session.canonical = 0
             self._spare = [*self._spare, data][-SPARE:]
         session.sequence = number
         self._seated[number] = session
+        return fits
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

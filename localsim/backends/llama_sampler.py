@@ -36,16 +36,23 @@ class Candidates:
         self._silent = np.array(silent, dtype=np.int64)
         self._all = np.zeros(n_vocab, dtype=_CANDIDATE)
         self._ids = np.arange(n_vocab, dtype=np.int32)
+        self._logits = np.zeros(n_vocab, dtype=np.float32)
         self._one = np.zeros(1, dtype=_CANDIDATE)
         self._array = lib.llama_token_data_array
         self._pointer = lib.llama_token_data_p
 
-    def load(self, logits: npt.NDArray[np.float32]) -> Any:
-        """All tokens with these logits (n_vocab values)."""
-        self._all["id"] = self._ids
-        self._all["logit"] = logits
-        self._all["logit"][self._silent] = -np.inf
-        return self._wrap(self._all)
+    def load(self, logits: npt.NDArray[np.float32], most: int | None = None) -> Any:
+        """The tokens with the `most` highest of these logits (n_vocab values), or all; more where the last tie."""
+        self._logits[:] = logits
+        self._logits[self._silent] = -np.inf
+        ids = self._ids
+        if most is not None and most < len(ids):
+            least = np.partition(self._logits, -most)[-most]
+            ids = np.flatnonzero(self._logits >= least).astype(np.int32)
+        loaded = self._all[: len(ids)]
+        loaded["id"] = ids
+        loaded["logit"] = self._logits[ids]
+        return self._wrap(loaded)
 
     def single(self, token: int) -> Any:
         """One token alone, to ask a grammar about it."""
@@ -63,6 +70,7 @@ class Sampler:
     def __init__(self, model: LlamaModel, sampling: Sampling, seed: int, grammar: str | None) -> None:
         self._lib = library()
         self._draw = self._draw_chain(sampling, seed)
+        self._most = _most_that_count(sampling)
         self._repeat = self._lib.llama_sampler_clone(_repeat_chain(model, sampling))
         self._grammar = _cloned_grammar(model, grammar) if grammar is not None else None
         self.refused = 0
@@ -88,7 +96,7 @@ class Sampler:
 
     def draw(self, candidates: Candidates, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """A next token that the grammar allows; it counts once it is taken (`take`)."""
-        token = self._pick(candidates.load(logits), in_text, masked=False)
+        token = self._pick(candidates.load(logits, self._most), in_text, masked=False)
         if self._grammar is not None and not self._allows(candidates, token):
             self.refused += 1
             token = self._pick(candidates.load(logits), in_text, masked=True)
@@ -122,6 +130,18 @@ class Sampler:
             if sampler is not None:
                 self._lib.llama_sampler_free(sampler)
         self._draw = self._repeat = self._grammar = None
+
+
+def _most_that_count(sampling: Sampling) -> int | None:
+    """How many of the likeliest tokens a draw can depend on; None for all.
+
+    Penalties only lower logits, and of no more tokens than they look back on, so whatever is among the `top_k` after
+    them was among so many more before them.
+    """
+    kept = sampling.top_k if sampling.temperature > 0 else 1
+    if kept <= 0 or sampling.repeat_penalty < 1.0 or sampling.repeat_window < 0:
+        return None
+    return kept + sampling.repeat_window
 
 
 @lru_cache(maxsize=64)
