@@ -18,6 +18,9 @@ recorded token is taken, so that all variants do the same work on the same unequ
     cannot be made to take recorded tokens, so its turns are its own: *server, same work* is the share of the simple
     limit (cost of a prompt token x tokens evaluated + cost of a step x tokens written / 8) that it reaches for what it
     evaluated and wrote itself, against the engine's share for its own
+
+A shared processor changes its pace within seconds, so (a) to (d) are counted in probes (bench_pace.py) and shown in
+tokens a second at the pace that (c) met; the server, a process of its own, in plain seconds.
 """
 
 from __future__ import annotations
@@ -27,7 +30,6 @@ import platform
 import statistics
 import sys
 import tempfile
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,10 +43,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from localsim import models, planning  # noqa: E402
-from localsim.backends.base import Backend, Request  # noqa: E402
+from localsim.backends.base import Backend, Done, Request  # noqa: E402
 from localsim.backends.llama import LlamaBackend  # noqa: E402
 from localsim.backends.llama_lib import LlamaModel, library  # noqa: E402
-from localsim.backends.measure import RawContext  # noqa: E402
+from localsim.backends.measure import PREFILL, RawContext  # noqa: E402
 from localsim.engines import physical_cores  # noqa: E402
 from localsim.episode import MODES, Episode, EpisodeSpec  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
@@ -55,9 +57,9 @@ from localsim.scenario import LoadedScenario  # noqa: E402
 from localsim.simulate import Simulation, Summary  # noqa: E402
 from localsim.store import Store  # noqa: E402
 from localsim.transcript import Turn  # noqa: E402
+from scripts.bench_pace import ABREAST, Pace, Stopwatch  # noqa: E402
 from scripts.bench_peers import ServerBackend, wrapper_seconds  # noqa: E402
 
-ABREAST = 8
 PIECES = 48
 """Prompt parts on which the limit is measured, spread over all sizes and depths."""
 Key = tuple[str, int, int]
@@ -106,9 +108,10 @@ class Replaying(LlamaBackend):
 
     tape: Tape
 
-    def begin(self, tape: Tape) -> None:
+    def begin(self, tape: Tape, watch: Stopwatch) -> None:
         """Before the first request."""
         self.tape = tape
+        self.watch = watch
         self.cursor: Counter[Key] = Counter()
         self.work = Work()
 
@@ -117,6 +120,10 @@ class Replaying(LlamaBackend):
         key = key_of(job.request)
         self.cursor[key] += 1
         return self.tape.drawn[key][self.cursor[key] - 1]
+
+    def poll(self) -> list[Done]:
+        self.watch.look()
+        return super().poll()
 
     def _start(self, ticket: int, request: Request, session: Any) -> Any:
         job = super()._start(ticket, request, session)
@@ -183,8 +190,8 @@ def generated(family: str, seed: int) -> LoadedScenario:
     return LoadedScenario(scenario.model_copy(update={"actions": ("speak",)}), answer, f"{family}.yaml")
 
 
-def simulate(backend: Backend, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int) -> tuple[float, Summary]:
-    """Seconds and counts of a whole simulation, with recorder and database."""
+def simulate(backend: Backend, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, watch: Stopwatch) -> Summary:
+    """A whole simulation with recorder and database, under a stopwatch."""
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(Path(scratch) / "bench.duckdb")
         run = {
@@ -201,12 +208,13 @@ def simulate(backend: Backend, plan: Plan, specs: Sequence[EpisodeSpec], paralle
             "versions_json": "{}",
         }
         answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
-        begun = time.perf_counter()
+        watch.start()
         recorder = Recorder(store, Journal(store.path, "bench"), run, plan.scenarios, lambda _line: None)
         simulation = Simulation("bench", {plan.model: backend}, answers, recorder, Silent(), parallel=parallel)
         summary = simulation.run(specs)
         recorder.close(finished_utc="2026-01-01T00:00:00", complete=True)
-        return time.perf_counter() - begun, summary
+        watch.stop()
+        return summary
 
 
 @dataclass
@@ -217,6 +225,7 @@ class Bench:
     model: LlamaModel
     plan: Plan
     context: int
+    pace: Pace
     tape: Tape = field(default_factory=Tape)
 
     def backend(self, kind: type[LlamaBackend], sequences: int) -> Any:
@@ -234,27 +243,25 @@ class Bench:
         """Simulate once for real; nothing of it is timed."""
         backend = self.backend(Recording, ABREAST)
         backend.tape = self.tape
-        summary = simulate(backend, self.plan, self.plan.specs(), ABREAST)[1]
+        summary = simulate(backend, self.plan, self.plan.specs(), ABREAST, Stopwatch(self.pace))
         backend.close()
         return summary
 
     def replay(self, specs: Sequence[EpisodeSpec], parallel: int) -> dict[str, Any]:
         """Engine on recorded turns."""
-        backend = self.backend(Replaying, parallel)
-        backend.begin(self.tape)
-        cpu = time.process_time()
-        seconds, summary = simulate(backend, self.plan, specs, parallel)
-        cpu = time.process_time() - cpu
+        backend, watch = self.backend(Replaying, parallel), Stopwatch(self.pace)
+        backend.begin(self.tape, watch)
+        summary = simulate(backend, self.plan, specs, parallel, watch)
         effort, work = backend.effort, backend.work
         backend.close()
         generated_tokens = summary.tokens_generated
         later = sum(count for _, count, opening in work.pieces if not opening) + len(work.steps)
         return {
-            "seconds": seconds,
+            "seconds": watch.seconds,
+            "probes": watch.probes,
             "tokens": generated_tokens,
-            "per_second": generated_tokens / seconds,
-            "python_share": 1 - (effort.decode + effort.sample) / seconds,
-            "sampling_share": effort.sample / seconds,
+            "python_share": 1 - (effort.decode + effort.sample) / watch.seconds,
+            "sampling_share": effort.sample / watch.seconds,
             "evaluated_per_generated": later / generated_tokens,
             "shared_tokens": summary.tokens_shared,
             "work": work,
@@ -277,29 +284,35 @@ class Bench:
 # ---- the limit -----------------------------------------------------------------------------------------------------
 
 
-def limit_seconds(bench: Bench, work: Work) -> dict[str, float]:
+def limit_probes(bench: Bench, work: Work) -> dict[str, float]:
     """What llama_decode itself would need for the work, and (ideal) if prompts came in parts of 512 from empty."""
+    paced = bench.pace.paced
     raw = RawContext(Shared(bench.model), sequences=ABREAST, context=bench.context, threads=physical_cores())
     pieces = sorted(work.pieces)
     chosen = pieces[:: max(1, len(pieces) // PIECES)]
-    cost = sum(seconds for seconds in raw.pieces([(depth, count) for depth, count, _ in chosen]))
+    cost = sum(paced(raw.pieces([(depth, count) for depth, count, _ in chosen])))
     per_token = cost / sum(count for _, count, _ in chosen)
     widths = abreast(work.by_episode)
-    step = {width: statistics.mean(raw.steps(spread(work.steps, width))) for width in widths}
-    prefill = raw.prefill_rate()
+    # From deep to shallow: a cache is cut in no time, and takes seconds to fill.
+    groups = sorted((group for width in widths for group in spread(work.steps, width)), reverse=True)
+    times: dict[int, list[float]] = defaultdict(list)
+    for group, spent in zip(groups, paced(raw.steps(groups)), strict=True):
+        times[len(group)].append(spent)
+    step = {width: statistics.mean(found) for width, found in times.items()}
+    long_token = min(paced(raw.pieces([(0, PREFILL)] * 3))) / PREFILL
     raw.close()
     decode = sum(step[width] * count for width, count in widths.items())
     return {
         "limit": per_token * work.prompt_tokens + decode,
-        "ideal": work.prompt_tokens / prefill + step[max(step)] * len(work.steps) / ABREAST,
-        "ms_per_prompt_token": per_token * 1000,
-        "ms_per_step": step[max(step)] * 1000,
+        "ideal": long_token * work.prompt_tokens + step[max(step)] * len(work.steps) / ABREAST,
+        "per_prompt_token": per_token,
+        "per_step": step[max(step)],
     }
 
 
 def simple_limit(limit: Mapping[str, float], evaluated: int, generated: int) -> float:
-    """Seconds for tokens of prompts and tokens written ABREAST at a time, from the costs that `limit` was made of."""
-    return (limit["ms_per_prompt_token"] * evaluated + limit["ms_per_step"] * generated / ABREAST) / 1000
+    """Cost of tokens of prompts and tokens written ABREAST at a time, from the costs that `limit` was made of."""
+    return limit["per_prompt_token"] * evaluated + limit["per_step"] * generated / ABREAST
 
 
 def abreast(by_episode: Mapping[str, int]) -> Counter[int]:
@@ -333,27 +346,27 @@ def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
     """Alternating repeats of all variants; medians."""
     specs = bench.plan.specs()
     rows: dict[str, list[float]] = defaultdict(list)
-    last: dict[str, Any] = {}
     for number in range(repeats):
         say(f"{bench.name}: repeat {number + 1} of {repeats}")
         last = bench.replay(specs, ABREAST)
-        limit = limit_seconds(bench, last["work"])
+        limit = limit_probes(bench, last["work"])
+        probe = last["seconds"] / last["probes"]
         rows["engine -j 8"].append(last["tokens"] / last["seconds"])
-        rows["limit"].append(last["tokens"] / limit["limit"])
-        rows["ideal"].append(last["tokens"] / limit["ideal"])
+        rows["limit"].append(last["tokens"] / limit["limit"] / probe)
+        rows["ideal"].append(last["tokens"] / limit["ideal"] / probe)
         rows["tokens a reply"].append(last["tokens"] / len(bench.tape.replies))
         for name in ("python_share", "sampling_share", "evaluated_per_generated", "shared_tokens"):
             rows[name].append(last[name])
         if not number:
             one = bench.replay(bench.samples(1), 1)
-            rows["engine -j 1"].append(one["tokens"] / one["seconds"])
-        rows["wrapper"].append(wrapper_rate(bench))
+            rows["engine -j 1"].append(one["tokens"] / one["probes"] / probe)
+        rows["wrapper"].append(wrapper_rate(bench) / probe)
         if server:
-            peer = ServerBackend(server, bench.model)
-            seconds, summary = simulate(peer, bench.plan, specs, ABREAST)
-            rows["server"].append(summary.tokens_generated / seconds)
+            peer, watch = ServerBackend(server, bench.model), Stopwatch(bench.pace)
+            summary = simulate(peer, bench.plan, specs, ABREAST, watch)
+            rows["server"].append(summary.tokens_generated / watch.seconds)
             rows["server, tokens a reply"].append(peer.generated / peer.replies)
-            theirs = simple_limit(limit, peer.evaluated, peer.generated) / seconds
+            theirs = simple_limit(limit, peer.evaluated, peer.generated) / watch.seconds
             ours = simple_limit(limit, last["work"].prompt_tokens, len(last["work"].steps)) / last["seconds"]
             rows["same work"].append(ours / theirs)
             peer.close()
@@ -370,27 +383,29 @@ def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
 
 
 def wrapper_rate(bench: Bench) -> float:
-    """Generated tokens a second of the wrapper over the whole workload, from an episode of each mode."""
+    """Generated tokens a probe of the wrapper over the whole workload, from an episode of each mode."""
     totals = bench.tokens_by_mode()
-    seconds = 0.0
+    probes = 0.0
     for mode, specs in groupby(bench.samples(1), key=lambda spec: spec.mode):
         hashes = {spec.hash for spec in specs}
         replies = [pair for key, pair in bench.tape.replies.items() if key[0].partition("/")[0] in hashes]
-        spent = wrapper_seconds(bench.model, bench.context, replies)
-        seconds += spent / sum(len(reply) for _, reply in replies) * totals[mode]
-    return sum(totals.values()) / seconds
+        spent = sum(bench.pace.paced(wrapper_seconds(bench.model, bench.context, replies)))
+        probes += spent / sum(len(reply) for _, reply in replies) * totals[mode]
+    return sum(totals.values()) / probes
 
 
 def benches(model_name: str, names: Sequence[str], seeds: int) -> Iterator[Bench]:
     """The workloads, recorded."""
     model = LlamaModel(models.resolve(model_name).path)
+    pace = Pace(Shared(model))
     for name in names:
         plan = workload(name, seeds, model_name)
-        bench = Bench(name, model, plan, planning.context_needed(plan.specs(), model_name, model))
+        bench = Bench(name, model, plan, planning.context_needed(plan.specs(), model_name, model), pace)
         say(f"{name}: recording {len(plan.specs())} episodes")
         summary = bench.record()
         say(f"{name}: {summary.tokens_generated} tokens in {summary.completed} episodes")
         yield bench
+    pace.close()
     model.free()
 
 

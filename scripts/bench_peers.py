@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -19,8 +19,8 @@ from localsim.engines import physical_cores
 SLOTS = 16
 
 
-def wrapper_seconds(model: LlamaModel, context: int, replies: Sequence[tuple[Request, list[int]]]) -> float:
-    """Seconds of `Llama.create_chat_completion` for these replies, which are forced on it token by token.
+def wrapper_seconds(model: LlamaModel, context: int, replies: Sequence[tuple[Request, list[int]]]) -> Iterator[float]:
+    """Seconds of `Llama.create_chat_completion` for each reply, which is forced on it token by token.
 
     The wrapper cannot begin a reply, so it also writes the start of the line; only our tokens are counted.
     """
@@ -38,7 +38,6 @@ def wrapper_seconds(model: LlamaModel, context: int, replies: Sequence[tuple[Req
     chat = ChatTokenizer(model)
     llama.create_chat_completion([{"role": "user", "content": "Hello"}], max_tokens=2)
     grammars: dict[str, Any] = {}
-    seconds = 0.0
     for request, reply in replies:
         text = with_start(request.form.grammar(), request.prefill)
         grammar = grammars.setdefault(text, llama_cpp.LlamaGrammar.from_string(text, verbose=False))
@@ -57,9 +56,8 @@ def wrapper_seconds(model: LlamaModel, context: int, replies: Sequence[tuple[Req
             seed=request.seed,
             logits_processor=llama_cpp.LogitsProcessorList([_forcing(tokens)]),
         )
-        seconds += time.perf_counter() - begun
+        yield time.perf_counter() - begun
     llama.close()
-    return seconds
 
 
 def with_start(grammar: str, start: str) -> str:

@@ -1,0 +1,81 @@
+"""Time on a machine that changes its pace: processors shared with others go up to twice as fast from one second to the
+next, so what is compared is counted in probes, a small fixed piece of work that is repeated all along.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from localsim.backends.llama_lib import LlamaModel
+from localsim.backends.measure import RawContext
+from localsim.engines import physical_cores
+
+ABREAST = 8
+DEPTH = 400
+"""Tokens before those of a probe."""
+PART = 38
+"""Tokens of the part of a prompt in a probe; an utterance has about as many."""
+STRETCH_S = 1.0
+"""Seconds from one probe to the next."""
+
+
+class Pace:
+    """Probes of one model: raw llama_decode for a step of ABREAST sequences and for a part of a prompt."""
+
+    def __init__(self, model: LlamaModel) -> None:
+        self._raw = RawContext(model, sequences=ABREAST, context=DEPTH + 2 * PART, threads=physical_cores())
+        self.probe()
+
+    def probe(self) -> float:
+        """Seconds that the fixed piece of work takes now."""
+        return sum(self._raw.steps([[DEPTH] * ABREAST])) + sum(self._raw.pieces([(DEPTH, PART)]))
+
+    def paced(self, measurements: Iterable[float]) -> list[float]:
+        """Seconds of measurements that are taken one after the other, each in probes of its time."""
+        found: list[float] = []
+        group: list[float] = []
+        before, begun = self.probe(), time.perf_counter()
+        for seconds in measurements:
+            group.append(seconds)
+            if time.perf_counter() - begun >= STRETCH_S:
+                after = self.probe()
+                found += [each / ((before + after) / 2) for each in group]
+                group, before, begun = [], after, time.perf_counter()
+        if group:
+            after = self.probe()
+            found += [each / ((before + after) / 2) for each in group]
+        return found
+
+    def close(self) -> None:
+        """Free the context; the model stays."""
+        self._raw.close()
+
+
+class Stopwatch:
+    """Seconds and probes that pass between `start` and `stop`; the probes themselves do not count.
+
+    Whoever is measured calls `look` often, so that a probe can be taken in between.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self.seconds = 0.0
+        self.probes = 0.0
+
+    def start(self) -> None:
+        """Begin."""
+        self._before, self._begun = self._pace.probe(), time.perf_counter()
+
+    def look(self) -> None:
+        """Take a probe if the last one was a while ago."""
+        if time.perf_counter() - self._begun >= STRETCH_S:
+            self.stop()
+
+    def stop(self) -> None:
+        """Count what has passed since the last probe."""
+        spent = time.perf_counter() - self._begun
+        after = self._pace.probe()
+        self.seconds += spent
+        self.probes += spent / ((self._before + after) / 2)
+        self._before, self._begun = after, time.perf_counter()
