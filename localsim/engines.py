@@ -191,6 +191,8 @@ def _memory(name: str, file: ModelFile, plan: Plan, parallel: int, *, shared: bo
     header = LlamaModel(file.path, vocab_only=True)
     context = plan.context or planning.context_needed(specs, name, header)
     aside = parallel * max(0, planning.sessions_per_episode(specs, name) - 1)
+    if not aside and any(len(set(spec.models.values())) > 1 for spec in specs):
+        aside = parallel // 2  # while other models speak, those at work here close up and push others out of the way
     memory = planning.memory_plan(file.name, header, parallel, aside, context, planning.openings(specs, name))
     header.free()
     return replace(memory, weights=0) if shared else memory

@@ -51,6 +51,8 @@ class Recorder:
         self._unwritten: list[Event] = [scenario_event(loaded) for loaded in scenarios]
         self._told = False
         self._next_write = 0.0
+        self._ended = False
+        """Whether an ended episode waits to be written."""
         self._journal.append(self._run, *self._unwritten)
         self._breathe(BREATH_PATIENCE_S)
 
@@ -130,7 +132,7 @@ class Recorder:
         )
 
     def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Event], duration_ms: float) -> None:
-        """An episode is over; it goes to the database now, or with a later one if the last write was just now."""
+        """An episode is over; it goes to the database now, or with a later event if the last write was just now."""
         ended: Event = {
             "event": "episode_ended",
             "episode_id": episode_id,
@@ -143,8 +145,8 @@ class Recorder:
         self._note(episode_id, ended, *scores)
         self._unwritten += self._open.pop(episode_id)
         self._prompts = {key: known for key, known in self._prompts.items() if not key.startswith(f"{episode_id}/")}
-        if time.monotonic() >= self._next_write:
-            self._breathe(BREATH_PATIENCE_S)
+        self._ended = True
+        self._write_if_due()
 
     def close(self, *, finished_utc: str, complete: bool) -> bool:
         """End the run; returns whether all of it is in the database (if not, the next command takes it in)."""
@@ -165,6 +167,11 @@ class Recorder:
         self._unwritten += self._new_contents
         self._new_contents.clear()
         self._open[episode_id] += events
+        self._write_if_due()
+
+    def _write_if_due(self) -> None:
+        if self._ended and time.monotonic() >= self._next_write:
+            self._breathe(BREATH_PATIENCE_S)
 
     def _content(self, text: str) -> str:
         content_hash = hash_of(text)
@@ -194,6 +201,7 @@ class Recorder:
                 self._told = True
             return False
         self._unwritten.clear()
+        self._ended = False
         return True
 
 

@@ -20,7 +20,8 @@ recorded token is taken, so that all variants do the same work on the same unequ
     evaluated and wrote itself, against the engine's share for its own
 
 A shared processor changes its pace within seconds, so (a) to (d) are counted in probes (bench_pace.py) and shown in
-tokens a second at the pace that (c) met; the server, a process of its own, in plain seconds.
+tokens a second at the pace of the first probes; the server, a process of its own, is compared in plain seconds. Ratios
+are medians of the single repeats' ratios.
 """
 
 from __future__ import annotations
@@ -346,12 +347,12 @@ def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
     """Alternating repeats of all variants; medians."""
     specs = bench.plan.specs()
     rows: dict[str, list[float]] = defaultdict(list)
+    probe = bench.pace.reference
     for number in range(repeats):
         say(f"{bench.name}: repeat {number + 1} of {repeats}")
         last = bench.replay(specs, ABREAST)
         limit = limit_probes(bench, last["work"])
-        probe = last["seconds"] / last["probes"]
-        rows["engine -j 8"].append(last["tokens"] / last["seconds"])
+        rows["engine -j 8"].append(last["tokens"] / last["probes"] / probe)
         rows["limit"].append(last["tokens"] / limit["limit"] / probe)
         rows["ideal"].append(last["tokens"] / limit["ideal"] / probe)
         rows["tokens a reply"].append(last["tokens"] / len(bench.tape.replies))
@@ -365,6 +366,7 @@ def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
             peer, watch = ServerBackend(server, bench.model), Stopwatch(bench.pace)
             summary = simulate(peer, bench.plan, specs, ABREAST, watch)
             rows["server"].append(summary.tokens_generated / watch.seconds)
+            rows["engine -j 8 / server"].append(last["tokens"] / last["seconds"] / rows["server"][-1])
             rows["server, tokens a reply"].append(peer.generated / peer.replies)
             theirs = simple_limit(limit, peer.evaluated, peer.generated) / watch.seconds
             ours = simple_limit(limit, last["work"].prompt_tokens, len(last["work"].steps)) / last["seconds"]
@@ -374,10 +376,10 @@ def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
     found: dict[str, Any] = {name: statistics.median(values) for name, values in rows.items()}
     per_repeat = {
         name: statistics.median(ours / other for ours, other in zip(rows["engine -j 8"], rows[peer], strict=True))
-        for name, peer in (("wrapper", "wrapper"), ("limit", "limit"), ("ideal", "ideal"), ("server", "server"))
-        if rows[peer]
+        for name, peer in (("wrapper", "wrapper"), ("limit", "limit"), ("ideal", "ideal"))
     }
     if server:
+        per_repeat["server"] = statistics.median(rows["engine -j 8 / server"])
         per_repeat["server, same work"] = statistics.median(rows["same work"])
     return {"workload": bench.name, "rates": found, "ratios": per_repeat, "all": dict(rows)}
 

@@ -1,9 +1,11 @@
 """Time on a machine that changes its pace: processors shared with others go up to twice as fast from one second to the
-next, so what is compared is counted in probes, a small fixed piece of work that is repeated all along.
+next, so what is compared is counted in probes, a small fixed piece of work that is repeated every second, or after each
+measurement that takes longer.
 """
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterable
 
@@ -21,11 +23,14 @@ STRETCH_S = 1.0
 
 
 class Pace:
-    """Probes of one model: raw llama_decode for a step of ABREAST sequences and for a part of a prompt."""
+    """Probes of one model: raw llama_decode for a step of ABREAST sequences and for a part of a prompt.
+
+    `reference` is the seconds that one took at first, by which probes are turned into seconds for people to read.
+    """
 
     def __init__(self, model: LlamaModel) -> None:
         self._raw = RawContext(model, sequences=ABREAST, context=DEPTH + 2 * PART, threads=physical_cores())
-        self.probe()
+        self.reference = statistics.median(self.probe() for _ in range(5))
 
     def probe(self) -> float:
         """Seconds that the fixed piece of work takes now."""
@@ -40,16 +45,21 @@ class Pace:
             group.append(seconds)
             if time.perf_counter() - begun >= STRETCH_S:
                 after = self.probe()
-                found += [each / ((before + after) / 2) for each in group]
+                found += [_probes(each, before, after) for each in group]
                 group, before, begun = [], after, time.perf_counter()
         if group:
             after = self.probe()
-            found += [each / ((before + after) / 2) for each in group]
+            found += [_probes(each, before, after) for each in group]
         return found
 
     def close(self) -> None:
         """Free the context; the model stays."""
         self._raw.close()
+
+
+def _probes(seconds: float, before: float, after: float) -> float:
+    """A time in probes, from one that was taken before it and one after it."""
+    return seconds / ((before + after) / 2)
 
 
 class Stopwatch:
@@ -62,6 +72,7 @@ class Stopwatch:
         self._pace = pace
         self.seconds = 0.0
         self.probes = 0.0
+        self._before = self._begun = 0.0
 
     def start(self) -> None:
         """Begin."""
@@ -77,5 +88,5 @@ class Stopwatch:
         spent = time.perf_counter() - self._begun
         after = self._pace.probe()
         self.seconds += spent
-        self.probes += spent / ((self._before + after) / 2)
+        self.probes += _probes(spent, self._before, after)
         self._before, self._begun = after, time.perf_counter()

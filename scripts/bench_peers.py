@@ -37,27 +37,31 @@ def wrapper_seconds(model: LlamaModel, context: int, replies: Sequence[tuple[Req
     )
     chat = ChatTokenizer(model)
     llama.create_chat_completion([{"role": "user", "content": "Hello"}], max_tokens=2)
-    grammars: dict[str, Any] = {}
-    for request, reply in replies:
-        text = with_start(request.form.grammar(), request.prefill)
-        grammar = grammars.setdefault(text, llama_cpp.LlamaGrammar.from_string(text, verbose=False))
-        tokens = [*chat.content(request.prefill), *reply]
-        sampling = request.sampling
-        begun = time.perf_counter()
-        llama.create_chat_completion(
-            [{"role": message.role, "content": message.content} for message in request.messages],
-            max_tokens=len(tokens),
-            grammar=grammar,
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            min_p=sampling.min_p,
-            repeat_penalty=sampling.repeat_penalty,
-            seed=request.seed,
-            logits_processor=llama_cpp.LogitsProcessorList([_forcing(tokens)]),
-        )
-        yield time.perf_counter() - begun
-    llama.close()
+
+    def timed() -> Iterator[float]:
+        grammars: dict[str, Any] = {}
+        for request, reply in replies:
+            text = with_start(request.form.grammar(), request.prefill)
+            grammar = grammars.setdefault(text, llama_cpp.LlamaGrammar.from_string(text, verbose=False))
+            tokens = [*chat.content(request.prefill), *reply]
+            sampling = request.sampling
+            begun = time.perf_counter()
+            llama.create_chat_completion(
+                [{"role": message.role, "content": message.content} for message in request.messages],
+                max_tokens=len(tokens),
+                grammar=grammar,
+                temperature=sampling.temperature,
+                top_k=sampling.top_k,
+                top_p=sampling.top_p,
+                min_p=sampling.min_p,
+                repeat_penalty=sampling.repeat_penalty,
+                seed=request.seed,
+                logits_processor=llama_cpp.LogitsProcessorList([_forcing(tokens)]),
+            )
+            yield time.perf_counter() - begun
+        llama.close()
+
+    return timed()
 
 
 def with_start(grammar: str, start: str) -> str:

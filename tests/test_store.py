@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -18,11 +19,14 @@ import pytest
 
 import localsim
 from localsim import migrations, runner
+from localsim.episode import Episode, EpisodeSpec
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.journal import Journal, journal_folder, read_journal
 from localsim.migrations import MIGRATIONS, TABLES, VIEWS, migrate, schema_sql
 from localsim.plan import Plan
+from localsim.recorder import EVERY_S, Recorder
 from localsim.store import Busy, Store
+from localsim.transcript import Transcript
 from tests.conftest import Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -102,6 +106,44 @@ def test_others_read_while_a_run_writes(store: Store) -> None:
 
     simulate(store, episodes=4, watcher=Quiet(look))
     assert counts[0] >= 2 and len(counts) >= 4
+
+
+@pytest.mark.parametrize(("every", "in_time"), [(0.0, True), (1000.0, False)])
+def test_ended_episodes_are_written_while_others_go_on_but_not_too_often(
+    store: Store, monkeypatch: pytest.MonkeyPatch, every: float, in_time: bool
+) -> None:
+    monkeypatch.setattr("localsim.recorder.EVERY_S", every)
+    watcher, seen = Quiet(lambda: look()), [0]
+
+    def look() -> None:
+        if len(watcher.turns) % 9 == 0:
+            seen.append(len(store.rows("SELECT 1 FROM v_episodes")))
+
+    simulate(store, episodes=3, watcher=watcher)
+    assert (max(seen) > 0) == in_time
+    assert len(store.rows("SELECT 1 FROM v_episodes")) == 6
+
+
+def test_a_late_write_needs_no_further_episode_to_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ended while the last write was too recent is written with the next event of any other episode."""
+    now = [0.0]
+    monkeypatch.setattr("localsim.recorder.time", SimpleNamespace(monotonic=lambda: now[0]))
+    loaded = generated("mutual_friends")
+    specs = [EpisodeSpec(loaded.scenario, "agents", {}, index, 1) for index in range(2)]
+    run = {"run_id": "r", "status": "running", "started_utc": "2026-01-01T00:00:00", "finished_utc": None, "seed": 1}
+    run |= {"repro": "stable", "parallel": 2, "episodes_planned": 2}
+    run |= {"plan_json": "{}", "models_json": "{}", "versions_json": "{}"}
+    journal = Journal(store.path, "r")
+    recorder = Recorder(store, journal, run, [loaded], print)
+    for number, spec in enumerate(specs):
+        recorder.episode_started(str(number), spec)
+    recorder.episode_ended("0", Episode(specs[0], Transcript(), "completed", "left", None), [], 1.0)
+    query = "SELECT episode_id FROM episodes WHERE status = 'completed'"
+    assert store.rows(query) == []
+    now[0] = EVERY_S
+    recorder.reject("1", 0, "no line")
+    assert store.rows(query) == [{"episode_id": "0"}]
+    journal.close(remove=True)
 
 
 def test_two_writers_take_turns(store: Store) -> None:

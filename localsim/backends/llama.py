@@ -155,7 +155,7 @@ class LlamaBackend:
         self._start_queued()
         finished, self._failed = self._failed, []
         if not self._exact:
-            self._sessions.close_up(self._busy())
+            finished += self._close_up()
         jobs = sorted(self._jobs.values(), key=lambda job: job.cache.sequence or 0)
         if self._exact:
             for job in jobs:
@@ -204,6 +204,13 @@ class LlamaBackend:
             except GenerationFailed as error:
                 self._failed.append(Done(ticket, error))
         self._queue = waiting
+
+    def _close_up(self) -> list[Done]:
+        """Let those at work sit next to each other; whoever loses its cache on the way has failed."""
+        lost = self._sessions.close_up(self._busy())
+        broken = [job for job in self._jobs.values() if any(job.cache is session for session in lost)]
+        error = "llama.cpp did not take a conversation's cache back"
+        return [self._fail(job, GenerationFailed(error)) for job in broken]
 
     def _busy(self) -> set[int]:
         """Sequences in which a request is at work."""
@@ -386,6 +393,7 @@ class LlamaBackend:
         job.decoder.reset()
         job.sampler.free()
         job.sampler = self._sampler(job.request, thinking=False)
+        self._hear(job)
 
     def _choose(self, job: _Job, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """The next token; a benchmark that replays a recorded run takes another one than is drawn here."""

@@ -4,7 +4,7 @@ llama.cpp decodes sequences together only where their ids are adjacent: eight ac
 nearly twice what eight neighbours cost. But an episode has one speaker at a time. So a context has as many sequences
 as episodes run side by side; a listener's cache is set aside in memory and put back when its turn comes, into the
 lowest sequence that is idle. A swap copies some megabytes once a turn. When fewer episodes are left than sequences,
-those that work close up: four of them eight apart cost as much a step as eight neighbours.
+those that work close up: four of them with gaps cost as much a step as eight neighbours.
 
 The same agent of the same scenario and mode opens with the same prompt under every seed: the cache of an opening is
 kept and given to the next session that begins with it, or as far as it does: instructions of another mode, or of
@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.backends.llama_lib import library
-from localsim.errors import BackendUnavailable
 
 
 @dataclass
@@ -84,21 +83,23 @@ class SessionCache:
         self._put(session, free[0])
         return session
 
-    def close_up(self, busy: Collection[int]) -> None:
+    def close_up(self, busy: Collection[int]) -> list[Session]:
         """Move the sequences that work down into idle ones until they are neighbours.
 
-        Raises BackendUnavailable where llama.cpp does not take a cache back.
+        Returns the sessions whose caches llama.cpp did not take back.
         """
-        working = sorted(busy)
-        for place, number in enumerate(idle for idle in range(len(self._seated)) if idle not in busy):
-            if place >= len(working) or number > working[-1 - place]:
-                return
-            session = self._seated[working[-1 - place]]
+        lost = []
+        idle = [number for number in range(len(self._seated)) if number not in busy]
+        for low, high in zip(idle, sorted(busy, reverse=True), strict=False):
+            if low > high:
+                break
+            session = self._seated[high]
             assert session is not None  # it works there
-            self._set_aside(number)
-            self._set_aside(working[-1 - place])
-            if not self._put(session, number):
-                raise BackendUnavailable("llama.cpp does not take back a cache that it gave")
+            self._set_aside(low)
+            self._set_aside(high)
+            if not self._put(session, low):
+                lost.append(session)
+        return lost
 
     def cut(self, session: Session, length: int) -> None:
         """Keep the first `length` tokens."""

@@ -48,7 +48,7 @@ class Candidates:
         ids = self._ids
         if most is not None and most < len(ids):
             least = np.partition(self._logits, -most)[-most]
-            ids = np.flatnonzero(self._logits >= least).astype(np.int32)
+            ids = np.flatnonzero(~(self._logits < least)).astype(np.int32)  # all of them where a logit is not a number
         loaded = self._all[: len(ids)]
         loaded["id"] = ids
         loaded["logit"] = self._logits[ids]
@@ -136,7 +136,7 @@ def _most_that_count(sampling: Sampling) -> int | None:
     """How many of the likeliest tokens a draw can depend on; None for all.
 
     Penalties only lower logits, and of no more tokens than they look back on, so whatever is among the `top_k` after
-    them was among so many more before them.
+    them was among so many more before them. The draw is the same, but for the order of tokens whose logits are equal.
     """
     kept = sampling.top_k if sampling.temperature > 0 else 1
     if kept <= 0 or sampling.repeat_penalty < 1.0 or sampling.repeat_window < 0:
