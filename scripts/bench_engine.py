@@ -3,10 +3,10 @@
 
     .venv/bin/python scripts/bench_engine.py                       # both workloads, a table
     .venv/bin/python scripts/bench_engine.py --json
-    .venv/bin/python scripts/bench_engine.py --server http://127.0.0.1:8080
+    .venv/bin/python scripts/bench_engine.py --server PATH/llama-server
 
-A run is recorded once. Everything that is timed then replays it: samplers and grammar run on the real logits, and the
-recorded token is taken, so that all variants do the same work on the same unequal turns.
+A run is recorded once. What is timed then replays it: samplers and grammar run on the real logits, and the recorded
+token is taken, so that all variants do the same work on the same unequal turns.
 
 (a) wrapper: `Llama.create_chat_completion`, agents alternating on one model, one grammar with ours (a sample)
 (b) engine -j 1 (a sample of episodes)
@@ -14,14 +14,12 @@ recorded token is taken, so that all variants do the same work on the same unequ
 (d) limit: raw llama_decode on the tokens that (c) evaluates, at their depths: every prompt part in one call by
     itself, written tokens in steps that are 8 abreast as long as there are 8 conversations; sampling, grammar and
     Python cost nothing. *ideal* is stricter: prompts in parts of 512 from empty, always 8 abreast
-(e) llama.cpp's own server at --server (16 slots, prompt cache and grammar on), 8 live conversations at a time. It
-    cannot be made to take recorded tokens, so its turns are its own: *server, same work* is the share of the simple
-    limit (cost of a prompt token x tokens evaluated + cost of a step x tokens written / 8) that it reaches for what it
-    evaluated and wrote itself, against the engine's share for its own
+(e) llama.cpp's own server (8 slots, prompt cache and grammar on), 8 live conversations at a time, started anew for
+    each repeat. It cannot be made to take recorded tokens, so it draws as many of its own for each reply (an end is
+    forbidden until then), and they are what its listener reads
 
-A shared processor changes its pace within seconds, so (a) to (d) are counted in probes (bench_pace.py) and shown in
-tokens a second at the pace of the first probes; the server, a process of its own, is compared in plain seconds. Ratios
-are medians of the single repeats' ratios.
+A shared processor changes its pace within seconds, so all are counted in probes (bench_pace.py) and shown in tokens a
+second at the pace of the first probes. Ratios are medians of the single repeats' ratios.
 """
 
 from __future__ import annotations
@@ -32,7 +30,8 @@ import statistics
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -59,16 +58,12 @@ from localsim.simulate import Simulation, Summary  # noqa: E402
 from localsim.store import Store  # noqa: E402
 from localsim.transcript import Turn  # noqa: E402
 from scripts.bench_pace import ABREAST, Pace, Stopwatch  # noqa: E402
-from scripts.bench_peers import ServerBackend, wrapper_seconds  # noqa: E402
+from scripts.bench_peers import Key, Recorded, Server, ServerBackend, key_of, stopped, wrapper_seconds  # noqa: E402
+from scripts.bench_table import draw, table  # noqa: E402
 
+PEERS = ("one", "limit", "wrapper", "server")
 PIECES = 48
 """Prompt parts on which the limit is measured, spread over all sizes and depths."""
-Key = tuple[str, int, int]
-
-
-def key_of(request: Request) -> Key:
-    """What a reply is known by."""
-    return request.session, request.turn, request.attempt
 
 
 @dataclass
@@ -77,6 +72,7 @@ class Tape:
 
     drawn: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
     replies: dict[Key, tuple[Request, list[int]]] = field(default_factory=dict)
+    ends: dict[Key, Recorded] = field(default_factory=dict)
 
 
 class Shared(LlamaModel):
@@ -100,7 +96,9 @@ class Recording(LlamaBackend):
         return token
 
     def _finish(self, job: Any, cause: Any) -> Any:
-        self.tape.replies[key_of(job.request)] = (job.request, list(job.tokens))
+        key = key_of(job.request)
+        self.tape.replies[key] = (job.request, list(job.tokens))
+        self.tape.ends[key] = Recorded(len(job.tokens) + (cause == "end_of_text"), cause, job.text)
         return super()._finish(job, cause)
 
 
@@ -306,14 +304,7 @@ def limit_probes(bench: Bench, work: Work) -> dict[str, float]:
     return {
         "limit": per_token * work.prompt_tokens + decode,
         "ideal": long_token * work.prompt_tokens + step[max(step)] * len(work.steps) / ABREAST,
-        "per_prompt_token": per_token,
-        "per_step": step[max(step)],
     }
-
-
-def simple_limit(limit: Mapping[str, float], evaluated: int, generated: int) -> float:
-    """Cost of tokens of prompts and tokens written ABREAST at a time, from the costs that `limit` was made of."""
-    return limit["per_prompt_token"] * evaluated + limit["per_step"] * generated / ABREAST
 
 
 def abreast(by_episode: Mapping[str, int]) -> Counter[int]:
@@ -343,45 +334,48 @@ def spread(depths: Sequence[int], width: int, steps: int = 12) -> list[list[int]
 # ---- the whole -----------------------------------------------------------------------------------------------------
 
 
-def measure(bench: Bench, repeats: int, server: str | None) -> dict[str, Any]:
-    """Alternating repeats of all variants; medians."""
+def measure(bench: Bench, repeats: int, peers: Collection[str], server: Server | None) -> dict[str, Any]:
+    """Alternating repeats of the engine and its peers; medians."""
     specs = bench.plan.specs()
     rows: dict[str, list[float]] = defaultdict(list)
     probe = bench.pace.reference
     for number in range(repeats):
         say(f"{bench.name}: repeat {number + 1} of {repeats}")
         last = bench.replay(specs, ABREAST)
-        limit = limit_probes(bench, last["work"])
         rows["engine -j 8"].append(last["tokens"] / last["probes"] / probe)
-        rows["limit"].append(last["tokens"] / limit["limit"] / probe)
-        rows["ideal"].append(last["tokens"] / limit["ideal"] / probe)
+        if "limit" in peers:
+            for name, probes in limit_probes(bench, last["work"]).items():
+                rows[name].append(last["tokens"] / probes / probe)
         rows["tokens a reply"].append(last["tokens"] / len(bench.tape.replies))
         for name in ("python_share", "sampling_share", "evaluated_per_generated", "shared_tokens"):
             rows[name].append(last[name])
-        if not number:
+        if "one" in peers and not number:
             one = bench.replay(bench.samples(1), 1)
             rows["engine -j 1"].append(one["tokens"] / one["probes"] / probe)
-        rows["wrapper"].append(wrapper_rate(bench) / probe)
-        if server:
-            peer, watch = ServerBackend(server, bench.model), Stopwatch(bench.pace)
-            summary = simulate(peer, bench.plan, specs, ABREAST, watch)
-            rows["server"].append(summary.tokens_generated / watch.seconds)
-            rows["engine -j 8 / server"].append(last["tokens"] / last["seconds"] / rows["server"][-1])
-            rows["server, tokens a reply"].append(peer.generated / peer.replies)
-            theirs = simple_limit(limit, peer.evaluated, peer.generated) / watch.seconds
-            ours = simple_limit(limit, last["work"].prompt_tokens, len(last["work"].steps)) / last["seconds"]
-            rows["same work"].append(ours / theirs)
-            peer.close()
+        if "wrapper" in peers:
+            rows["wrapper"].append(wrapper_rate(bench) / probe)
+        if server and "server" in peers:
+            found = server_replay(bench, server)
+            rows["server"].append(found["tokens"] / found["probes"] / probe)
+            rows["server, evaluated per generated"].append(found["evaluated_per_generated"])
         say(f"{bench.name}: " + ", ".join(f"{name} {values[-1]:.3g}" for name, values in rows.items()))
-    found: dict[str, Any] = {name: statistics.median(values) for name, values in rows.items()}
     per_repeat = {
-        name: statistics.median(ours / other for ours, other in zip(rows["engine -j 8"], rows[peer], strict=True))
-        for name, peer in (("wrapper", "wrapper"), ("limit", "limit"), ("ideal", "ideal"))
+        peer: statistics.median(ours / other for ours, other in zip(rows["engine -j 8"], rows[peer], strict=True))
+        for peer in ("wrapper", "limit", "ideal", "server")
+        if peer in rows
     }
-    if server:
-        per_repeat["server"] = statistics.median(rows["engine -j 8 / server"])
-        per_repeat["server, same work"] = statistics.median(rows["same work"])
-    return {"workload": bench.name, "rates": found, "ratios": per_repeat, "all": dict(rows)}
+    rates = {name: statistics.median(values) for name, values in rows.items()}
+    return {"workload": bench.name, "rates": rates, "ratios": per_repeat, "all": dict(rows)}
+
+
+def server_replay(bench: Bench, server: Server) -> dict[str, float]:
+    """llama.cpp's server on turns as long as the recorded ones."""
+    with server.running(bench.model, bench.context) as (address, process):
+        watch = Stopwatch(bench.pace, lambda: stopped(process))
+        with closing(ServerBackend(address, bench.model, bench.tape.ends, watch.look)) as peer:
+            simulate(peer, bench.plan, bench.plan.specs(), ABREAST, watch)
+    tokens = sum(len(reply) for _, reply in bench.tape.replies.values())
+    return {"tokens": tokens, "probes": watch.probes, "evaluated_per_generated": peer.later / tokens}
 
 
 def wrapper_rate(bench: Bench) -> float:
@@ -411,53 +405,6 @@ def benches(model_name: str, names: Sequence[str], seeds: int) -> Iterator[Bench
     model.free()
 
 
-def table(results: Sequence[Mapping[str, Any]]) -> str:
-    """One table for people."""
-    lines = ["| | " + " | ".join(result["workload"] for result in results) + " |", "|---|" + "---|" * len(results)]
-    rates = ("wrapper", "engine -j 1", "engine -j 8", "server", "limit", "ideal")
-    for name in rates:
-        if name in results[0]["rates"]:
-            cells = (f"{result['rates'][name]:.1f}" for result in results)
-            lines.append(f"| {name}, tokens/s | " + " | ".join(cells) + " |")
-    for name in results[0]["ratios"]:
-        cells = (f"{result['ratios'][name]:.2f}" for result in results)
-        lines.append(f"| **engine -j 8 / {name}** | " + " | ".join(cells) + " |")
-    for name, form in (
-        ("evaluated_per_generated", ".2f"),
-        ("python_share", ".1%"),
-        ("sampling_share", ".1%"),
-        ("shared_tokens", ".0f"),
-        ("tokens a reply", ".1f"),
-        ("server, tokens a reply", ".1f"),
-    ):
-        if name not in results[0]["rates"]:
-            continue
-        cells = (format(result["rates"][name], form) for result in results)
-        lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def draw(results: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """Bars of tokens a second for each workload."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3), layout="constrained")
-    for place, result in enumerate(results, start=1):
-        axes = figure.add_subplot(1, len(results), place)
-        names = [
-            name for name in ("wrapper", "engine -j 1", "server", "engine -j 8", "limit") if name in result["rates"]
-        ]
-        rates = [result["rates"][name] for name in names]
-        colours = ["#1d4f91" if name.startswith("engine") else "#a9b1bb" for name in names]
-        bars = axes.barh(names, rates, color=colours)
-        axes.bar_label(bars, fmt="%.0f", padding=3)
-        axes.invert_yaxis()
-        axes.set_title(result["workload"])
-        axes.set_xlabel("generated tokens a second")
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(file, metadata={"Date": None})
-
-
 def say(text: str) -> None:
     """Progress."""
     print(text, file=sys.stderr, flush=True)
@@ -466,16 +413,30 @@ def say(text: str) -> None:
 @click.command()
 @click.option("--model", default="starter", show_default=True)
 @click.option("--workload", "names", multiple=True, type=click.Choice(["independent", "study"]), help="[both]")
+@click.option("--peer", "peers", multiple=True, type=click.Choice(PEERS), help="Beside the engine at -j 8. [all]")
 @click.option("--repeats", default=3, show_default=True)
 @click.option("--seeds", default=8, show_default=True, help="Of the study.")
-@click.option("--server", help="Address of a llama.cpp server (16 slots) with the same model.")
+@click.option(
+    "--server",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The program llama-server, of the same llama.cpp and with the same build flags.",
+)
 @click.option("--figure", type=click.Path(path_type=Path), help="Draw the rates into an SVG file.")
 @click.option("--json", "as_json", is_flag=True)
 def main(
-    model: str, names: tuple[str, ...], repeats: int, seeds: int, server: str | None, figure: Path | None, as_json: bool
+    model: str,
+    names: tuple[str, ...],
+    peers: tuple[str, ...],
+    repeats: int,
+    seeds: int,
+    server: Path | None,
+    figure: Path | None,
+    as_json: bool,
 ) -> None:
-    """Engine, wrapper, limit and, at an address, llama.cpp's server."""
-    results = [measure(bench, repeats, server) for bench in benches(model, names or ("independent", "study"), seeds)]
+    """Engine, wrapper, limit and, where one is named, llama.cpp's server."""
+    peers, peer = peers or PEERS, Server(server) if server else None
+    workloads = benches(model, names or ("independent", "study"), seeds)
+    results = [measure(bench, repeats, peers, peer) for bench in workloads]
     if figure:
         draw(results, figure)
     if as_json:

@@ -23,7 +23,7 @@ from localsim import models  # noqa: E402
 from localsim.backends.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama_lib import LlamaModel  # noqa: E402
 from localsim.finetune.rows import TrainingRow, row_of  # noqa: E402
-from localsim.finetune.trainer import Settings, Trainer, load_base, with_lora  # noqa: E402
+from localsim.finetune.trainer import Settings, Trainer, bf16_is_faster, load_base, with_lora  # noqa: E402
 from scripts.starter.dataset import build  # noqa: E402
 
 
@@ -37,9 +37,9 @@ def main(model: str, batches: int) -> None:
     file = models.resolve(model)
     tokenizer = ChatTokenizer(LlamaModel(file.path, vocab_only=True))
     rows = [row_of(chat, tokenizer) for _, chat in build(12 * batches, 7).chats]
-    settings = Settings(rank=24, alpha=48, batch_tokens=2560)
-    trainer = Trainer(load_base(file.path, bf16=True), rows, [], settings)
-    bare = with_lora(load_base(file.path, bf16=True), settings)
+    settings = Settings(rank=24, alpha=48, batch_tokens=2560, bf16=bf16_is_faster())
+    trainer = Trainer(load_base(file.path, bf16=settings.bf16), rows, [], settings)
+    bare = with_lora(load_base(file.path, bf16=settings.bf16), settings)
     optimizer = torch.optim.AdamW([p for p in bare.parameters() if p.requires_grad], lr=1e-3)
     ours = theirs = 0.0
     tokens = 0
@@ -47,17 +47,17 @@ def main(model: str, batches: int) -> None:
         begun = time.perf_counter()
         loss = trainer.step(batch)
         middle = time.perf_counter()
-        other = plain_step(bare, optimizer, batch)
+        other = plain_step(bare, optimizer, batch, settings.bf16)
         if number:  # the first step warms both up
             ours, theirs = ours + middle - begun, theirs + time.perf_counter() - middle
             tokens += sum(len(row.tokens) for row in batch)
         print(f"batch {number}: losses {loss:.3f} and {other:.3f}", file=sys.stderr, flush=True)
-    print("| | tokens/s |\n|---|---|")
+    print(f"{'bfloat16' if settings.bf16 else 'float32'}\n\n| | tokens/s |\n|---|---|")
     print(f"| localsim finetune | {tokens / ours:.0f} |\n| bare loop | {tokens / theirs:.0f} |")
     print(f"| ratio | {theirs / ours:.2f} |")
 
 
-def plain_step(model: Any, optimizer: Any, batch: list[TrainingRow]) -> float:
+def plain_step(model: Any, optimizer: Any, batch: list[TrainingRow], bf16: bool) -> float:
     """One step as a tutorial would write it; returns the loss in nats per learnt token."""
     import torch
 
@@ -71,7 +71,7 @@ def plain_step(model: Any, optimizer: Any, batch: list[TrainingRow]) -> float:
         mask[index, :size] = 1
         wanted = [token if learnt else -100 for token, learnt in zip(row.tokens, row.learnt, strict=True)]
         labels[index, :size] = torch.tensor(wanted)
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
         loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
     loss.backward()
     optimizer.step()

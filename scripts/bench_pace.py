@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 
 from localsim.backends.llama_lib import LlamaModel
 from localsim.backends.measure import RawContext
@@ -65,11 +66,13 @@ def _probes(seconds: float, before: float, after: float) -> float:
 class Stopwatch:
     """Seconds and probes that pass between `start` and `stop`; the probes themselves do not count.
 
-    Whoever is measured calls `look` often, so that a probe can be taken in between.
+    Whoever is measured calls `look` often, so that a probe can be taken in between; `paused` keeps another
+    process from working meanwhile.
     """
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, paused: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._pace = pace
+        self._paused = paused
         self.seconds = 0.0
         self.probes = 0.0
         self._before = self._begun = 0.0
@@ -86,7 +89,8 @@ class Stopwatch:
     def stop(self) -> None:
         """Count what has passed since the last probe."""
         spent = time.perf_counter() - self._begun
-        after = self._pace.probe()
+        with self._paused():
+            after = self._pace.probe()
         self.seconds += spent
         self.probes += _probes(spent, self._before, after)
         self._before, self._begun = after, time.perf_counter()

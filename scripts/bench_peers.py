@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import json
+import signal
+import socket
+import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import click
 import numpy as np
 
-from localsim.backends.base import Done, Generation, Request, StopCause
+from localsim.backends.base import Done, Form, Generation, Request, StopCause
 from localsim.backends.chat import ChatTokenizer
 from localsim.backends.llama_lib import LlamaModel
 from localsim.engines import physical_cores
+from localsim.grammar import ActionLines
+from localsim.scenario import WRITER
+from scripts.bench_pace import ABREAST
 
-SLOTS = 16
+SLOTS = ABREAST
+POLL_S = 0.2
+"""Between looks at the server and at the time."""
+Key = tuple[str, int, int]
+
+
+def key_of(request: Request) -> Key:
+    """What a reply is known by."""
+    return request.session, request.turn, request.attempt
 
 
 def wrapper_seconds(model: LlamaModel, context: int, replies: Sequence[tuple[Request, list[int]]]) -> Iterator[float]:
@@ -84,36 +103,124 @@ def _forcing(tokens: Sequence[int]) -> Callable[[Any, Any], Any]:
     return force
 
 
-class ServerBackend:
-    """llama.cpp's server (POST /completion), one slot for each session, so that its prompt cache is used."""
+@dataclass(frozen=True)
+class Server:
+    """llama.cpp's server program on loopback, with SLOTS slots and its cache of prompts in memory."""
 
-    def __init__(self, address: str, model: LlamaModel) -> None:
+    program: Path
+
+    @contextmanager
+    def running(self, model: LlamaModel, context: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+        """A new one, with empty caches: its address and process."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        threads = str(physical_cores())
+        command = [str(self.program), "-m", str(model.path), "-np", str(SLOTS), "-c", str(SLOTS * context)]
+        command += ["-fa", "on", "-t", threads, "-tb", threads]
+        command += ["--host", "127.0.0.1", "--port", str(port), "--log-verbosity", "1"]
+        process = subprocess.Popen(command)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _await(address, process)
+            yield address, process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _await(address: str, process: subprocess.Popen[bytes]) -> None:
+    """Until it has loaded its model."""
+    while process.poll() is None:
+        with suppress(OSError), urllib.request.urlopen(address + "/health", timeout=10):
+            return
+        time.sleep(POLL_S)
+    raise click.ClickException(f"the server ended with status {process.returncode}")
+
+
+@contextmanager
+def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Keep it from working, so that something else can be measured."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+class Recorded(NamedTuple):
+    """How a reply was recorded."""
+
+    draws: int
+    """Tokens drawn, with the one that ended it."""
+    cause: StopCause
+    text: str
+
+
+class ServerBackend:
+    """llama.cpp's server (POST /completion), which finds a prompt's slot, or its copy in memory, by itself.
+
+    It does the work of the recorded replies: as many tokens are drawn for each, the last one stands for the end and is
+    thrown away, and what the listener reads is what is left. A script's text is the recorded one, for nobody reads it.
+    """
+
+    def __init__(
+        self, address: str, model: LlamaModel, recorded: Mapping[Key, Recorded], look: Callable[[], None]
+    ) -> None:
         self.name = address
         self.identity: dict[str, Any] = {"kind": "server"}
-        self._url = address.rstrip("/") + "/completion"
+        self._url = address + "/completion"
+        self._model = model
         self._chat = ChatTokenizer(model)
+        self._breaks = [[token, False] for token in range(model.n_vocab) if b"\n" in model.piece(token)]
+        self._recorded = recorded
+        self._look = look
         self._pool = ThreadPoolExecutor(SLOTS)
-        self._running: dict[Future[Generation], int] = {}
-        self._slots: dict[str, int] = {}
+        self._running: dict[Future[Generation], tuple[int, Request]] = {}
+        self._written: dict[str, dict[str, tuple[int, ...]]] = defaultdict(dict)
         self._tickets = 0
-        self.evaluated = self.generated = self.replies = 0
+        self.later = 0
+        """Tokens evaluated: those written and those of prompts that are no openings."""
 
     def submit(self, request: Request) -> int:
         """Post it."""
         self._tickets += 1
-        if request.session not in self._slots:
-            self._slots[request.session] = min(set(range(SLOTS)) - set(self._slots.values()))
-        future = self._pool.submit(self._ask, request, self._slots[request.session])
-        self._running[future] = self._tickets
+        future = self._pool.submit(self._ask, request)
+        self._running[future] = (self._tickets, request)
         return self._tickets
 
-    def _ask(self, request: Request, slot: int) -> Generation:
+    def _ask(self, request: Request) -> Generation:
+        recorded, written = self._recorded[key_of(request)], self._written[request.session]
+        body = self._body(request, written) | {"n_predict": recorded.draws}
+        data = json.dumps(body).encode()
+        query = urllib.request.Request(self._url, data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(query, timeout=600) as answer:
+            found = json.load(answer)
+        timings = found["timings"]
+        if timings["predicted_n"] != recorded.draws:
+            raise ValueError(f"the server drew {timings['predicted_n']} tokens instead of {recorded.draws}")
+        text = recorded.text
+        if request.speaker != WRITER:
+            tokens = found["tokens"] if recorded.cause == "length" else found["tokens"][:-1]
+            text = self._model.text_of(tokens).decode(errors="replace")
+            written[request.prefill + text] = (*self._chat.content(request.prefill), *tokens)
+        return Generation(
+            text=text,
+            cause=recorded.cause,
+            model="server",
+            evaluated_tokens=timings["prompt_n"],
+            generated_tokens=recorded.draws,
+        )
+
+    def _body(self, request: Request, written: dict[str, tuple[int, ...]]) -> dict[str, Any]:
         sampling = request.sampling
-        body = {
-            "prompt": self._chat.prompt(request.messages, request.prefill),
-            "grammar": request.form.grammar(),
-            "n_predict": request.max_tokens,
-            "id_slot": slot,
+        agent = request.speaker != WRITER
+        return {
+            "prompt": self._chat.prompt(request.messages, request.prefill, written),
+            "grammar": endless(request.form),
+            "ignore_eos": True,
+            "logit_bias": self._breaks if agent else [],
+            "return_tokens": True,
             "cache_prompt": True,
             "seed": request.seed,
             "temperature": sampling.temperature,
@@ -123,39 +230,39 @@ class ServerBackend:
             "repeat_penalty": sampling.repeat_penalty,
             "repeat_last_n": sampling.repeat_window,
             "dry_multiplier": sampling.dry_multiplier,
+            "dry_allowed_length": sampling.dry_length,
+            "dry_penalty_last_n": sampling.repeat_window,
         }
-        data = json.dumps(body).encode()
-        query = urllib.request.Request(self._url, data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(query, timeout=600) as answer:
-            found = json.load(answer)
-        cause: StopCause = "length" if found.get("stop_type") == "limit" else "finished"
-        timings = found["timings"]
-        return Generation(
-            text=found["content"],
-            cause=cause,
-            model="server",
-            evaluated_tokens=timings["prompt_n"],
-            generated_tokens=timings["predicted_n"],
-        )
 
     def poll(self) -> list[Done]:
-        """Wait for the next reply."""
-        finished, _ = wait(self._running, return_when=FIRST_COMPLETED)
-        done = [Done(self._running.pop(future), future.result()) for future in finished]
-        for generation in (each.result for each in done):
-            assert isinstance(generation, Generation)
-            self.evaluated += generation.evaluated_tokens
-            self.generated += generation.generated_tokens
-            self.replies += 1
+        """Wait a moment for the next reply."""
+        self._look()
+        finished, _ = wait(self._running, timeout=POLL_S, return_when=FIRST_COMPLETED)
+        done = []
+        for future in finished:
+            ticket, request = self._running.pop(future)
+            generation = future.result()
+            opening = request.turn < 2 or request.speaker == WRITER
+            # The last token that was drawn is not evaluated.
+            self.later += generation.generated_tokens - 1 + (0 if opening else generation.evaluated_tokens)
+            done.append(Done(ticket, generation))
         return done
 
     def cancel(self, ticket: int) -> None:
         """Not needed here."""
 
     def release(self, session: str) -> None:
-        """Its slot is free."""
-        self._slots.pop(session, None)
+        """Forget how it wrote its words."""
+        self._written.pop(session, None)
 
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown()
+
+
+def endless(form: Form) -> str:
+    """The grammar of a reply that is not to end by itself: one without its end, or with as many lines again."""
+    assert isinstance(form, ActionLines) and form.actions == ("speak",)
+    if form.turns > 1:
+        return replace(form, turns=2 * form.turns).grammar()
+    return replace(form, max_chars=2 * form.max_chars).grammar().replace(r' "\n"?', "")

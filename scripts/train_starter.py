@@ -28,7 +28,7 @@ from localsim.backends.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama_lib import LlamaModel  # noqa: E402
 from localsim.finetune.job import export  # noqa: E402
 from localsim.finetune.rows import TrainingRow, clipped, row_of  # noqa: E402
-from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, load_base  # noqa: E402
+from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
 from scripts.starter.dataset import BROAD, CAREFUL, LONG, Mix, build  # noqa: E402
 
 BASE = "smollm2-135m"
@@ -51,7 +51,13 @@ STAGES = (Stage(1500, 1, BROAD, 1e-3), Stage(420, 2, CAREFUL, 6e-4), Stage(1300,
 def settings_of(stage: Stage) -> Settings:
     """Hyper-parameters of a stage."""
     return Settings(
-        rank=24, alpha=48, learning_rate=stage.learning_rate, batch_tokens=1280, evaluations=4, seed=stage.seed
+        rank=24,
+        alpha=48,
+        learning_rate=stage.learning_rate,
+        batch_tokens=1280,
+        evaluations=4,
+        seed=stage.seed,
+        bf16=bf16_is_faster(),
     )
 
 
@@ -88,7 +94,7 @@ def train(stage: Stage, file: models.ModelFile, tokenizer: ChatTokenizer, folder
     _say(data.counts, rows, longer)
     settings = settings_of(stage)
     begun = time.time()
-    trained = Trainer(load_base(file.path, bf16=True), rows, held_rows, settings, start).train(folder, _show)
+    trained = Trainer(load_base(file.path, bf16=settings.bf16), rows, held_rows, settings, start).train(folder, _show)
     note = {
         "talks": dict(data.counts),
         "rows": len(rows),

@@ -16,6 +16,7 @@ from localsim.backends.llama_lib import LlamaModel
 from localsim.episode import EpisodeSpec
 from localsim.errors import InvalidInput
 from localsim.finetune import source
+from localsim.finetune import trainer as trainer_module
 from localsim.finetune.rows import Chat, TrainingRow, chats_of, clipped, row_of
 from localsim.finetune.trainer import Settings, Trainer, batches, load_base
 from localsim.modes import turn_by_turn
@@ -185,6 +186,19 @@ def test_a_training_learns_stops_and_goes_on(tokenizer: ChatTokenizer, tmp_path:
     assert all(torch.allclose(one[key], other[key], atol=1e-5) for key in one)
 
 
+@pytest.mark.parametrize(("short", "taken"), [(0.5, True), (0.95, False), (9.0, False)])
+def test_bfloat16_is_taken_where_it_is_clearly_faster(
+    short: float, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(trainer_module, "_product_seconds", lambda dtype: short if dtype == torch.bfloat16 else 1.0)
+    trainer_module.bf16_is_faster.cache_clear()
+    assert trainer_module.bf16_is_faster() is taken
+    trainer_module.bf16_is_faster.cache_clear()
+
+
 def test_an_adapter_card_says_what_was_learnt() -> None:
     from localsim.finetune.job import Material, card_text
 
@@ -202,6 +216,7 @@ def test_an_adapter_card_says_what_was_learnt() -> None:
         "machine": "m",
     }
     text = card_text(json.loads(json.dumps(card)))
+    assert "tokens a step, float32" in text
     assert "1 chats, 2 tokens, 1 of them learnt" in text and '"run": "r"' in text and "| 1 | 2.000 | 1.500 |" in text
 
 

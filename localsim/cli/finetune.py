@@ -31,7 +31,7 @@ _INSTALL = 'pip install "localsim[finetune]"'
 @click.option("--held-out", type=click.FloatRange(0, 0.9), default=0.1, show_default=True, help="Share of scenarios.")
 @click.option("--patience", type=click.IntRange(0), default=2, show_default=True, help="Stop early; 0 never does.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--float32", is_flag=True, help="Train in 32 bits (slower; for processors without bfloat16).")
+@click.option("--bfloat16/--float32", default=None, help="Numbers of 16 or 32 bits [what is faster on this machine].")
 @click.option("--force", is_flag=True, help="Replace an adapter of the same name.")
 @click.option("--dry-run", is_flag=True, help="Try two steps, say how long it takes and how much memory, and stop.")
 @db_option
@@ -46,13 +46,14 @@ def finetune(source: str, **options: Any) -> None:
     """
     require_packages()
     from localsim.finetune import job
-    from localsim.finetune.trainer import Settings
+    from localsim.finetune.trainer import Settings, bf16_is_faster
 
     chats, origin, name = _chats(source, options)
     _check_name(name, options["force"], options["dry_run"])
     base = registry.resolve(options["base"])
     if base.adapter is not None:
         raise InvalidInput("an adapter on top of an adapter cannot be trained", hint="name the base without +ADAPTER")
+    data = job.material(chats, base, share=options["held_out"], tokens=options["tokens"], seed=options["seed"])
     settings = Settings(
         rank=options["rank"],
         alpha=2.0 * options["rank"],
@@ -61,9 +62,8 @@ def finetune(source: str, **options: Any) -> None:
         batch_tokens=options["batch_tokens"],
         patience=options["patience"],
         seed=options["seed"],
-        bf16=not options["float32"],
+        bf16=bf16_is_faster() if options["bfloat16"] is None else options["bfloat16"],
     )
-    data = job.material(chats, base, share=options["held_out"], tokens=options["tokens"], seed=options["seed"])
     if options["dry_run"]:
         plan = {"name": name, "base": base.name, **data.as_json(), **job.estimate(base, data, settings)}
         if options["as_json"]:

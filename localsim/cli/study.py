@@ -81,7 +81,7 @@ def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, 
     """The adapter of the study, trained if it is not there yet."""
     from localsim.cli.finetune import TrainingBar
     from localsim.finetune import job, source
-    from localsim.finetune.trainer import Settings
+    from localsim.finetune.trainer import Settings, bf16_is_faster
 
     name = f"{scripts}-{base.sha256[:8]}"  # another size, seed or model learns an adapter of its own
     adapter = (folder / f"{name}.gguf").absolute()
@@ -91,7 +91,7 @@ def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, 
     chats = source.chats_of_episodes(store, source.episodes_of_run(store, scripts))
     data = job.material(chats, base, share=0.1, tokens=size.tokens, seed=1)
     say(f"== learn: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out")
-    learning = job.Job(name, base, base_name, data, Settings(), {"run": scripts})
+    learning = job.Job(name, base, base_name, data, Settings(bf16=bf16_is_faster()), {"run": scripts})
     return job.finetune(learning, TrainingBar(), folder=folder.absolute())
 
 

@@ -176,7 +176,8 @@ def card_text(card: dict[str, Any]) -> str:
         "other scenarios held out",
         f"- source: {json.dumps({key: data[key] for key in data if key not in _COUNTS}, default=str)}",
         f"- settings: rank {settings['rank']}, alpha {settings['alpha']:g}, learning rate "
-        f"{settings['learning_rate']:g}, {settings['epochs']:g} epochs, {settings['batch_tokens']} tokens a step",
+        f"{settings['learning_rate']:g}, {settings['epochs']:g} epochs, {settings['batch_tokens']} tokens a step, "
+        f"{'bfloat16' if settings['bf16'] else 'float32'}",
         f"- trained in {card['seconds'] / 60:.1f} minutes at {card['tokens_per_second']} tokens/s",
         f"- machine: {card['machine']}",
         f"- versions: {', '.join(f'{name} {number}' for name, number in card['versions'].items())}",

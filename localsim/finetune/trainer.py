@@ -17,11 +17,16 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from localsim.errors import BackendUnavailable
 from localsim.finetune.rows import TrainingRow
+
+CLEARLY = 0.8
+"""Share of float32's time below which bfloat16 is taken: a choice that does not change from one try to the next, for an
+interrupted training goes on only in the same numbers."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Settings:
     evaluations: int = 4
     """Over the whole training."""
     seed: int = 1
-    bf16: bool = True
-    """Autocast to bfloat16 where the processor or GPU has it."""
+    bf16: bool = False
+    """Autocast to bfloat16; see `bf16_is_faster`."""
 
 
 @dataclass
@@ -80,6 +85,30 @@ class Trained:
 
 
 Show = Callable[[Progress], None]
+
+
+@cache
+def bf16_is_faster() -> bool:
+    """Whether this machine multiplies matrices clearly faster in bfloat16 than in float32, by trying it for a moment:
+    processors with instructions for it do, and others take many times as long.
+    """
+    import torch
+
+    if torch.cuda.is_available():
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    tries = [(_product_seconds(torch.bfloat16), _product_seconds(torch.float32)) for _ in range(5)]
+    short, long = (min(times) for times in zip(*tries, strict=True))
+    return bool(short < CLEARLY * long)
+
+
+def _product_seconds(dtype: Any) -> float:
+    """Of a product of matrices as large as a small model's."""
+    import torch
+
+    left, right = torch.ones((256, 576), dtype=dtype), torch.ones((576, 1536), dtype=dtype)
+    begun = time.perf_counter()
+    torch.matmul(left, right)
+    return time.perf_counter() - begun
 
 
 def load_base(gguf: Path, *, bf16: bool) -> Any:
