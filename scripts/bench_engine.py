@@ -42,21 +42,23 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim import models, planning  # noqa: E402
-from localsim.backends.base import Backend, Done, Request  # noqa: E402
-from localsim.backends.llama import LlamaBackend  # noqa: E402
-from localsim.backends.llama_lib import LlamaModel, library  # noqa: E402
-from localsim.backends.measure import PREFILL, RawContext  # noqa: E402
-from localsim.engines import physical_cores  # noqa: E402
-from localsim.episode import MODES, Episode, EpisodeSpec  # noqa: E402
+from localsim.backends.base import Backend, Done  # noqa: E402
+from localsim.backends.llama import memory as planning  # noqa: E402
+from localsim.backends.llama.engine import LlamaBackend  # noqa: E402
+from localsim.backends.llama.lib import LlamaModel, library  # noqa: E402
+from localsim.backends.llama.raw import PREFILL, RawContext  # noqa: E402
+from localsim.backends.open import physical_cores  # noqa: E402
+from localsim.conversation.episode import MODES, Episode, EpisodeSpec  # noqa: E402
+from localsim.conversation.exchange import Request  # noqa: E402
+from localsim.conversation.scenario import LoadedScenario  # noqa: E402
+from localsim.conversation.transcript import Turn  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
-from localsim.journal import Journal  # noqa: E402
-from localsim.plan import Plan  # noqa: E402
-from localsim.recorder import Recorder  # noqa: E402
-from localsim.scenario import LoadedScenario  # noqa: E402
-from localsim.simulate import Simulation, Summary  # noqa: E402
-from localsim.store import Store  # noqa: E402
-from localsim.transcript import Turn  # noqa: E402
+from localsim.models import registry as models  # noqa: E402
+from localsim.runs.plan import Plan  # noqa: E402
+from localsim.runs.recorder import Recorder  # noqa: E402
+from localsim.runs.scheduler import Simulation, Summary  # noqa: E402
+from localsim.store.database import Store  # noqa: E402
+from localsim.store.journal import Journal  # noqa: E402
 from scripts.bench_pace import ABREAST, Pace, Stopwatch  # noqa: E402
 from scripts.bench_peers import Key, Recorded, Server, ServerBackend, key_of, stopped, wrapper_seconds  # noqa: E402
 from scripts.bench_table import draw, table  # noqa: E402

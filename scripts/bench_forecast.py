@@ -54,14 +54,16 @@ def _in_a_process(model: str, path: Path, seed: int) -> dict[str, Any]:
 
 def one(model: str, path: Path, seed: int) -> dict[str, Any]:
     """What is stated, then the run."""
-    from localsim import forecast, runner
-    from localsim.backends.llama_lib import LlamaModel
-    from localsim.engines import memory_plans, physical_cores
-    from localsim.episode import MODES
-    from localsim.models import resolve
-    from localsim.plan import Plan
-    from localsim.scenario_files import find_scenarios
-    from localsim.store import Store
+    from localsim.backends.llama.lib import LlamaModel
+    from localsim.backends.open import memory_plans, physical_cores
+    from localsim.conversation.episode import MODES
+    from localsim.machine import forecast
+    from localsim.models.registry import resolve
+    from localsim.runs import runner
+    from localsim.runs.plan import Plan
+    from localsim.runs.preview import needs_of
+    from localsim.scenarios.find import find_scenarios
+    from localsim.store.database import Store
     from scripts.bench_engine import Silent
     from scripts.bench_scaling import _peak
 
@@ -70,7 +72,7 @@ def one(model: str, path: Path, seed: int) -> dict[str, Any]:
     loaded = LlamaModel(resolve(model).path)
     told = forecast.forecast(plan.specs(), forecast.measure(loaded, 8, physical_cores()), store)
     loaded.free()
-    stated = sum(memory.total for memory in memory_plans(plan, 8))
+    stated = sum(memory.total for memory in memory_plans(needs_of(plan, 8)))
     done = runner.start(plan, store, Silent(), lambda _line: None)
     taken = done.seconds / 60
     return {**vars(told), "taken": taken, "stated": stated, "peak": _peak()}

@@ -20,8 +20,8 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim.embeddings import Embedder  # noqa: E402
 from localsim.leakage.detector import LeakageDetector  # noqa: E402
+from localsim.leakage.embeddings import Embedder  # noqa: E402
 from localsim.leakage.features import Wanted  # noqa: E402
 from localsim.leakage.pairs import LabelledTranscript, PrivateFact, pairs_of, read_labelled  # noqa: E402
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 
-from localsim.backends.llama_lib import LlamaModel
-from localsim.backends.measure import RawContext
-from localsim.engines import physical_cores
+from localsim.backends.llama.lib import LlamaModel
+from localsim.backends.llama.raw import RawContext
+from localsim.backends.open import physical_cores
 
 ABREAST = 8
 DEPTH = 400

@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from localsim.backends.base import Done, Form, Generation, Request, StopCause
-from localsim.backends.chat import ChatTokenizer
-from localsim.backends.llama_lib import LlamaModel
-from localsim.engines import physical_cores
-from localsim.grammar import ActionLines
-from localsim.scenario import WRITER
+from localsim.backends.base import Done
+from localsim.backends.llama.chat import ChatTokenizer
+from localsim.backends.llama.lib import LlamaModel
+from localsim.backends.open import physical_cores
+from localsim.conversation.exchange import Form, Generation, Request, StopCause
+from localsim.conversation.grammar import ActionLines
+from localsim.conversation.scenario import WRITER
 from scripts.bench_pace import ABREAST
 
 SLOTS = ABREAST

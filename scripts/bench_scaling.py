@@ -58,12 +58,13 @@ def _in_a_process(model: str, episodes: int, turns: int) -> dict[str, Any]:
 
 def one(model: str, episodes: int, turns: int) -> dict[str, Any]:
     """A run, what it took, and what was estimated."""
-    from localsim import runner
-    from localsim.engines import memory_plans
+    from localsim.backends.open import memory_plans
+    from localsim.conversation.scenario import LoadedScenario
     from localsim.families import FAMILIES
-    from localsim.plan import Plan
-    from localsim.scenario import LoadedScenario
-    from localsim.store import Store
+    from localsim.runs import runner
+    from localsim.runs.plan import Plan
+    from localsim.runs.preview import needs_of
+    from localsim.store.database import Store
     from scripts.bench_engine import Silent
 
     loaded = []
@@ -74,7 +75,7 @@ def one(model: str, episodes: int, turns: int) -> dict[str, Any]:
             LoadedScenario(scenario.model_copy(update={"limits": limits, "actions": ("speak",)}), answer, "generated")
         )
     plan = Plan(tuple(loaded), ("agents",), model=model, episodes=episodes // 8, seed=3, parallel=8)
-    estimate = sum(memory.total for memory in memory_plans(plan, 8))
+    estimate = sum(memory.total for memory in memory_plans(needs_of(plan, 8)))
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(Path(scratch) / "s.duckdb")
         done = runner.start(plan, store, Silent(), lambda _line: None)

@@ -18,12 +18,12 @@ from starlette.testclient import TestClient
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim import runner  # noqa: E402
-from localsim.episode import MODES  # noqa: E402
+from localsim.conversation.episode import MODES  # noqa: E402
+from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
-from localsim.plan import Plan  # noqa: E402
-from localsim.scenario import LoadedScenario  # noqa: E402
-from localsim.store import Store  # noqa: E402
+from localsim.runs import runner  # noqa: E402
+from localsim.runs.plan import Plan  # noqa: E402
+from localsim.store.database import Store  # noqa: E402
 from localsim.web.app import Site, create_app  # noqa: E402
 from localsim.web.guard import Rules, hosts_of  # noqa: E402
 from scripts.bench_engine import Silent  # noqa: E402

@@ -24,7 +24,7 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "constraints.txt"
 STAMP = VENV / "localsim-setup"
-BUILD_FLAGS = ROOT / "localsim" / "build_flags.py"
+BUILD_FLAGS = ROOT / "localsim" / "machine" / "build_flags.py"
 NEEDED_BYTES = 5 * 10**9
 
 FLAGS_STAMP = VENV / "llama-flags"
@@ -158,7 +158,7 @@ def choices() -> list[str]:
 def first_that_works(flags: str) -> str:
     """Try the build on one token in a child process; on a crash remember it and build with the next flags."""
     step("trying the build on one token")
-    probe = [str(PYTHON), "-m", "localsim.backends.probe", "starter"]
+    probe = [str(PYTHON), "-m", "localsim.backends.llama.probe", "starter"]
     requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
     while subprocess.run(probe, cwd=ROOT, check=False).returncode != 0:
         left = [other for other in choices() if other != flags]

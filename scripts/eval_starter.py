@@ -26,17 +26,18 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim import leaks, runner  # noqa: E402
-from localsim.episode import Sampling  # noqa: E402
+from localsim.conversation.episode import Sampling  # noqa: E402
+from localsim.conversation.scenario import LoadedScenario, Scenario  # noqa: E402
+from localsim.conversation.transcript import Turn  # noqa: E402
+from localsim.evaluators import leaks  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
-from localsim.families.mutual_friends import friends_of  # noqa: E402
-from localsim.families.naming import claims, mentions  # noqa: E402
-from localsim.plan import Plan  # noqa: E402
-from localsim.scenario import LoadedScenario, Scenario  # noqa: E402
-from localsim.scenario_files import find_scenarios  # noqa: E402
-from localsim.store import Store  # noqa: E402
-from localsim.transcript import Turn  # noqa: E402
-from localsim.transcripts import transcript_of  # noqa: E402
+from localsim.families.mutual_friends.family import friends_of  # noqa: E402
+from localsim.families.mutual_friends.names import claims, mentions  # noqa: E402
+from localsim.runs import runner  # noqa: E402
+from localsim.runs.plan import Plan  # noqa: E402
+from localsim.scenarios.find import find_scenarios  # noqa: E402
+from localsim.store.database import Store  # noqa: E402
+from localsim.store.episodes import transcript_of  # noqa: E402
 from scripts.bench_engine import Silent  # noqa: E402
 
 AIMS = {

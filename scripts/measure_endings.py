@@ -23,9 +23,9 @@ from scipy.stats import binomtest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim.families.endings import bargain_ending  # noqa: E402
-from localsim.families.naming import friends_outcome  # noqa: E402
-from localsim.transcript import Action, Turn  # noqa: E402
+from localsim.conversation.transcript import Action, Turn  # noqa: E402
+from localsim.families.craigslist.endings import bargain_ending  # noqa: E402
+from localsim.families.mutual_friends.names import friends_outcome  # noqa: E402
 
 DEFAULT_TARGET = ROOT / "localsim" / "families" / "endings_accuracy.json"
 KINDS = ("deal", "no_deal", "unknown")

@@ -18,9 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import localsim  # noqa: E402
-from localsim.report import report  # noqa: E402
-from localsim.report_html import examples, render  # noqa: E402
-from localsim.store import Store  # noqa: E402
+from localsim.reports.html import examples, render  # noqa: E402
+from localsim.reports.report import report  # noqa: E402
+from localsim.store.database import Store  # noqa: E402
 from tests.web_server import serving  # noqa: E402
 
 FOLDER = ROOT / "docs" / "screenshots"

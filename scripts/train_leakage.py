@@ -30,10 +30,10 @@ from sklearn.preprocessing import StandardScaler
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim.embeddings import Embedder, encoder_and_tokenizer  # noqa: E402
 from localsim.leakage import accuracy, features, reader, track, wording  # noqa: E402
 from localsim.leakage.calibrate import best_threshold  # noqa: E402
 from localsim.leakage.detector import WEIGHTS, LeakageDetector, Weights  # noqa: E402
+from localsim.leakage.embeddings import Embedder, encoder_and_tokenizer  # noqa: E402
 from localsim.leakage.pairs import (  # noqa: E402
     LABELS,
     LabelledPair,

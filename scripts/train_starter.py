@@ -23,12 +23,12 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim import models  # noqa: E402
-from localsim.backends.chat import ChatTokenizer  # noqa: E402
-from localsim.backends.llama_lib import LlamaModel  # noqa: E402
+from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
+from localsim.backends.llama.lib import LlamaModel  # noqa: E402
+from localsim.finetune.chats import TrainingRow, clipped, row_of  # noqa: E402
 from localsim.finetune.job import export  # noqa: E402
-from localsim.finetune.rows import TrainingRow, clipped, row_of  # noqa: E402
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
+from localsim.models import registry as models  # noqa: E402
 from scripts.starter.dataset import BROAD, CAREFUL, LONG, Mix, build  # noqa: E402
 
 BASE = "smollm2-135m"

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from localsim.episode import MODES, EpisodeSpec, Mode, Sampling
+from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
+from localsim.conversation.modes import roles
+from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES
-from localsim.models import ModelFile, resolve
-from localsim.modes import roles
-from localsim.plan import Plan
-from localsim.runner import start
-from localsim.scenario import LoadedScenario
-from localsim.scenario_yaml import parse_scenario
-from localsim.store import Store
+from localsim.models.registry import ModelFile, resolve
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.scenarios.parse import parse_scenario
+from localsim.store.database import Store
 
 TALK = """
 version: 1
@@ -120,7 +120,7 @@ def starter() -> ModelFile:
 @pytest.fixture(scope="session")
 def engine_model(starter: ModelFile) -> Iterator[Any]:
     """The embedded model's weights, loaded once for the session."""
-    from localsim.backends.llama_lib import LlamaModel
+    from localsim.backends.llama.lib import LlamaModel
 
     model = LlamaModel(starter.path)
     yield model

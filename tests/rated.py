@@ -13,7 +13,7 @@ from localsim.annotation.items import (
 )
 from localsim.annotation.records import Annotation, answered, save_all
 from localsim.cli.annotate import annotate
-from localsim.store import Store
+from localsim.store.database import Store
 
 
 def given(store: Store, run: str, rater: str, choose: Any, task: Task = "pairs", **options: Any) -> list[Annotation]:

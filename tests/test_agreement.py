@@ -19,13 +19,13 @@ from localsim.annotation.items import (
     talks_of,
 )
 from localsim.annotation.labels import labels
-from localsim.episode import MODES, Score
+from localsim.conversation.episode import MODES, Score
 from localsim.errors import InvalidInput
-from localsim.judge import DIMENSIONS
+from localsim.evaluators.judge import DIMENSIONS
+from localsim.evaluators.leaks import VERSION as DETECTOR
 from localsim.leakage.pairs import LabelledPair, read_labelled
-from localsim.leaks import VERSION as DETECTOR
-from localsim.recorder import score_events
-from localsim.store import Store
+from localsim.store.database import Store
+from localsim.store.records import score_events
 from tests.rated import best, given, invoke
 
 # ---- what it comes to ----------------------------------------------------------------------------------------------

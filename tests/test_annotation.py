@@ -32,13 +32,13 @@ from localsim.annotation.items import (
 )
 from localsim.annotation.records import answered, checked_rater, done, rows, save, undo, validated
 from localsim.cli.annotate import annotate
-from localsim.episode import MODES
+from localsim.conversation.episode import MODES
 from localsim.errors import InvalidInput
-from localsim.judge import DIMENSIONS
-from localsim.migrations import migrate
-from localsim.plan import Plan
-from localsim.runner import start
-from localsim.store import Busy, Store
+from localsim.evaluators.judge import DIMENSIONS
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.store.database import Busy, Store
+from localsim.store.migrations import migrate
 from tests.conftest import Quiet, generated
 from tests.rated import best, given, invoke
 

@@ -175,7 +175,7 @@ def test_a_fresh_clone_is_set_up_once(bootstrap: Any, shell: Shell, capsys: pyte
     assert all(f"-c {bootstrap.CONSTRAINTS}" in line for line in shell.ran(" install "))
     assert shell.ran("-e")[0].endswith(f"{bootstrap.ROOT}[dev]")
     assert shell.commands[-2] == [str(bootstrap.PYTHON), "-m", "localsim", "models", "pull", "starter"]
-    assert shell.commands[-1][-2:] == ["localsim.backends.probe", "starter"], "the build is tried"
+    assert shell.commands[-1][-2:] == ["localsim.backends.llama.probe", "starter"], "the build is tried"
     assert "compiling llama.cpp" in capsys.readouterr().out
 
     shell.commands.clear()
@@ -388,7 +388,7 @@ def test_flags_whose_build_crashes_are_remembered_and_replaced(
 
     def crashing(command: list[str], **options: Any) -> Any:
         done = ran(command, **options)
-        if "localsim.backends.probe" in command and bootstrap.FLAGS_STAMP.read_text() == "-DFAST=ON":
+        if "localsim.backends.llama.probe" in command and bootstrap.FLAGS_STAMP.read_text() == "-DFAST=ON":
             return subprocess.CompletedProcess(command, -11, "", "")
         return done
 

@@ -17,7 +17,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from localsim.annotation import records
-from localsim.store import Store
+from localsim.store.database import Store
 from tests.web_server import serving, simulated
 
 CHROMIUM = next(

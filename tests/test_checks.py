@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from localsim import runner
-from localsim.curves import curves, steps
+from localsim.conversation.scenario import AnswerKey
+from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import ScenarioInvalid
 from localsim.evaluators import checks
-from localsim.plan import Plan
-from localsim.report import report
-from localsim.scenario import AnswerKey
-from localsim.scenario_yaml import parse_scenario
-from localsim.store import Store
-from localsim.transcript import Action, Transcript, Turn
+from localsim.reports.curves import curves, steps
+from localsim.reports.report import report
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.scenarios.parse import parse_scenario
+from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
 TEXT = """

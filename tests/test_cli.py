@@ -16,8 +16,8 @@ import pytest
 
 from localsim.__main__ import run
 from localsim.cli import _COMMANDS, cli
-from localsim.models import ModelFile
-from localsim.store import Store
+from localsim.models.registry import ModelFile
+from localsim.store.database import Store
 from tests.conftest import TALK
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from localsim import runner, stats
-from localsim.card import HUMAN, card, markdown, missing, read_human, transparency
-from localsim.comparison import compare
+from localsim import stats
 from localsim.errors import InvalidInput
-from localsim.plan import Plan
-from localsim.plots import figures
-from localsim.store import Store
+from localsim.reports.card import HUMAN, card, markdown, missing, read_human, transparency
+from localsim.reports.comparison import compare
+from localsim.reports.plots import figures
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
 

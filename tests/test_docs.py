@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from localsim import runner
-from localsim.plan import Plan
-from localsim.scenario_files import find_scenarios
-from localsim.store import Store
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from localsim import downloads, models
 from localsim.errors import InvalidInput, ModelMissing
+from localsim.models import downloads
+from localsim.models import registry as models
 
 WHOLE = bytes(range(256)) * 96_000  # 24 megabytes: huggingface_hub keeps what has arrived in blocks of ten
 SHA = hashlib.sha256(WHOLE).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from localsim.embeddings import DIMENSIONS, Embedder
+from localsim.leakage.embeddings import DIMENSIONS, Embedder
 
 
 @pytest.mark.model

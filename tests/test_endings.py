@@ -10,10 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from localsim.families.endings import Ending, bargain_ending, offers, says_farewell
-from localsim.families.naming import FriendsOutcome, friends_outcome, mentions
+from localsim.conversation.transcript import ACTION_TYPES, Action, Turn
+from localsim.families.craigslist.endings import Ending, bargain_ending, offers, says_farewell
+from localsim.families.mutual_friends.names import FriendsOutcome, friends_outcome, mentions
 from localsim.families.prices import find_prices
-from localsim.transcript import ACTION_TYPES, Action, Turn
 
 ROOT = Path(__file__).resolve().parent.parent
 DEV = ROOT / "tests" / "data" / "endings_dev.jsonl"

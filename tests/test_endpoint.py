@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from localsim import runner
 from localsim.backends import endpoint
-from localsim.backends.base import Generation, Message, Request, Thought
 from localsim.backends.endpoint import Endpoint, EndpointBackend, Patience, parse_endpoint
-from localsim.episode import Sampling
+from localsim.conversation.episode import Sampling
+from localsim.conversation.exchange import Generation, Message, Request, Thought
+from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import BackendUnavailable, InvalidInput
-from localsim.judgements import answers
-from localsim.plan import Plan
-from localsim.scenario import LoadedScenario
-from localsim.store import Store
-from localsim.verdicts import Verdict
+from localsim.evaluators.asking import answers
+from localsim.evaluators.verdicts import Verdict
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.store.database import Store
 from tests.conftest import Quiet
 
 QUICK = Patience(timeout_s=0.6, attempts=3, pause_s=0.01)
@@ -123,7 +123,7 @@ def test_a_run_on_a_server_is_stored_like_any_other(
     run = store.rows("SELECT * FROM runs")[0]
     identity = json.loads(run["models_json"])[server.name]
     assert identity["kind"] == "remote" and identity["seeds"] == "passed, not guaranteed"
-    from localsim.report import report
+    from localsim.reports.report import report
 
     assert any(warning.startswith("Remote:") for warning in report(store, run["run_id"])["warnings"])
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from localsim.episode import Score
+from localsim.conversation.episode import Score
+from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario
+from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 from localsim.families.vocabulary import FIRST_NAMES
-from localsim.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario
-from localsim.transcript import ACTION_TYPES, Action, Transcript, Turn
 
 
 def talk(*lines: str) -> Transcript:

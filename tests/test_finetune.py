@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from localsim import models
-from localsim.backends.base import Message
-from localsim.backends.chat import ChatTokenizer
-from localsim.backends.llama_lib import LlamaModel
-from localsim.episode import EpisodeSpec
+from localsim.backends.llama.chat import ChatTokenizer
+from localsim.backends.llama.lib import LlamaModel
+from localsim.conversation.episode import EpisodeSpec
+from localsim.conversation.exchange import Message
+from localsim.conversation.modes import turn_by_turn
+from localsim.conversation.scenario import LoadedScenario, Scenario
+from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.finetune import source
 from localsim.finetune import trainer as trainer_module
-from localsim.finetune.rows import Chat, TrainingRow, chats_of, clipped, row_of
+from localsim.finetune.chats import Chat, TrainingRow, chats_of, clipped, row_of
 from localsim.finetune.trainer import Settings, Trainer, batches, load_base
-from localsim.modes import turn_by_turn
-from localsim.scenario import LoadedScenario, Scenario
-from localsim.transcript import Action, Transcript, Turn
+from localsim.models import registry as models
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +79,7 @@ def test_a_row_holds_the_tokens_that_the_engine_evaluates_and_writes(
 
 
 def reply(turn: Turn) -> Any:
-    from localsim.backends.base import Generation
+    from localsim.conversation.exchange import Generation
 
     text = turn.line.removeprefix(turn.speaker) + "\n"
     return Generation(text=text, cause="finished", model="m", evaluated_tokens=0, generated_tokens=0)

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localsim.conversation.scenario import LoadedScenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
-from localsim.scenario import LoadedScenario, ScenarioFile
-from localsim.scenario_yaml import dump_scenario
+from localsim.scenarios.parse import dump_scenario
 from tests.test_scenarios import BASE, only, places, read
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localsim.backends.llama_lib import LlamaModel, library
-from localsim.backends.llama_sampler import Candidates, _cloned_grammar
-from localsim.grammar import ActionLines, _head
-from localsim.transcript import ACTION_TYPES, Action, line_of
+from localsim.backends.llama.lib import LlamaModel, library
+from localsim.backends.llama.sampler import Candidates, _cloned_grammar
+from localsim.conversation.grammar import ActionLines, _head
+from localsim.conversation.transcript import ACTION_TYPES, Action, line_of
 
 NAMES = ("Ana", "Bo")
 

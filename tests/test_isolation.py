@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localsim import audit as audit_module
-from localsim import modes, visibility
-from localsim.backends.chat import ChatTokenizer
-from localsim.backends.llama_lib import LlamaModel
+from localsim.backends.llama.chat import ChatTokenizer
+from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
-from localsim.episode import MODES as MODE_NAMES
-from localsim.journal import Journal
-from localsim.modes import MODES, Ask
-from localsim.recorder import Recorder
-from localsim.runner import Plan, start
-from localsim.scenario import RelationshipLevel, Scenario
-from localsim.scenario_yaml import parse_scenario
-from localsim.simulate import Simulation
-from localsim.store import Store
-from localsim.transcript import Action
+from localsim.conversation import modes, visibility
+from localsim.conversation.episode import MODES as MODE_NAMES
+from localsim.conversation.modes import MODES, Ask
+from localsim.conversation.scenario import RelationshipLevel, Scenario
+from localsim.conversation.transcript import Action
+from localsim.reports import audit as audit_module
+from localsim.runs.recorder import Recorder
+from localsim.runs.runner import Plan, start
+from localsim.runs.scheduler import Simulation
+from localsim.scenarios.parse import parse_scenario
+from localsim.store.database import Store
+from localsim.store.journal import Journal
 from tests.conftest import TALK, Quiet, generated, spec_of
 
 HOSTILE = [
@@ -234,7 +234,7 @@ def test_hostile_text_becomes_no_control_token(engine_model: LlamaModel, text: s
 
 
 def asks_after(scenario: Scenario, text: str) -> Any:
-    from localsim.transcript import Transcript, Turn
+    from localsim.conversation.transcript import Transcript, Turn
 
     loaded = parse_scenario(TALK, "t.yaml")
     spec = spec_of(loaded)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localsim import judge, judgements, naturalness, runner
-from localsim.backends.llama_lib import LlamaModel
+from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
-from localsim.plan import Plan
-from localsim.store import Store
-from localsim.transcripts import load_episode
-from localsim.verdicts import Verdict
+from localsim.evaluators import asking as judgements
+from localsim.evaluators import judge, naturalness
+from localsim.evaluators.verdicts import Verdict
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.store.database import Store
+from localsim.store.episodes import load_episode
 from tests.conftest import Quiet, generated
 from tests.test_grammar import admits
 
@@ -70,7 +73,7 @@ def test_scores_are_kept_apart_and_nothing_is_asked_twice(
 ) -> None:
     store, run_id = played
     texts = [*replies("9"), *replies("nonsense"), *replies("2"), *replies("3")]
-    monkeypatch.setattr(judge, "open_judge", lambda *_: ScriptedBackend("scripted", replies=texts))
+    monkeypatch.setattr(judge, "open_judge", lambda *_: nullcontext(ScriptedBackend("scripted", replies=texts)))
     before = store.rows("SELECT * FROM scores ORDER BY ALL")
     assert judge.judge_run(store, run_id, "toy", print) == 4
     assert judge.judge_run(store, run_id, "toy", print) == 0
@@ -86,7 +89,7 @@ def test_scores_are_kept_apart_and_nothing_is_asked_twice(
 def test_every_prompt_and_reply_is_kept(played: tuple[Store, str], monkeypatch: pytest.MonkeyPatch) -> None:
     store, run_id = played
     texts = [*replies("9"), *replies("nonsense"), *replies("2"), *replies("3")]
-    monkeypatch.setattr(judge, "open_judge", lambda *_: ScriptedBackend("scripted", replies=texts))
+    monkeypatch.setattr(judge, "open_judge", lambda *_: nullcontext(ScriptedBackend("scripted", replies=texts)))
     judge.judge_run(store, run_id, "toy", print)
     rows = store.rows("SELECT * FROM v_judgements ORDER BY ALL")
     assert len(rows) == 4 * 2 * len(judge.DIMENSIONS)
@@ -116,7 +119,7 @@ def test_a_reply_that_could_not_be_had_is_a_row_and_is_asked_again(
     # The second time only the talk is asked about whose last reply was missing.
     for texts, failures, judged in ((whole[:-1], 1, 3), (replies("6"), 0, 4)):
         backend = ScriptedBackend("scripted", replies=texts)
-        monkeypatch.setattr(judge, "open_judge", lambda *_, backend=backend: backend)
+        monkeypatch.setattr(judge, "open_judge", lambda *_, backend=backend: nullcontext(backend))
         judge.judge_run(store, run_id, "toy", print)
         failed = store.rows("SELECT malformed FROM v_judgements WHERE cause = 'error'")
         scored = store.rows("SELECT count(DISTINCT episode_id) AS n FROM scores WHERE evaluator = 'judge.toy'")
@@ -143,13 +146,10 @@ def test_a_real_model_judges_a_talk(played: tuple[Store, str]) -> None:
     store, run_id = played
     said: list[str] = []
     row = store.rows("SELECT episode_id FROM episodes WHERE run_id = ?", [run_id])[0]
-    backend = judge.open_judge("starter", said.append)
-    try:
+    with judge.open_judge("starter", said.append) as backend:
         asked = list(judge.questions(load_episode(store, row["episode_id"]), samples=1))[:4]
         found = judgements.answers(backend, [question.request for question in asked])
-    finally:
-        backend.close()
-    assert "judge" in said[0]
+    assert "weights" in said[0], "memory is stated before the judge is loaded"
     for question, result in zip(asked, found, strict=True):
         assert question.read(result) is not None
 
@@ -195,7 +195,7 @@ def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = modes_run(store)
-    monkeypatch.setattr(naturalness, "open_judge", lambda *_: choosing("place"))
+    monkeypatch.setattr(naturalness, "open_judge", lambda *_: nullcontext(choosing("place")))
     assert naturalness.compare_run(store, run, "m", lambda _line: None) == 6
     found = naturalness.rates(store, run)
     assert len(found) == 3 and all(row["orders_agree"] == 0 and row["warning"] for row in found)
@@ -215,7 +215,7 @@ def test_a_judge_that_looks_at_the_talks_is_counted(store: Store, monkeypatch: p
     run = modes_run(store)
     rows = store.rows("SELECT episode_index, mode, turns FROM v_episodes")
     size = {(row["episode_index"], row["mode"]): row["turns"] for row in rows}
-    monkeypatch.setattr(naturalness, "open_judge", lambda *_: choosing("length"))
+    monkeypatch.setattr(naturalness, "open_judge", lambda *_: nullcontext(choosing("length")))
     naturalness.compare_run(store, run, "m", lambda _line: None)
     for row in naturalness.rates(store, run):
         clear = [i for i in range(2) if size[i, row["first"]] != size[i, row["second"]]]

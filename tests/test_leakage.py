@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localsim import leaks
+from localsim.conversation.scenario import After
 from localsim.errors import InvalidInput
+from localsim.evaluators import leaks
 from localsim.leakage import accuracy, features, wording
 from localsim.leakage.calibrate import calibrated
 from localsim.leakage.detector import Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import LabelledPair, Pair, PrivateFact, pairs_of, read_labelled
 from localsim.leakage.track import talk_of, track
-from localsim.scenario import After
-from localsim.scenario_yaml import parse_scenario
-from localsim.store import Store
+from localsim.scenarios.parse import parse_scenario
+from localsim.store.database import Store
 from tests.conftest import generated
 from tests.test_docs import ROOT
 

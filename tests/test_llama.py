@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localsim.backends.base import Generation, Message, Request
-from localsim.backends.chat import ChatTemplate, ChatTokenizer
-from localsim.backends.llama import LlamaBackend
-from localsim.backends.llama_lib import LlamaModel
-from localsim.backends.llama_sampler import Candidates, Sampler
-from localsim.episode import Repro, Sampling
+from localsim.backends.llama.chat import ChatTemplate, ChatTokenizer
+from localsim.backends.llama.engine import LlamaBackend
+from localsim.backends.llama.lib import LlamaModel
+from localsim.backends.llama.sampler import Candidates, Sampler
+from localsim.conversation.episode import Repro, Sampling
+from localsim.conversation.exchange import Generation, Message, Request
+from localsim.conversation.modes import MODES, Ask, Say
+from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import BackendUnavailable, GenerationFailed
-from localsim.modes import MODES, Ask, Say
-from localsim.scenario import LoadedScenario
-from localsim.scenario_yaml import parse_scenario
+from localsim.scenarios.parse import parse_scenario
 from tests.conftest import TALK, spec_of
 
 pytestmark = pytest.mark.model

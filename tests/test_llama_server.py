@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import localsim
-from localsim.models import resolve
+from localsim.models.registry import resolve
 
 pytestmark = pytest.mark.model
 

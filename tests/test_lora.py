@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localsim import derived, lora, models
-from localsim.backends.llama_lib import LlamaModel, library, new_context
-from localsim.engines import memory_plans
+from localsim.backends.llama.lib import LlamaModel, library, new_context
+from localsim.backends.open import memory_plans
 from localsim.errors import ModelMissing
-from localsim.plan import Plan
-from localsim.scenario_files import find_scenarios
+from localsim.machine import convert as derived
+from localsim.models import lora
+from localsim.models import registry as models
+from localsim.runs.plan import Plan
+from localsim.runs.preview import needs_of
+from localsim.scenarios.find import find_scenarios
 
 RANK = 4
 TEXT = (
@@ -149,7 +152,7 @@ def test_roles_with_other_adapters_share_the_weights(trained: tuple[Any, Path], 
     scenario = find_scenarios(["mutual_friends_01"])
     first = scenario[0].scenario.names[0]
     plan = Plan(tuple(scenario), ("agents",), model="smollm2-135m", roles={first: adapter}, parallel=1)
-    weights = [each.weights for each in memory_plans(plan, 1)]
+    weights = [each.weights for each in memory_plans(needs_of(plan, 1))]
     assert sorted(weights)[0] == 0 and len(weights) == 2
 
 

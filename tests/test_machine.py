@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 
-from localsim import build_flags, engines, forecast, models, paths
-from localsim.backends.llama import LlamaBackend
-from localsim.backends.llama_lib import LlamaModel
+from localsim import paths
+from localsim.backends import open as engines
+from localsim.backends.llama.engine import LlamaBackend
+from localsim.backends.llama.lib import LlamaModel
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.plan import Plan
-from localsim.runner import start
-from localsim.store import Store
+from localsim.machine import build_flags, forecast
+from localsim.models import registry as models
+from localsim.runs import preview
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 from tests.test_llama import SharedModel, converse, short, spec_of
 
@@ -49,7 +53,7 @@ def test_what_a_build_leaves_unused() -> None:
 
 @pytest.mark.model
 def test_a_derived_model_is_checked_against_its_sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from localsim import derived
+    from localsim.machine import convert as derived
 
     source = models.resolve("smollm2-135m")
     monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path))
@@ -74,18 +78,18 @@ def test_a_derived_model_is_checked_against_its_sidecar(tmp_path: Path, monkeypa
 def test_j_auto_follows_memory_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan((generated("mutual_friends"),), ("agents",), model="starter", episodes=8)
     said: list[str] = []
-    assert engines.side_by_side(plan, said.append) == 8 and said == []
-    eight, two = (engines.memory_plans(plan, number)[0].wanted for number in (8, 2))
+    assert preview.side_by_side(plan, said.append) == 8 and said == []
+    eight, two = (engines.memory_plans(preview.needs_of(plan, number))[0].wanted for number in (8, 2))
     assert two < eight
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=two + 1))
-    assert engines.side_by_side(plan, said.append) == 2
+    assert preview.side_by_side(plan, said.append) == 2
     assert len(said) == 1 and "2 at a time instead of 8" in said[0]
-    assert engines.side_by_side(replace(plan, parallel=8), said.append) == 8, "what was asked for is not shrunk"
+    assert preview.side_by_side(replace(plan, parallel=8), said.append) == 8, "what was asked for is not shrunk"
 
 
 @pytest.mark.model
 def test_layers_on_a_gpu_that_is_not_there_are_refused() -> None:
-    from localsim.backends.llama_lib import library
+    from localsim.backends.llama.lib import library
 
     if library().llama_supports_gpu_offload():
         pytest.skip("this build has a GPU")

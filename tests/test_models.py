@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
-from localsim import models, paths
+from localsim import paths
 from localsim.errors import ModelMissing
-from localsim.models import ModelEntry
+from localsim.models import registry as models
+from localsim.models.registry import ModelEntry
 
 WEIGHTS = b"GGUF" + bytes(range(256)) * 40
 TENSORS = b"tensors" * 500

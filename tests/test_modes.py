@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from localsim.backends.base import Generation, StopCause
-from localsim.episode import MODES as MODE_NAMES
-from localsim.episode import EpisodeSpec, StopReason
+from localsim.conversation.episode import MODES as MODE_NAMES
+from localsim.conversation.episode import EpisodeSpec, StopReason
+from localsim.conversation.exchange import Generation, StopCause
+from localsim.conversation.modes import MODES, Ask, Reject, Say
+from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.transcript import Action, line_of
 from localsim.errors import MalformedReply
-from localsim.modes import MODES, Ask, Reject, Say
-from localsim.scenario import LoadedScenario
-from localsim.scenario_yaml import parse_scenario
-from localsim.transcript import Action, line_of
+from localsim.scenarios.parse import parse_scenario
 from tests.conftest import TALK, spec_of
 
 

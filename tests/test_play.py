@@ -9,16 +9,16 @@ from io import StringIO
 import pytest
 
 from localsim.__main__ import run
-from localsim.backends.base import Request
 from localsim.cli.play import read_action
+from localsim.conversation.exchange import Request
+from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.transcript import ACTION_TYPES, Action
 from localsim.errors import InvalidInput
 from localsim.paths import database_path
-from localsim.plan import Plan
-from localsim.runner import start
-from localsim.scenario import LoadedScenario
-from localsim.scenario_files import find_scenarios
-from localsim.store import Store
-from localsim.transcript import ACTION_TYPES, Action
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Store
 from tests.conftest import Quiet
 
 SCENARIO = "craigslist_01"

@@ -11,14 +11,14 @@ import pytest
 
 import localsim
 from localsim.__main__ import run as command
-from localsim.episode import Sampling
+from localsim.conversation.episode import Sampling
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 
 PLUGIN = """
 from localsim.backends.scripted import ScriptedBackend
-from localsim.backends.policies import POLICIES
-from localsim.episode import Score
+from localsim.families.players import POLICIES
+from localsim.conversation.episode import Score
 from localsim.families.mutual_friends import MutualFriends
 
 LOADED.append(1)

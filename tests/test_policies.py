@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from localsim.backends.policies import POLICIES
 from localsim.backends.scripted import ScriptedBackend, open_scripted
-from localsim.episode import MODES, Mode, Observation
+from localsim.conversation.episode import MODES, Mode, Observation
+from localsim.conversation.scenario import LoadedScenario, Scenario
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
-from localsim.families.mutual_friends import friends_of
-from localsim.runner import Plan, start
-from localsim.scenario import LoadedScenario, Scenario
-from localsim.scenario_yaml import load_scenario, parse_scenario
-from localsim.store import Store
-from localsim.transcript import Action, Transcript, Turn
-from localsim.visibility import observe
+from localsim.families.mutual_friends.family import friends_of
+from localsim.families.players import POLICIES
+from localsim.runs.runner import Plan, start
+from localsim.scenarios.parse import load_scenario, parse_scenario
+from localsim.store.database import Store
 from tests.conftest import TALK, Quiet, generated, spec_of
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from localsim import report as reports
 from localsim import stats
+from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES
-from localsim.report import COLUMNS, parser_accuracy, report
-from localsim.runner import Plan, Result, resume, start
-from localsim.scenario import LoadedScenario
-from localsim.scenario_yaml import parse_scenario
+from localsim.reports import report as reports
+from localsim.reports.report import COLUMNS, parser_accuracy, report
+from localsim.runs.runner import Plan, Result, resume, start
+from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share
-from localsim.store import Store
+from localsim.store.database import Store
 from tests.conftest import TALK, Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -344,8 +344,8 @@ def test_all_intervals_are_of_the_stated_confidence() -> None:
 
 
 def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_markup(tmp_path: Path) -> None:
-    from localsim.card import card
-    from localsim.report_markdown import as_markdown, comparison
+    from localsim.reports.card import card
+    from localsim.reports.markdown import as_markdown, comparison
 
     store = Store(tmp_path / "m.duckdb")
     plan = Plan((generated("craigslist", 3),), ("script", "agents"), model="scripted")

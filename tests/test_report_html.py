@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from localsim.backends.policies import POLICIES
-from localsim.episode import MODES, Episode, EpisodeSpec, Observation
+from localsim.conversation.episode import MODES, Episode, EpisodeSpec, Observation
+from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, LoadedScenario, Scenario
+from localsim.conversation.transcript import Action, Turn
 from localsim.families import FAMILIES
-from localsim.mentions import first_mentions
-from localsim.report import COLUMNS, report
-from localsim.report_html import Example, examples, render
-from localsim.runner import Plan, start
-from localsim.scenario import Agent, AnswerKey, Fact, Info, LoadedScenario, Scenario
-from localsim.store import Store
-from localsim.transcript import Action, Turn
+from localsim.families.players import POLICIES
+from localsim.families.terms import first_mentions
+from localsim.reports.html import Example, examples, render
+from localsim.reports.report import COLUMNS, report
+from localsim.runs.runner import Plan, start
+from localsim.store.database import Store
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 HOSTILE = (

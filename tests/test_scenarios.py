@@ -12,12 +12,12 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
+from localsim.conversation.scenario import LoadedScenario, Profile, RelationshipLevel, ScenarioFile, canonical_hash
+from localsim.conversation.visibility import PROFILE_SEEN
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid
 from localsim.families import FAMILIES
 from localsim.families.vocabulary import FIRST_NAMES
-from localsim.scenario import LoadedScenario, Profile, RelationshipLevel, ScenarioFile, canonical_hash
-from localsim.scenario_yaml import load_scenario, parse_scenario
-from localsim.visibility import PROFILE_SEEN
+from localsim.scenarios.parse import load_scenario, parse_scenario
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 SHIPPED = sorted(FOLDER.glob("*.yaml"))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from localsim.families import FAMILIES
-from localsim.families.mutual_friends import friends_of
-from localsim.families.naming import claims, mentions
+from localsim.families.mutual_friends.family import friends_of
+from localsim.families.mutual_friends.names import claims, mentions
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
 from scripts.starter import bank, bargain, everyday, friends

@@ -18,15 +18,16 @@ import duckdb
 import pytest
 
 import localsim
-from localsim import migrations, runner
-from localsim.episode import Episode, EpisodeSpec
+from localsim.conversation.episode import Episode, EpisodeSpec
+from localsim.conversation.transcript import Transcript
 from localsim.errors import DatabaseError, InvalidInput
-from localsim.journal import Journal, journal_folder, read_journal
-from localsim.migrations import MIGRATIONS, TABLES, VIEWS, migrate, schema_sql
-from localsim.plan import Plan
-from localsim.recorder import EVERY_S, Recorder
-from localsim.store import Busy, Store
-from localsim.transcript import Transcript
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.runs.recorder import EVERY_S, Recorder
+from localsim.store import migrations
+from localsim.store.database import Busy, Store
+from localsim.store.journal import Journal, journal_folder, read_journal
+from localsim.store.migrations import MIGRATIONS, TABLES, VIEWS, migrate, schema_sql
 from tests.conftest import Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,8 +85,8 @@ def test_a_file_held_to_the_end_leaves_a_journal_that_the_next_reader_takes_in(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulate(store, episodes=1)
-    monkeypatch.setattr("localsim.recorder.END_PATIENCE_S", 0.5)
-    monkeypatch.setattr("localsim.recorder.BREATH_PATIENCE_S", 0.1)
+    monkeypatch.setattr("localsim.runs.recorder.END_PATIENCE_S", 0.5)
+    monkeypatch.setattr("localsim.runs.recorder.BREATH_PATIENCE_S", 0.1)
     with held_by_another(store.path):
         result = simulate(store, episodes=1)
         assert not result.in_database
@@ -112,7 +113,7 @@ def test_others_read_while_a_run_writes(store: Store) -> None:
 def test_ended_episodes_are_written_while_others_go_on_but_not_too_often(
     store: Store, monkeypatch: pytest.MonkeyPatch, every: float, in_time: bool
 ) -> None:
-    monkeypatch.setattr("localsim.recorder.EVERY_S", every)
+    monkeypatch.setattr("localsim.runs.recorder.EVERY_S", every)
     watcher, seen = Quiet(lambda: look()), [0]
 
     def look() -> None:
@@ -127,7 +128,7 @@ def test_ended_episodes_are_written_while_others_go_on_but_not_too_often(
 def test_a_late_write_needs_no_further_episode_to_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ended while the last write was too recent is written with the next event of any other episode."""
     now = [0.0]
-    monkeypatch.setattr("localsim.recorder.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("localsim.runs.recorder.time", SimpleNamespace(monotonic=lambda: now[0]))
     loaded = generated("mutual_friends")
     specs = [EpisodeSpec(loaded.scenario, "agents", {}, index, 1) for index in range(2)]
     run = {"run_id": "r", "status": "running", "started_utc": "2026-01-01T00:00:00", "finished_utc": None, "seed": 1}
@@ -148,7 +149,8 @@ def test_a_late_write_needs_no_further_episode_to_end(store: Store, monkeypatch:
 
 def test_two_writers_take_turns(store: Store) -> None:
     code = (
-        "from pathlib import Path; from localsim.store import Store; from tests.test_store import simulate; import sys;"
+        "import sys; from pathlib import Path; from localsim.store.database import Store;"
+        "from tests.test_store import simulate;"
         "simulate(Store(Path(sys.argv[1])), episodes=6)"
     )
     command = [sys.executable, "-c", code, str(store.path)]
@@ -204,8 +206,8 @@ def test_a_run_is_not_resumed_from_a_database_that_lacks_its_journal(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulate(store, episodes=1)
-    monkeypatch.setattr("localsim.recorder.END_PATIENCE_S", 0.3)
-    monkeypatch.setattr("localsim.recorder.BREATH_PATIENCE_S", 0.1)
+    monkeypatch.setattr("localsim.runs.recorder.END_PATIENCE_S", 0.3)
+    monkeypatch.setattr("localsim.runs.recorder.BREATH_PATIENCE_S", 0.1)
     with held_by_another(store.path):
         run_id = simulate(store, episodes=1).run_id
         with pytest.raises(Busy):

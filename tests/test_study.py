@@ -9,7 +9,7 @@ import pytest
 
 from localsim import study
 from localsim.__main__ import run
-from localsim.store import Store
+from localsim.store.database import Store
 
 TINY = study.Size(scenarios=1, episodes=1, learnt=2, learnt_episodes=1, tokens=3000)
 

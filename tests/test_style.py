@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from localsim.episode import Score
+from localsim.conversation.episode import Score
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.evaluators import language, style
-from localsim.scenario import Scenario
-from localsim.scenario_yaml import parse_scenario
-from localsim.transcript import Action, Transcript, Turn
+from localsim.scenarios.parse import parse_scenario
 from tests.conftest import TALK
 
 ENGLISH = parse_scenario(TALK, "talk.yaml").scenario

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from localsim import runner
-from localsim.backends.base import Message
-from localsim.backends.chat import ChatTokenizer
-from localsim.backends.llama_lib import LlamaModel
-from localsim.finetune.rows import Chat, row_of
-from localsim.plan import Plan
-from localsim.scenario import LoadedScenario
-from localsim.store import Store
-from localsim.template_check import CHAT, check_template, shown
+from localsim.backends.llama.chat import ChatTokenizer
+from localsim.backends.llama.lib import LlamaModel
+from localsim.conversation.exchange import Message
+from localsim.conversation.scenario import LoadedScenario
+from localsim.finetune.chats import Chat, row_of
+from localsim.machine.template_check import CHAT, check_template, shown
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.store.database import Store
 from tests import tiny_model
 from tests.conftest import Quiet
 

@@ -5,20 +5,22 @@ tested is what it is given, what binds it, and what is kept.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from localsim import judge, judgements
-from localsim.backends.base import Generation, Message, Request
-from localsim.backends.chat import ChatTemplate, ChatTokenizer
-from localsim.backends.llama import LlamaBackend
-from localsim.backends.llama_lib import LlamaModel
+from localsim.backends.llama.chat import ChatTemplate, ChatTokenizer
+from localsim.backends.llama.engine import LlamaBackend
+from localsim.backends.llama.lib import LlamaModel
+from localsim.conversation.exchange import Generation, Message, Request
 from localsim.errors import BackendUnavailable
-from localsim.store import Store
-from localsim.template_check import shown
-from localsim.transcripts import load_episode
+from localsim.evaluators import asking as judgements
+from localsim.evaluators import judge
+from localsim.machine.template_check import shown
+from localsim.store.database import Store
+from localsim.store.episodes import load_episode
 from tests import tiny_model
 
 THINK = 24
@@ -157,7 +159,7 @@ def test_a_judgement_holds_the_thought(
     family: str, backend: Spoken, store: Store, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judgements, "THINK_TOKENS", THINK)
-    monkeypatch.setattr(judge, "open_judge", lambda *_: backend)
+    monkeypatch.setattr(judge, "open_judge", lambda *_: nullcontext(backend))
     monkeypatch.setattr(backend, "close", lambda: None)
     only = store.rows("SELECT min(episode_id) AS id FROM episodes WHERE run_id = ?", [run])[0]["id"]
     with store.writing() as connection:

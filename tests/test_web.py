@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from localsim import judge
-from localsim.backends.base import Generation, Message, Thought
+from localsim.conversation.exchange import Generation, Message, Thought
 from localsim.errors import InvalidInput
-from localsim.judgements import Case, judgement_events
-from localsim.store import Store
+from localsim.evaluators import judge
+from localsim.evaluators.asking import Case, judgement_events
+from localsim.store.database import Store
 from localsim.web import serve, view_data
 from tests.test_report_html import Page
 from tests.web_server import HOSTILE, client_of, field, simulated

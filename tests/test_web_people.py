@@ -17,9 +17,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from localsim.annotation import records
+from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
-from localsim.store import Store
-from localsim.transcript import Action
+from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Rules
 from localsim.web.stage import Stage

@@ -14,11 +14,11 @@ from typing import Any
 import uvicorn
 from starlette.testclient import TestClient
 
-from localsim.episode import MODES
+from localsim.conversation.episode import MODES
 from localsim.leakage.detector import VERSION
-from localsim.plan import Plan
-from localsim.runner import start
-from localsim.store import Store
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.store.database import Store
 from localsim.web.app import PARTS, Site, create_app
 from localsim.web.guard import Rules, hosts_of
 from tests.conftest import Quiet, generated

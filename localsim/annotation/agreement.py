@@ -14,10 +14,10 @@ from typing import Any
 
 from localsim.annotation import measures
 from localsim.annotation.records import rows as stored_rows
-from localsim.episode import MODES
-from localsim.judge import DIMENSIONS
+from localsim.conversation.episode import MODES
+from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import holm, share
-from localsim.store import Store
+from localsim.store.database import Store
 
 Row = dict[str, Any]
 FAILED_AT_MOST = 1 / 3

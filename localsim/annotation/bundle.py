@@ -18,7 +18,7 @@ from markupsafe import Markup
 from localsim.annotation.items import Item, PairItem, Task, find, items_of, shown
 from localsim.annotation.records import Annotation, answered, checked_rater, checked_task
 from localsim.errors import InvalidInput, LocalsimError
-from localsim.store import Store
+from localsim.store.database import Store
 
 FORMAT = "localsim-annotations"
 VERSION = 1
@@ -52,7 +52,7 @@ def bundle(items: Sequence[Item], task: Task, rater: str, title: str) -> str:
         "items": [shown(item) for item in items],
     }
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("localsim"), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("localsim.annotation"), autoescape=True, undefined=jinja2.StrictUndefined
     )
     return environment.get_template("annotate_bundle.html.j2").render(title=title, data=Markup(embedded(data)))
 

@@ -16,16 +16,16 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
-from localsim.episode import MODES, derive_seed
+from localsim.conversation.episode import MODES, derive_seed
+from localsim.conversation.scenario import Agent, Scenario
 from localsim.errors import InvalidInput
-from localsim.judge import DIMENSIONS
+from localsim.evaluators.judge import DIMENSIONS
+from localsim.evaluators.leaks import private_facts
+from localsim.evaluators.naturalness import QUESTION
 from localsim.leakage.pairs import PrivateFact
-from localsim.leaks import private_facts
-from localsim.naturalness import QUESTION
-from localsim.recorder import hash_of
-from localsim.scenario import Agent, Scenario
-from localsim.store import Store
-from localsim.transcripts import StoredEpisode
+from localsim.store.database import Store
+from localsim.store.episodes import StoredEpisode
+from localsim.store.records import hash_of
 
 Task = Literal["pairs", "dimensions", "disclosures"]
 TASKS: tuple[Task, ...] = get_args(Task)

@@ -8,9 +8,9 @@ from localsim.annotation.agreement import NOT_DISCLOSED, votes_of
 from localsim.annotation.items import talks_of
 from localsim.annotation.measures import majority
 from localsim.annotation.records import rows as stored_rows
+from localsim.evaluators.leaks import private_facts
 from localsim.leakage.pairs import pairs_of
-from localsim.leaks import private_facts
-from localsim.store import Store
+from localsim.store.database import Store
 
 Row = dict[str, Any]
 

@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 
 from localsim.annotation.items import TASKS, DimensionItem, Item, PairItem, Task
 from localsim.errors import InvalidInput, LocalsimError
-from localsim.judge import DIMENSIONS
-from localsim.migrations import TABLES
-from localsim.store import Store
+from localsim.evaluators.judge import DIMENSIONS
+from localsim.store.database import Store
+from localsim.store.migrations import TABLES
 
 Origin = Literal["browser", "terminal", "bundle"]
 Row = dict[str, Any]

@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from localsim.backends.base import THINK, THOUGHT, Done, Generation, Message, Request, Thought
+from localsim.backends.base import Done
+from localsim.conversation.exchange import THINK, THOUGHT, Generation, Message, Request, Thought
+from localsim.conversation.scenario import WRITER
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
-from localsim.scenario import WRITER
 
 PREFIX = "openai:"
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})

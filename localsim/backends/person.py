@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from localsim.backends.base import Done, Generation, Request
+from localsim.backends.base import Done
+from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.scenario import WRITER
+from localsim.conversation.transcript import Action, line_of
 from localsim.errors import GenerationFailed
-from localsim.scenario import WRITER
-from localsim.transcript import Action, line_of
 
 NAME = "human"
 Ask = Callable[[Request], Action]

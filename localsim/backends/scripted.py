@@ -13,12 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from localsim.backends.base import Done, Generation, Request
-from localsim.backends.policies import POLICIES, Policy
-from localsim.episode import Observation
+from localsim.backends.base import Done
+from localsim.conversation.episode import Observation
+from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.scenario import WRITER
+from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
 from localsim.errors import GenerationFailed, InvalidInput, MalformedReply
-from localsim.scenario import WRITER
-from localsim.transcript import ACTION_TYPES, Action, Transcript, Turn
+from localsim.families.players import POLICIES, Policy
 
 PREFIX = "scripted"
 

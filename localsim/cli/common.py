@@ -14,10 +14,10 @@ import click
 from tqdm import tqdm
 
 from localsim import paths
-from localsim.episode import Episode, EpisodeSpec
+from localsim.conversation.episode import Episode, EpisodeSpec
+from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
-from localsim.store import Store
-from localsim.transcript import Turn
+from localsim.store.database import Store
 
 _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red", "white", "bright_black")
 

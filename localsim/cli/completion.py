@@ -11,9 +11,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from localsim import paths
-from localsim.archive import Row
+from localsim.api import Row
 from localsim.errors import LocalsimError
-from localsim.store import Store
+from localsim.store.database import Store
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -52,13 +52,13 @@ def _after_last(rows: list[Row], named: list[tuple[str, str]]) -> list[tuple[str
 
 
 def _scenarios(_ctx: click.Context) -> list[tuple[str, str]]:
-    from localsim.scenario_files import shipped_files
+    from localsim.scenarios.find import shipped_files
 
     return [(file.stem, "") for file in shipped_files()]
 
 
 def _models(_ctx: click.Context) -> list[tuple[str, str]]:
-    from localsim.models import adapter_files, aliases, entries, installed_path
+    from localsim.models.registry import adapter_files, aliases, entries, installed_path
 
     here = [(entry.name, "installed" if installed_path(entry) else "can be pulled") for entry in entries()]
     sets = [(name, " + ".join(members)) for name, members in aliases().items()]

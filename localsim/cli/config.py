@@ -1,4 +1,4 @@
-"""localsim config; and how localsim.toml and LOCALSIM_* reach the options of every command.
+"""localsim config, localsim doctor; and how localsim.toml and LOCALSIM_* reach the options of every command.
 
 Precedence is click's own: option > environment (`LOCALSIM_<COMMAND>_<OPTION>`) > localsim.toml (`[command]`) > default.
 The variables are named in `localsim.cli`.
@@ -15,7 +15,8 @@ import click
 from localsim import paths
 from localsim.cli import long_name
 from localsim.cli.common import json_option, print_json, print_table
-from localsim.errors import InvalidInput
+from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.machine import doctor as diagnosis
 
 GENERAL = ("db", "model")
 """Settings of localsim.toml that stand outside of any table."""
@@ -126,3 +127,21 @@ def _options_below(command: click.Command, context: click.Context) -> Iterator[d
             "origin": origin.get(source.name if source else "", "default"),
             "variable": option.envvar,
         }
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> None:
+    """Check this machine and the build of llama.cpp; exit 7 where a run cannot work."""
+    findings = diagnosis.diagnose()
+    if as_json:
+        print_json(diagnosis.as_json(findings))
+    else:
+        for finding in findings:
+            mark = click.style("ok  ", fg="green") if finding.ok else click.style("BAD ", fg="red")
+            click.echo(f"{mark} {finding.name}: {finding.value}")
+            if finding.advice:
+                click.echo(f"     {finding.advice}")
+    bad = [finding for finding in findings if not finding.ok]
+    if bad:
+        raise BackendUnavailable(f"{bad[0].name}: {bad[0].value}", hint=bad[0].advice)

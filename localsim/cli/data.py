@@ -71,7 +71,7 @@ def export(run: str, form: str, output: str | None, db: str | None, as_json: boo
     localsim export @last -f jsonl -o run.jsonl
     localsim export @last -f parquet -o folder
     """
-    from localsim.export import export_run
+    from localsim.store.export import export_run
 
     store = store_of(db)
     run_id = store.run_id(run)
@@ -198,7 +198,7 @@ def check(db: str | None, as_json: bool) -> None:
 @db.command()
 def schema() -> None:
     """Print the schema as SQL."""
-    from localsim.migrations import schema_sql
+    from localsim.store.migrations import schema_sql
 
     click.echo(schema_sql(), nl=False)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from localsim import models as registry
 from localsim.cli.common import db_option, json_option, print_json, print_table, say, store_of
 from localsim.errors import BackendUnavailable, InvalidInput
-from localsim.models import is_path
+from localsim.models import registry
+from localsim.models.registry import is_path
 
 _INSTALL = 'pip install "localsim[finetune]"'
 
@@ -159,7 +159,7 @@ def adapters(ctx: click.Context) -> None:
 @json_option
 def list_(as_json: bool = False) -> None:
     """List the adapters in the model folders, with their base."""
-    from localsim.lora import read_adapter
+    from localsim.models.lora import read_adapter
 
     rows: list[dict[str, Any]] = []
     for path in registry.adapter_files():
@@ -197,7 +197,7 @@ def show(name: str) -> None:
 @click.option("--base", help="A model [the one that it was trained on].")
 def verify(name: str, base: str | None) -> None:
     """Check that an adapter is whole and fits its base."""
-    from localsim.lora import read_adapter
+    from localsim.models.lora import read_adapter
 
     path = registry.adapter_path(name)
     chosen = base or read_adapter(path).base_name

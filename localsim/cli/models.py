@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from localsim import models as registry
 from localsim.cli import completion
 from localsim.cli.common import json_option, print_json, print_table, say
 from localsim.errors import InvalidInput, ModelMissing
+from localsim.models import registry
 
 
 @click.group(invoke_without_command=True)
@@ -65,7 +65,8 @@ def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) 
     localsim models pull qwen2.5-1.5b                            from a hub (HF_ENDPOINT, HF_TOKEN)
     localsim models pull starter --from /media/stick             what `models export` wrote; no connection
     """
-    from localsim import derived, downloads
+    from localsim.machine import convert as derived
+    from localsim.models import downloads
 
     sha256 = sha256.strip().lower()
     if sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
@@ -93,7 +94,7 @@ def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) 
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def export(folder: Path) -> None:
     """Copy the models that are here into a folder such as a stick's, for `pull --from` on other machines."""
-    from localsim import downloads
+    from localsim.models import downloads
 
     click.echo("\n".join(map(str, downloads.export(folder, say))))
 
@@ -163,9 +164,9 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
 @json_option
 def check(name: str, as_json: bool) -> None:
     """Show what a model's chat template does to prompts: roles, beginning and end, control tokens, thinking."""
-    from localsim.backends.llama_lib import LlamaModel
+    from localsim.backends.llama.lib import LlamaModel
     from localsim.errors import BackendUnavailable
-    from localsim.template_check import check_template
+    from localsim.machine.template_check import check_template
 
     model = LlamaModel(registry.resolve(name).path, vocab_only=True)
     found = check_template(model)
@@ -197,7 +198,7 @@ def optimize(name: str, kinds: tuple[str, ...], threads: int | None, as_json: bo
 
     The copies stay beside the source, checksummed, and are named NAME-TYPE: localsim run -m smollm2-135m-q4_0 ...
     """
-    from localsim import derived
+    from localsim.machine import convert as derived
 
     files = [registry.resolve(name), *(derived.optimize(name, kind, say) for kind in kinds or ("Q8_0", "Q4_0"))]
     _print_benches(_benches(files, threads), as_json)
@@ -216,9 +217,9 @@ def bench_(names: tuple[str, ...], threads: int | None, as_json: bool) -> None:
 
 
 def _benches(files: list[registry.ModelFile], threads: int | None) -> list[Any]:
-    from localsim import derived
-    from localsim.backends.probe import ensure_works
-    from localsim.engines import physical_cores
+    from localsim.backends.llama.probe import ensure_works
+    from localsim.backends.open import physical_cores
+    from localsim.machine import convert as derived
 
     found = []
     for file in files:
@@ -229,7 +230,7 @@ def _benches(files: list[registry.ModelFile], threads: int | None) -> list[Any]:
 
 
 def _print_benches(found: list[Any], as_json: bool) -> None:
-    from localsim import derived
+    from localsim.machine import convert as derived
 
     best = derived.fastest(found).name
     if as_json:

@@ -6,22 +6,23 @@ import difflib
 
 import click
 
-from localsim import paths, runner
-from localsim.backends.base import Request
+from localsim import paths
+from localsim.backends.open import absolute
 from localsim.backends.person import NAME
 from localsim.cli import completion
 from localsim.cli.common import HERE, Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
-from localsim.engines import absolute
-from localsim.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
+from localsim.conversation.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
+from localsim.conversation.exchange import Request
+from localsim.conversation.prompts import relationship_lines
+from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.transcript import Action, ActionType, Transcript, Turn
+from localsim.conversation.visibility import observe
 from localsim.errors import Interrupted, InvalidInput
-from localsim.plan import Plan
-from localsim.prompts import relationship_lines
-from localsim.scenario import LoadedScenario
-from localsim.scenario_files import find_scenarios
-from localsim.store import Store
-from localsim.transcript import Action, ActionType, Transcript, Turn
-from localsim.transcripts import StoredEpisode, load_episode, models_on
-from localsim.visibility import observe
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Store
+from localsim.store.episodes import StoredEpisode, load_episode, models_on
 
 _COMMANDS: dict[str, ActionType] = {
     "/leave": "leave",
@@ -84,7 +85,7 @@ def play(
 
 
 def _in_terminal(plan: Plan, role: str, store: Store) -> None:
-    from localsim.leaks import look_after
+    from localsim.evaluators.leaks import look_after
 
     scenario = plan.scenarios[0].scenario
     _tell(observe(plan.specs()[0], role, Transcript()))

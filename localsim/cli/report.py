@@ -1,4 +1,4 @@
-"""localsim report."""
+"""localsim report, card, compare, plot."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
     localsim report @last
     localsim report @last -o report.html
     """
-    from localsim.card import card as make_card
-    from localsim.report import report as make_report
+    from localsim.reports.card import card as make_card
+    from localsim.reports.report import report as make_report
 
     store = store_of(db)
     run_id = store.run_id(run)
@@ -36,8 +36,8 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
     else:
         _print(data)
     if output:
-        from localsim.report_html import examples, render
-        from localsim.report_markdown import as_markdown
+        from localsim.reports.html import examples, render
+        from localsim.reports.markdown import as_markdown
 
         file = Path(output)
         text = as_markdown(data) if file.suffix == ".md" else render(data, examples(store, run_id))
@@ -51,8 +51,8 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
 
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation.agreement import sentences as told_by_people
-    from localsim.naturalness import sentence
-    from localsim.report import COLUMNS, estimate_text
+    from localsim.evaluators.naturalness import sentence
+    from localsim.reports.report import COLUMNS, estimate_text
 
     run = data["run"]
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
@@ -94,3 +94,108 @@ def _print(data: dict[str, Any]) -> None:
         )
     for warning in data["warnings"]:
         click.secho(f"! {warning}", fg="yellow")
+
+
+@click.command()
+@click.argument("run", default="@last", shell_complete=completion.runs)
+@click.option("--card", "human", type=click.Path(path_type=Path), help="YAML with what only people can say.")
+@click.option("--lint", is_flag=True, help="Name what is missing, and exit with 3 if anything is.")
+@output_option("Write Markdown to a file.")
+@db_option
+@json_option
+def card(run: str, human: Path | None, lint: bool, output: str | None, db: str | None, as_json: bool) -> None:
+    """Write the simulation card of a run: what was simulated, who could see what, how it was measured.
+
+    \b
+    localsim card @last --lint
+    localsim card @last --card card.yaml -o card.md
+    """
+    from localsim.reports.card import card as make_card
+    from localsim.reports.card import markdown, missing, read_human
+
+    store = store_of(db)
+    found = make_card(store, store.run_id(run), read_human(human) if human else None)
+    if output:
+        try:
+            Path(output).write_text(markdown(found), encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"cannot be written: {error.strerror}", where=output) from error
+        say(f"wrote {output}")
+    elif as_json:
+        print_json(found)
+    elif not lint:
+        click.echo(markdown(found), nl=False)
+    if lint and (gaps := missing(found)):
+        for gap in gaps:
+            click.echo(f"missing {gap}")
+        raise InvalidInput(f"{len(gaps)} fields are missing", hint="give them with --card card.yaml")
+
+
+@click.command()
+@click.argument("run", default="@last", shell_complete=completion.runs)
+@click.argument("other", required=False, shell_complete=completion.runs)
+@db_option
+@json_option
+def compare(run: str, other: str | None, db: str | None, as_json: bool) -> None:
+    """Paired differences between the modes of a run, or between two runs, on the same scenarios and seeds.
+
+    \b
+    localsim compare @last
+    localsim compare @last-1 @last --json
+    """
+    from localsim.reports.comparison import compare as compared
+
+    store = store_of(db)
+    rows = compared(store, store.run_id(run), store.run_id(other) if other else None)
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        click.echo("nothing to compare: no two conditions share a scenario and a seed")
+        return
+    for family in dict.fromkeys(row["family"] for row in rows):
+        click.secho(family, bold=True)
+        heads = ["measure", "second - first", "difference", "95%", "d", "p (t-test)", "p (Holm)", "pairs", "needed"]
+        lines = [
+            [
+                row["measure"],
+                f"{row['second']} - {row['first']}",
+                row["difference"],
+                None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]",
+                row["effect"],
+                row["p"],
+                row["p_holm"],
+                f"{row['n']} on {row['scenarios']} scenarios",
+                row["needed"],
+            ]
+            for row in rows
+            if row["family"] == family
+        ]
+        print_table(heads, lines)
+        click.echo()
+    click.echo("95%: bootstrap over scenarios. needed: pairs for 80% power at this size. - where nothing varies.")
+
+
+@click.command()
+@click.argument("run", default="@last", shell_complete=completion.runs)
+@click.option("-o", "--output", type=click.Path(path_type=Path), default="figures", show_default=True, help="Folder.")
+@click.option("-f", "--format", "forms", multiple=True, type=click.Choice(["svg", "png"]), help="[both]")
+@db_option
+@json_option
+def plot(run: str, output: Path, forms: tuple[str, ...], db: str | None, as_json: bool) -> None:
+    """Write the figures of a run as SVG and PNG.
+
+    \b
+    localsim plot @last -o figures
+    """
+    from localsim.reports.plots import figures
+
+    store = store_of(db)
+    try:
+        files = figures(store, store.run_id(run), output, forms or ("svg", "png"))
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
+    if as_json:
+        print_json([str(file) for file in files])
+    else:
+        click.echo("\n".join(map(str, files)))

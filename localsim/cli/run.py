@@ -1,7 +1,8 @@
-"""localsim run, localsim resume."""
+"""localsim run, resume, study."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,15 +10,17 @@ from typing import Any
 
 import click
 
-from localsim import paths, runner
+from localsim import paths
+from localsim.backends.open import absolute, is_file, memory_plans
 from localsim.cli import completion
 from localsim.cli.common import Progress, db_option, json_option, print_json, say, store_of
-from localsim.engines import absolute, memory_plans, side_by_side
-from localsim.episode import MODES, OVERFLOWS, REPRO_LEVELS, Mode, Sampling
-from localsim.errors import Interrupted, TooManyFailures
-from localsim.plan import Plan
-from localsim.scenario_files import find_scenarios
-from localsim.store import Store
+from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, Mode, Sampling
+from localsim.errors import Interrupted, InvalidInput, TooManyFailures
+from localsim.models import registry as models
+from localsim.runs import preview, runner
+from localsim.runs.plan import Plan
+from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Store
 
 
 def _modes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[Mode, ...]:
@@ -167,7 +170,7 @@ def _look_for_leaks(result: runner.Result, store: Store, wanted: bool | None) ->
     """Score a run that is over and in the database."""
     if result.summary.stopped or not result.in_database:
         return
-    from localsim.leaks import look_after
+    from localsim.evaluators.leaks import look_after
 
     look_after(store, result.run_id, wanted, say)
 
@@ -175,7 +178,7 @@ def _look_for_leaks(result: runner.Result, store: Store, wanted: bool | None) ->
 def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
     specs = plan.specs()
     turns = sum(spec.scenario.limits.turns for spec in specs)
-    parallel = side_by_side(plan, say)
+    parallel = preview.side_by_side(plan, say)
     data: dict[str, Any] = {
         "scenarios": [loaded.scenario.id for loaded in plan.scenarios],
         "modes": list(plan.modes),
@@ -185,9 +188,9 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
         "seed": plan.seed,
         "repro": plan.repro,
         "parallel": parallel,
-        "memory": (memory := [str(each) for each in memory_plans(plan, parallel)]),
+        "memory": (memory := [str(each) for each in memory_plans(preview.needs_of(plan, parallel))]),
     }
-    found = _forecast(plan, parallel, store)
+    found = preview.minutes(plan, parallel, store)
     data["forecast"] = vars(found) if found else None
     if as_json:
         print_json(data)
@@ -203,28 +206,6 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
             f"about {found.minutes:.1f} minutes ({found.low:.1f} to {found.high:.1f}) for {found.turns:.0f} turns and "
             f"{found.tokens:.0f} tokens, from speeds measured now and {found.based_on}; leaks are looked for after that"
         )
-
-
-def _forecast(plan: Plan, parallel: int, store: Store) -> Any:
-    """How long the simulation will take, where one model of this machine writes everything; else None."""
-    from localsim import forecast
-    from localsim.backends.llama_lib import LlamaModel
-    from localsim.backends.probe import ensure_works
-    from localsim.engines import gpu_layers, is_file, physical_cores
-    from localsim.models import resolve
-
-    specs = plan.specs()
-    names = {model for spec in specs for model in spec.models.values()}
-    if len(names) != 1 or not is_file(name := names.pop()):
-        return None
-    if any(each.wanted > each.free for each in memory_plans(plan, parallel)):
-        return None
-    file = resolve(name)
-    ensure_works(file.path, file.sha256)
-    model = LlamaModel(file.path, gpu_layers=gpu_layers(plan.gpu), adapter=file.adapter)
-    rates = forecast.measure(model, parallel, plan.threads or physical_cores())
-    model.free()
-    return forecast.forecast(specs, rates, store)
 
 
 def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float) -> None:
@@ -255,3 +236,140 @@ def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: flo
         raise TooManyFailures(
             f"{summary.failed} of {done} episodes failed", hint="localsim runs show @last lists the reasons"
         )
+
+
+@click.command()
+@click.option("--size", "size_name", type=click.Choice(["small", "paper"]), default="small", show_default=True)
+@click.option(
+    "-m",
+    "--model",
+    shell_complete=completion.models,
+    help="Any model in the starter's place [LOCALSIM_MODEL, else starter].",
+)
+@click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("study"), show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--dry-run", is_flag=True, help="Measure the model for half a minute, print the plan and stop.")
+@json_option
+def study(size_name: str, model: str | None, folder: Path, seed: int, dry_run: bool, as_json: bool) -> None:
+    """The paper in one command: all modes, fine-tuning on scripts, agents again, and a table beside the paper's.
+
+    Goes on where it was interrupted. Writes study.md, study.json, report.html and study.duckdb into --dir.
+
+    \b
+    localsim study --size small
+    localsim study --size paper --model qwen2.5-3b-instruct.gguf --dir big
+    """
+    from localsim import study as work
+
+    name = absolute(model or paths.default_model())
+    base = models.resolve(name) if is_file(name) else None
+    if base is None or base.adapter is not None:
+        raise InvalidInput("a study needs a model that can be fine-tuned: a GGUF without an adapter", where=name)
+    size = work.SIZES[size_name]
+    if dry_run:
+        _print_study(size_name, size, base, as_json)
+        return
+    from localsim.cli.finetune import require_packages
+
+    require_packages()
+    models.embedding_folder()  # not only when leaks are to be looked for
+    folder.mkdir(parents=True, exist_ok=True)
+    store = Store((folder / "study.duckdb").absolute(), waiting=say)
+    compared = _stage("compare", work.compare_plan(size, name, seed), store, as_json)
+    scripts = _stage("scripts", work.scripts_plan(size, name, seed), store, as_json)
+    adapter = _learnt(store, scripts, base, name, size, folder)
+    finetuned = _stage("agents, fine-tuned", work.finetuned_plan(size, name, adapter, seed), store, as_json)
+    data = work.results(store, compared, finetuned)
+    about = {"size": size_name, "seed": seed, "runs": ", ".join((compared, scripts, finetuned))}
+    _write(folder, data, work.as_markdown(data, about | _about(base, adapter)), store, compared)
+    if as_json:
+        print_json(data)
+    else:
+        click.echo((folder / "study.md").read_text(encoding="utf-8"))
+
+
+def _stage(title: str, plan: Any, store: Store, quiet: bool) -> str:
+    from localsim.study import simulated
+
+    say(f"== {title}: {len(plan.specs())} episodes")
+    progress = Progress(len(plan.specs()), quiet=quiet)
+    try:
+        return simulated(plan, store, progress, say)
+    finally:
+        progress.close()
+
+
+def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, size: Any, folder: Path) -> Path:
+    """The adapter of the study, trained if it is not there yet."""
+    from localsim.cli.finetune import TrainingBar
+    from localsim.finetune import job, source
+    from localsim.finetune.trainer import Settings, bf16_is_faster
+
+    name = f"{scripts}-{base.sha256[:8]}"  # another size, seed or model learns an adapter of its own
+    adapter = (folder / f"{name}.gguf").absolute()
+    if adapter.with_suffix(".md").is_file():  # written last
+        say(f"== learn: {adapter.name} is there")
+        return adapter
+    chats = source.chats_of_episodes(store, source.episodes_of_run(store, scripts))
+    data = job.material(chats, base, share=0.1, tokens=size.tokens, seed=1)
+    say(f"== learn: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out")
+    learning = job.Job(name, base, base_name, data, Settings(bf16=bf16_is_faster()), {"run": scripts})
+    return job.finetune(learning, TrainingBar(), folder=folder.absolute())
+
+
+def _about(base: models.ModelFile, adapter: Path) -> dict[str, Any]:
+    from localsim.leakage.detector import VERSION
+
+    card = json.loads(adapter.with_suffix(".json").read_text(encoding="utf-8"))
+    return {
+        "model": f"{base.name} (sha256 {base.sha256[:12]}...)",
+        "learnt from": f"{card['data']['rows']} chats, {card['data']['tokens']} tokens of scripts, "
+        f"validation loss {_short(card['losses'][0]['validation'])} after a quarter, "
+        f"{_short(card['best_validation_loss'])} at best",
+        "versions": ", ".join(f"{name} {number}" for name, number in runner.versions().items())
+        + f", leakage detector {VERSION}",
+    }
+
+
+def _short(loss: float | None) -> str:
+    return "-" if loss is None else f"{loss:.3f}"
+
+
+def _write(folder: Path, data: dict[str, Any], text: str, store: Store, compared: str) -> None:
+    from localsim.reports.card import card
+    from localsim.reports.html import examples, render
+    from localsim.reports.report import report
+
+    (folder / "study.md").write_text(text, encoding="utf-8")
+    (folder / "study.json").write_text(json.dumps(data, indent=1, default=str), encoding="utf-8")
+    page = report(store, compared)
+    page["card"] = card(store, compared, data=page)
+    (folder / "report.html").write_text(render(page, examples(store, compared)), encoding="utf-8")
+    say(f"wrote {folder / 'study.md'}, {folder / 'report.html'}")
+
+
+def _print_study(size_name: str, size: Any, base: models.ModelFile, as_json: bool) -> None:
+    from localsim.backends.llama.probe import ensure_works
+    from localsim.backends.open import physical_cores
+    from localsim.machine import convert as derived
+    from localsim.study import TURNS, WRITTEN, hours
+
+    ensure_works(base.path, base.sha256)
+    say(f"measuring {base.name}")
+    bench = derived.bench(base, physical_cores())
+    stages = hours(size, bench)
+    data = {
+        "size": size_name,
+        "model": base.name,
+        "episodes": size.counts(),
+        "training_tokens_at_most": size.most_tokens(),
+        "hours": {stage: round(value, 2) for stage, value in stages.items()},
+        "hours_in_all": round(sum(stages.values()), 2),
+        "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at half the speed of a prompt",
+        "measured": {"turn_tokens_per_second": round(bench.turn), "decode_8_per_second": round(bench.decode_8)},
+    }
+    if as_json:
+        print_json(data)
+        return
+    for key, value in data.items():
+        click.echo(f"{key.replace('_', ' ')}: {value}")

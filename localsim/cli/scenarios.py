@@ -9,11 +9,11 @@ import click
 
 from localsim.cli import completion
 from localsim.cli.common import json_option, print_json, print_table
+from localsim.conversation.scenario import LoadedScenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
-from localsim.scenario import LoadedScenario, ScenarioFile
-from localsim.scenario_files import find_scenarios, scenario_paths, shipped_files
-from localsim.scenario_yaml import dump_scenario, load_scenario
+from localsim.scenarios.find import find_scenarios, scenario_paths, shipped_files
+from localsim.scenarios.parse import dump_scenario, load_scenario
 
 
 @click.group(invoke_without_command=True)

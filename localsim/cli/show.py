@@ -1,4 +1,4 @@
-"""localsim show, localsim audit."""
+"""localsim show, audit, view."""
 
 from __future__ import annotations
 
@@ -9,10 +9,24 @@ from typing import Any
 
 import click
 
+from localsim import paths
+from localsim.backends.open import absolute
 from localsim.cli import completion
-from localsim.cli.common import clean, colour_of, db_option, json_option, print_json, print_table, store_of
-from localsim.errors import LocalsimError
-from localsim.transcripts import StoredEpisode, load_episode, prompt_of
+from localsim.cli.common import (
+    Pages,
+    clean,
+    colour_of,
+    db_option,
+    json_option,
+    print_json,
+    print_table,
+    say,
+    serve_pages,
+    store_of,
+    web_options,
+)
+from localsim.errors import DatabaseError, LocalsimError
+from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
 
 
 class _Violated(LocalsimError):
@@ -132,7 +146,7 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
     localsim audit @last
     localsim audit @last --json
     """
-    from localsim.audit import audit_run
+    from localsim.reports.audit import audit_run
 
     store = store_of(db)
     run_id = store.run_id(run)
@@ -148,3 +162,23 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
     if result.violations:
         sys.stdout.flush()
         raise _Violated(f"{len(result.violations)} prompts hold what their viewer may not know", where=run_id)
+
+
+@click.command()
+@click.argument("run", required=False, shell_complete=completion.runs)
+@web_options
+@db_option
+def view(run: str | None, host: str, port: int | None, open_browser: bool, db: str | None) -> None:
+    """Look at runs in the browser: talks with both sides, leaks underlined, every prompt, SQL, annotation, play.
+
+    Nothing leaves this machine, unless --host lets a network in.
+
+    \b
+    localsim view --open
+    localsim view @last
+    """
+    store = store_of(db)
+    if db and not store.path.is_file():
+        raise DatabaseError("no database here yet", where=str(store.path), hint="localsim run makes one")
+    path = f"/runs/{store.run_id(run)}" if run else "/"
+    serve_pages(store, host, port, Pages(path, absolute(paths.default_model()), open_browser=open_browser), say)

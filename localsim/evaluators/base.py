@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from localsim.episode import Episode, Score
+from localsim.conversation.episode import Episode, Score
+from localsim.conversation.scenario import AnswerKey, Scenario
+from localsim.conversation.transcript import Transcript
 from localsim.evaluators import checks, style
 from localsim.families import FAMILIES
-from localsim.scenario import AnswerKey, Scenario
-from localsim.transcript import Transcript
 
 _log = logging.getLogger("localsim.evaluators")
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from localsim.episode import Score
+from localsim.conversation.episode import Score
+from localsim.conversation.scenario import ANYBODY, Check, Fact, Scenario
+from localsim.conversation.transcript import Transcript, Turn
 from localsim.families.prices import find_prices
-from localsim.mentions import utters
-from localsim.scenario import ANYBODY, Check, Fact, Scenario
-from localsim.transcript import Transcript, Turn
+from localsim.families.terms import utters
 
 VERSION = "1"
 

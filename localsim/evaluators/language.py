@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from localsim.scenario import Scenario
+from localsim.conversation.scenario import Scenario
 
 LEAST_BYTES = 16
 """Bytes of letters that a text must have; names and exclamations tell no language."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from localsim.episode import Score
+from localsim.conversation.episode import Score
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.language import in_others, language_of, long_enough
-from localsim.scenario import Scenario
-from localsim.transcript import Transcript, Turn
 
 VERSION = "3"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from localsim import plugins
-from localsim.episode import Score
+from localsim.conversation.episode import Score
 from localsim.families.base import Family
-from localsim.families.craigslist import Craigslist
-from localsim.families.mutual_friends import MutualFriends
+from localsim.families.craigslist.family import Craigslist
+from localsim.families.mutual_friends.family import MutualFriends
 
 
 class Families(Mapping[str, Family]):

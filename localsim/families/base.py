@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from localsim.episode import Score
-from localsim.scenario import AnswerKey, Scenario, ScenarioFile
-from localsim.transcript import Transcript
+from localsim.conversation.episode import Score
+from localsim.conversation.scenario import AnswerKey, Scenario, ScenarioFile
+from localsim.conversation.transcript import Transcript
 
 Location = tuple[str | int, ...]
 

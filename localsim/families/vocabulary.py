@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localsim.scenario import Profile
+from localsim.conversation.scenario import Profile
 
 FIRST_NAMES = (
     "Abena Adrian Agnes Ahmed Aisha Alba Alfred Alina Amir Anders Anika Anton Astrid Basil Beatrix Benoit "

@@ -16,13 +16,13 @@ from typing import Any
 
 import psutil
 
-from localsim import models
-from localsim.backends.chat import ChatTokenizer
-from localsim.backends.llama_lib import LlamaModel
+from localsim.backends.llama.chat import ChatTokenizer
+from localsim.backends.llama.lib import LlamaModel
 from localsim.errors import InvalidInput
-from localsim.finetune.rows import Chat, TrainingRow, clipped, row_of
+from localsim.finetune.chats import Chat, TrainingRow, clipped, row_of
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, load_base
-from localsim.lora import write_adapter
+from localsim.models import registry as models
+from localsim.models.lora import write_adapter
 
 LONGEST = 2048
 """Tokens of a row; longer chats are left out and counted."""

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from localsim.backends.base import Message
-from localsim.episode import EpisodeSpec
+from localsim.conversation.episode import EpisodeSpec
+from localsim.conversation.exchange import Message
 from localsim.errors import InvalidInput
-from localsim.finetune.rows import Chat, chats_of
-from localsim.store import Store
-from localsim.transcripts import load_episode
+from localsim.finetune.chats import Chat, chats_of
+from localsim.store.database import Store
+from localsim.store.episodes import load_episode
 
 FORMATS = ("sft", "sharegpt")
 _Role = Literal["system", "user", "assistant"]

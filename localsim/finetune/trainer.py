@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim.errors import BackendUnavailable
-from localsim.finetune.rows import TrainingRow
+from localsim.finetune.chats import TrainingRow
 
 CLEARLY = 0.8
 """Share of float32's time below which bfloat16 is taken: a choice that does not change from one try to the next, for an

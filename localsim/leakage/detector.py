@@ -143,7 +143,7 @@ class LeakageDetector:
     def rows(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
         """What the cheap classifier sees."""
         if self._encode is None:
-            from localsim.embeddings import Embedder
+            from localsim.leakage.embeddings import Embedder
 
             self._encode = Embedder().encode
         return features.crossed(features.matrix(pairs, self._encode))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from localsim.embeddings import encoder_and_tokenizer
 from localsim.leakage import wording
+from localsim.leakage.embeddings import encoder_and_tokenizer
 from localsim.leakage.pairs import Pair
 
 if TYPE_CHECKING:

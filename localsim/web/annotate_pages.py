@@ -12,11 +12,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from localsim import marks
 from localsim.annotation import agreement, items, records
 from localsim.annotation.items import Item, Task
 from localsim.errors import InvalidInput
-from localsim.store import Store
+from localsim.reports import marks
+from localsim.store.database import Store
 from localsim.web import view_data
 from localsim.web.guard import checked_form
 from localsim.web.render import page

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
-from localsim.store import Store
+from localsim.store.database import Store
 from localsim.web import annotate_pages, play_pages, view_pages
 from localsim.web.guard import Guard, Rules
 from localsim.web.render import page

@@ -8,16 +8,16 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from localsim import marks
-from localsim.episode import Mode
+from localsim.conversation.episode import Mode
+from localsim.conversation.prompts import relationship_lines
+from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.transcript import Action
+from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
-from localsim.prompts import relationship_lines
-from localsim.scenario import LoadedScenario
-from localsim.scenario_files import shipped_files
-from localsim.scenario_yaml import load_scenario
-from localsim.transcript import Action
-from localsim.transcripts import models_on
-from localsim.visibility import observe
+from localsim.reports import marks
+from localsim.scenarios.find import shipped_files
+from localsim.scenarios.parse import load_scenario
+from localsim.store.episodes import models_on
 from localsim.web import view_data
 from localsim.web.guard import checked_form
 from localsim.web.render import page

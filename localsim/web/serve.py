@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from localsim.errors import BackendUnavailable, InvalidInput
-from localsim.store import Store
+from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Rules, hosts_of
 

@@ -8,15 +8,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from localsim import leaks, runner
-from localsim.backends.base import Request
 from localsim.backends.person import NAME
-from localsim.episode import Episode, EpisodeSpec, Mode
+from localsim.conversation.episode import Episode, EpisodeSpec, Mode
+from localsim.conversation.exchange import Request
+from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.transcript import Action, ActionType, Transcript, Turn
 from localsim.errors import InvalidInput, LocalsimError
-from localsim.plan import Plan
-from localsim.scenario import LoadedScenario
-from localsim.store import Store
-from localsim.transcript import Action, ActionType, Transcript, Turn
+from localsim.evaluators import leaks
+from localsim.runs import runner
+from localsim.runs.plan import Plan
+from localsim.store.database import Store
 
 MOST_GAMES, MOST_MODELS = 60, 2
 """Games under way at a time, and of these such as load a model."""

@@ -10,13 +10,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from localsim import marks, paths
-from localsim.episode import MODES
+from localsim import paths
+from localsim.conversation.episode import MODES
 from localsim.errors import InvalidInput
-from localsim.journal import is_written, journal_folder, read_journal
-from localsim.leaks import by_name
-from localsim.store import Store
-from localsim.transcripts import StoredEpisode, load_episode
+from localsim.evaluators.leaks import by_name
+from localsim.reports import marks
+from localsim.store.database import Store
+from localsim.store.episodes import StoredEpisode, load_episode
+from localsim.store.journal import is_written, journal_folder, read_journal
 
 Row = dict[str, Any]
 PAGE = 25

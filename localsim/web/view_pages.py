@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from localsim.card import card
 from localsim.errors import InvalidInput
-from localsim.leaks import by_name
-from localsim.report import detector_accuracy, report
-from localsim.report_html import examples, render
-from localsim.store import Store
-from localsim.transcripts import prompt_of
+from localsim.evaluators.leaks import by_name
+from localsim.reports.card import card
+from localsim.reports.html import examples, render
+from localsim.reports.report import detector_accuracy, report
+from localsim.store.database import Store
+from localsim.store.episodes import prompt_of
 from localsim.web import view_data
 from localsim.web.render import page
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from localsim.families.craigslist import Craigslist
+from localsim.conversation.scenario import ScenarioFile
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.families.craigslist.family import Craigslist
 from localsim.families.vocabulary import Vocabulary
-from localsim.scenario import ScenarioFile
-from localsim.transcript import Action, Transcript, Turn
 from scripts.starter.bank import Speaker, bank, joined
 from scripts.starter.names import names
 

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from localsim.episode import EpisodeSpec, Mode
+from localsim.conversation.episode import EpisodeSpec, Mode
+from localsim.conversation.scenario import WRITER, ScenarioFile
+from localsim.conversation.transcript import Transcript
 from localsim.families import FAMILIES
-from localsim.finetune.rows import Chat, chats_of
-from localsim.scenario import WRITER, ScenarioFile
-from localsim.transcript import Transcript
+from localsim.finetune.chats import Chat, chats_of
 from scripts.starter import bargain, everyday, friends
 
 

@@ -10,9 +10,9 @@ import random
 from functools import lru_cache
 from typing import Any
 
+from localsim.conversation.scenario import Agent, Fact, Info, ScenarioFile
+from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.families.vocabulary import Vocabulary, person
-from localsim.scenario import Agent, Fact, Info, ScenarioFile
-from localsim.transcript import Action, Transcript, Turn
 from scripts.starter.bank import Speaker, bank, joined, topics
 from scripts.starter.names import names
 

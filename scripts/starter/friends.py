@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from localsim.families.mutual_friends import MutualFriends
+from localsim.conversation.scenario import ScenarioFile
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.families.mutual_friends.family import MutualFriends
 from localsim.families.vocabulary import Vocabulary
-from localsim.scenario import ScenarioFile
-from localsim.transcript import Action, Transcript, Turn
 from scripts.starter.bank import Speaker, bank, joined
 from scripts.starter.names import made_up, names
 

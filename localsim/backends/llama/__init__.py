@@ -1,0 +1,1 @@
+"""llama.cpp: the batched engine, its caches, sampling, chat templates and memory."""

@@ -1,0 +1,131 @@
+"""What a run will take before it starts: context size, sequences and memory of each llama.cpp model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from localsim.backends.llama.cache import OPENINGS
+from localsim.backends.llama.chat import ChatTokenizer
+from localsim.backends.llama.lib import BATCH, LlamaModel
+from localsim.conversation.episode import EpisodeSpec
+from localsim.conversation.modes import roles
+from localsim.conversation.prompts import agent_messages, writer_messages
+from localsim.conversation.scenario import WRITER
+from localsim.conversation.transcript import Transcript
+from localsim.conversation.visibility import observe
+from localsim.errors import ModelMissing
+
+_CHARS_PER_TOKEN = 3
+"""A low guess for prose in languages that small models know; an episode that exceeds it fails with a clear reason."""
+_LINE_TOKENS = 16
+"""Tokens of a turn besides its text: the name, and the template's marks around a message."""
+_STEP = 256
+SHARE_USED = 0.25
+"""How full a listener's context is while it is set aside: turns are shorter than their limit (docs/performance.md)."""
+OPENING_SHARE = 0.1
+"""Of a context, that an opening takes."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Memory of one model in use, in bytes."""
+
+    name: str
+    weights: int
+    cache: int
+    compute: int
+    process: int
+    """What Python and its libraries take already."""
+    caches: int
+    """Agents (or writers) whose caches are kept at a time."""
+    context: int
+    free: int
+
+    @property
+    def wanted(self) -> int:
+        """Bytes that must be free."""
+        return self.weights + self.cache + self.compute
+
+    @property
+    def total(self) -> int:
+        """Bytes that the process then has."""
+        return self.wanted + self.process
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {_size(self.weights)} weights + {_size(self.cache)} cache "
+            f"(up to {self.caches} x {self.context} tokens) + {_size(self.compute)} compute "
+            f"+ {_size(self.process)} process = {_size(self.total)}; {_size(self.free)} free"
+        )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def sessions_per_episode(specs: Sequence[EpisodeSpec], name: str) -> int:
+    """Most caches that one episode needs on a model."""
+    return max((sum(model == name for model in spec.models.values()) for spec in specs), default=0)
+
+
+def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -> int:
+    """Tokens that the longest conversation on a model may take: its opening prompt and every turn at its full length.
+
+    At most what the model was trained for.
+    """
+    tokenizer = ChatTokenizer(model)
+    needed = _STEP
+    for spec in {(spec.scenario.hash, spec.mode): spec for spec in specs}.values():
+        limits = spec.scenario.limits
+        turns = limits.turns * (limits.chars // _CHARS_PER_TOKEN + _LINE_TOKENS)
+        for role in roles(spec.mode, spec.scenario.names):
+            if spec.models[role] != name:
+                continue
+            seen = observe(spec, role, Transcript())
+            messages = writer_messages(seen) if role == WRITER else agent_messages(seen)
+            needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _STEP)
+    return min(-(-needed // _STEP) * _STEP, model.n_ctx_train)
+
+
+def context_of_judge(question: int, think: int, model: LlamaModel) -> int:
+    """Tokens of a judge's question, and of its thoughts if the model thinks; at most what the model was trained for."""
+    room = question + (think if ChatTokenizer(model).template.thinks else 0)
+    return min(room, model.n_ctx_train)
+
+
+def openings(specs: Sequence[EpisodeSpec], name: str) -> int:
+    """How many different prompts conversations on a model begin with, at most as many as the engine keeps."""
+    cells = {
+        (spec.scenario.hash, spec.mode, role) for spec in specs for role in spec.models if spec.models[role] == name
+    }
+    return min(len(cells), OPENINGS)
+
+
+def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, context: int, openings: int) -> MemoryPlan:
+    """What a model takes when conversations are at their usual length.
+
+    The cache of `sequences` is reserved whole. The `aside` caches of those who listen, and the openings, take what
+    their tokens take: SHARE_USED of a context, and OPENING_SHARE of one.
+    """
+    tokens = sequences * context + (aside * SHARE_USED + openings * OPENING_SHARE) * context
+    return MemoryPlan(
+        name=name,
+        weights=model.path.stat().st_size,
+        cache=int(tokens * model.kv_bytes_per_token),
+        compute=BATCH * model.n_vocab * 4 + 60_000_000,
+        process=int(psutil.Process().memory_info().rss),
+        caches=sequences + aside,
+        context=context,
+        free=int(psutil.virtual_memory().available),
+    )
+
+
+def refuse_if_too_large(plan: MemoryPlan) -> None:
+    """Raise ModelMissing where the memory that is free does not hold the plan."""
+    if plan.wanted > plan.free:
+        raise ModelMissing(
+            f"not enough memory: {plan}", hint="lower -j or --ctx, or choose a smaller model or quantization"
+        )

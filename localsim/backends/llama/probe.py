@@ -1,0 +1,117 @@
+"""Try a model on one token in a child process, so that a native crash is an error message and not a dead terminal.
+
+    python -m localsim.backends.llama.probe FILE|NAME
+
+A file that passed once under the same build is not tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from localsim import paths
+from localsim.errors import BackendUnavailable, LocalsimError, ModelMissing
+from localsim.models.registry import where
+
+TIMEOUT_S = 600
+_CURE = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
+
+
+def ensure_works(path: Path, sha256: str) -> None:
+    """Raise BackendUnavailable where the library crashes on this file, ModelMissing where it cannot load it."""
+    key = f"{sha256}|{version('llama-cpp-python')}|{_library_stamp()}"
+    passed = _passed()
+    override = paths.probe_override()
+    if key in passed and override is None:
+        return
+    command = override or [sys.executable, "-m", "localsim.backends.llama.probe"]
+    try:
+        result = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BackendUnavailable(f"the trial of {path.name} did not end: {error}", hint=_CURE) from error
+    if result.returncode == 0:
+        _remember([*passed, key])
+        return
+    lines = result.stderr.strip().splitlines()
+    if result.returncode < 0 or result.returncode > 128:
+        name = _signal_name(-result.returncode if result.returncode < 0 else result.returncode - 128)
+        raise BackendUnavailable(
+            f"llama.cpp crashed ({name}) on the first token of {path.name}; "
+            "its build uses processor features that do not work here",
+            hint=f"rebuild it with portable flags: {_CURE}",
+        )
+    if result.returncode == ModelMissing.exit_code:
+        raise ModelMissing(
+            "llama.cpp cannot load this file; it is damaged, cut off or not a GGUF model",
+            where=str(path),
+            hint="fetch it again: localsim models pull NAME",
+        )
+    raise BackendUnavailable(
+        f"the trial of {path.name} failed: {lines[-1] if lines else 'no reason given'}", hint=_CURE
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _library_stamp() -> str:
+    """Changes when llama-cpp-python is built again, even at the same version."""
+    import importlib.util
+
+    spec = importlib.util.find_spec("llama_cpp")
+    folder = Path(spec.origin).parent / "lib" if spec and spec.origin else None
+    files = sorted(folder.glob("*")) if folder and folder.is_dir() else []
+    return "-".join(f"{file.stat().st_size:x}.{file.stat().st_mtime_ns:x}" for file in files if "ggml-cpu" in file.name)
+
+
+def _memory_file() -> Path:
+    return paths.cache_folder() / "probed.json"
+
+
+def _passed() -> list[str]:
+    try:
+        data = json.loads(_memory_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [str(item) for item in data] if isinstance(data, list) else []
+
+
+def _remember(keys: list[str]) -> None:
+    with suppress(OSError):  # without it the trial is only made again
+        _memory_file().parent.mkdir(parents=True, exist_ok=True)
+        _memory_file().write_text(json.dumps(keys[-200:], indent=1), encoding="utf-8")
+
+
+def _decode_one_token(path: Path) -> None:
+    from localsim.backends.llama.lib import LlamaModel, library
+
+    lib = library()
+    model = LlamaModel(path)
+    params = lib.llama_context_default_params()
+    params.n_ctx = 256
+    context = lib.llama_init_from_model(model.pointer, params)
+    if not context:
+        raise BackendUnavailable("llama.cpp cannot make a context")
+    tokens = (lib.llama_token * 2)(*(model.tokenize("Hello there", special=False)[:2]))
+    if lib.llama_decode(context, lib.llama_batch_get_one(tokens, 2)) != 0:
+        raise BackendUnavailable("llama_decode failed on the first token")
+    lib.llama_free(context)
+    model.free()
+
+
+if __name__ == "__main__":
+    try:
+        _decode_one_token(where(sys.argv[1]))
+    except LocalsimError as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(problem.exit_code)

@@ -1,0 +1,32 @@
+"""Writing a model's weights in another type, through llama.cpp. Seconds for a small model, minutes for a large one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localsim.backends.llama.lib import library
+from localsim.errors import BackendUnavailable
+
+TYPES = {"Q8_0": 7, "Q4_0": 2}
+"""Types that llama.cpp repacks for the processor when it loads them -> its number (llama_ftype)."""
+
+
+def requantize(source: Path, target: Path, kind: str, threads: int) -> None:
+    """Write `source` as `target` in a type of TYPES. Nothing stands under the final name before it is whole.
+
+    Raises BackendUnavailable where llama.cpp refuses.
+    """
+    lib = library()
+    params = lib.llama_model_quantize_default_params()
+    params.ftype = TYPES[kind]
+    params.nthread = threads
+    params.allow_requantize = True
+    part = target.with_name(target.name + ".part")
+    try:
+        if lib.llama_model_quantize(str(source).encode(), str(part).encode(), params) != 0:
+            raise BackendUnavailable(
+                f"llama.cpp cannot write {source.name} as {kind}", hint="LOCALSIM_DEBUG=1 shows llama.cpp's log"
+            )
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

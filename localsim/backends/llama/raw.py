@@ -1,0 +1,116 @@
+"""What llama.cpp itself can do with a model on this machine: raw rates, memory, perplexity.
+
+No sampling, no grammar, no scheduler. The engine is compared with this, and files of one model with each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from localsim.backends.llama.lib import LlamaModel, library, new_context
+from localsim.errors import BackendUnavailable
+
+PREFILL = 512
+"""Tokens of the prompt on which the rate of prompts is measured, and of a window of perplexity."""
+_WARM = 64
+"""Tokens at a window's start whose predictions do not count: they have too little before them."""
+
+
+class RawContext:
+    """A llama.cpp context that evaluates meaningless tokens and measures seconds."""
+
+    def __init__(self, model: LlamaModel, *, sequences: int, context: int, threads: int) -> None:
+        self._lib = library()
+        self._model = model
+        self._size = context
+        self._context: Any = new_context(model, sequences=sequences, context=context, threads=threads)
+        self._memory = self._lib.llama_get_memory(self._context)
+        self._batch = self._lib.llama_batch_init(PREFILL, 0, 1)
+        self._length = [0] * sequences
+
+    def pieces(self, wanted: Sequence[tuple[int, int]]) -> Iterator[float]:
+        """Seconds of each part of a prompt by itself: (tokens before it, its tokens)."""
+        for depth, count in sorted(wanted, reverse=True):
+            seconds = 0.0
+            for start in range(0, count, PREFILL):
+                self._deepen(0, depth + start)
+                seconds += self._decode([(0, depth + start, min(PREFILL, count - start))])
+            yield seconds
+
+    def steps(self, groups: Sequence[Sequence[int]]) -> Iterator[float]:
+        """Seconds of each step that evaluates one token of each sequence, given how many tokens stand before it."""
+        for group in groups:
+            for sequence, depth in enumerate(group):
+                self._deepen(sequence, depth)
+            yield self._decode([(sequence, depth, 1) for sequence, depth in enumerate(group)])
+
+    def prefill_rate(self) -> float:
+        """Tokens a second of a prompt of PREFILL tokens from empty."""
+        return PREFILL / min(self.pieces([(0, PREFILL)] * 3))
+
+    def step_rate(self, abreast: int, depth: int, repeats: int = 9) -> float:
+        """Tokens a second that `abreast` sequences write side by side with `depth` tokens before them."""
+        times = sorted(self.steps([[depth] * abreast] * repeats))
+        return abreast / times[len(times) // 2]
+
+    def perplexity(self, text: str) -> tuple[float, int]:
+        """Perplexity of a text in windows of PREFILL tokens, and how many tokens were predicted."""
+        tokens = self._model.tokenize(text, special=False)
+        logs: list[float] = []
+        for start in range(0, len(tokens) - PREFILL + 1, PREFILL):
+            window = tokens[start : start + PREFILL]
+            self._deepen(0, 0)
+            self._decode([(0, 0, PREFILL)], window, all_logits=True)
+            logs += [self._log_probability(row, window[row + 1]) for row in range(_WARM, PREFILL - 1)]
+        if not logs:
+            raise BackendUnavailable(f"a perplexity needs a text of at least {PREFILL} tokens")
+        return float(np.exp(-np.mean(logs))), len(logs)
+
+    def _log_probability(self, row: int, token: int) -> float:
+        pointer = self._lib.llama_get_logits_ith(self._context, row)
+        logits = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,)).astype(np.float64)
+        top = logits.max()
+        return float(logits[token] - top - np.log(np.exp(logits - top).sum()))
+
+    def _deepen(self, sequence: int, depth: int) -> None:
+        """Make a sequence hold exactly `depth` tokens."""
+        if self._length[sequence] > depth:
+            self._lib.llama_memory_seq_rm(self._memory, sequence, depth, -1)
+            self._length[sequence] = depth
+        while self._length[sequence] < depth:
+            start = self._length[sequence]
+            self._decode([(sequence, start, min(PREFILL, depth - start))])
+
+    def _decode(
+        self, parts: Sequence[tuple[int, int, int]], tokens: Sequence[int] | None = None, *, all_logits: bool = False
+    ) -> float:
+        batch = self._batch
+        row = 0
+        for sequence, position, count in parts:
+            for offset in range(count):
+                batch.token[row] = (
+                    tokens[offset] if tokens else 100 + (row * 7919 + position) % (self._model.n_vocab // 2)
+                )
+                batch.pos[row] = position + offset
+                batch.n_seq_id[row] = 1
+                batch.seq_id[row][0] = sequence
+                batch.logits[row] = all_logits or offset + 1 == count
+                row += 1
+            self._length[sequence] = position + count
+        batch.n_tokens = row
+        begun = time.perf_counter()
+        if self._lib.llama_decode(self._context, batch) != 0:
+            raise BackendUnavailable("llama_decode failed while measuring")
+        self._lib.llama_synchronize(self._context)
+        return time.perf_counter() - begun
+
+    def close(self) -> None:
+        """Free the context; the model stays."""
+        if self._context:
+            self._lib.llama_batch_free(self._batch)
+            self._lib.llama_free(self._context)
+            self._context = None

@@ -1,0 +1,182 @@
+"""Drawing tokens with llama.cpp's samplers: repetition penalties inside utterances, top-k/p, temperature, grammar.
+
+A token is drawn first and checked against the grammar afterwards; only a refused draw pays for masking the whole
+vocabulary. Knows nothing of batches or caches: logits in, token out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from localsim.backends.llama.lib import LlamaModel, library
+from localsim.conversation.episode import Sampling
+from localsim.errors import BackendUnavailable
+
+_BREAKERS = (b"\n", b":", b'"', b"*")
+"""Where DRY stops looking for a repeated sequence (llama.cpp's defaults)."""
+_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+
+
+class Candidates:
+    """A reusable array of all tokens with their logits, shaped as llama.cpp's samplers want it.
+
+    Marks of roles and the like cannot be drawn, but for the one that is written as `mark`.
+    """
+
+    def __init__(self, model: LlamaModel, mark: str = "") -> None:
+        lib = library()
+        n_vocab = model.n_vocab
+        silent = [token for token in model.silent_tokens() if not mark or model.token_text(token) != mark]
+        self._silent = np.array(silent, dtype=np.int64)
+        self._all = np.zeros(n_vocab, dtype=_CANDIDATE)
+        self._ids = np.arange(n_vocab, dtype=np.int32)
+        self._logits = np.zeros(n_vocab, dtype=np.float32)
+        self._one = np.zeros(1, dtype=_CANDIDATE)
+        self._array = lib.llama_token_data_array
+        self._pointer = lib.llama_token_data_p
+
+    def load(self, logits: npt.NDArray[np.float32], most: int | None = None) -> Any:
+        """The tokens with the `most` highest of these logits (n_vocab values), or all; more where the last tie."""
+        self._logits[:] = logits
+        self._logits[self._silent] = -np.inf
+        ids = self._ids
+        if most is not None and most < len(ids):
+            least = np.partition(self._logits, -most)[-most]
+            ids = np.flatnonzero(~(self._logits < least)).astype(np.int32)  # all of them where a logit is not a number
+        loaded = self._all[: len(ids)]
+        loaded["id"] = ids
+        loaded["logit"] = self._logits[ids]
+        return self._wrap(loaded)
+
+    def single(self, token: int) -> Any:
+        """One token alone, to ask a grammar about it."""
+        self._one[0] = (token, 1.0, 0.0)
+        return self._wrap(self._one)
+
+    def _wrap(self, data: npt.NDArray[Any]) -> Any:
+        pointer = ctypes.cast(data.ctypes.data, self._pointer)
+        return self._array(data=pointer, size=len(data), selected=-1, sorted=False)
+
+
+class Sampler:
+    """The samplers of one generation. `refused` counts draws that the grammar turned down."""
+
+    def __init__(self, model: LlamaModel, sampling: Sampling, seed: int, grammar: str | None) -> None:
+        self._lib = library()
+        self._draw = self._draw_chain(sampling, seed)
+        self._most = _most_that_count(sampling)
+        self._repeat = self._lib.llama_sampler_clone(_repeat_chain(model, sampling))
+        self._grammar = _cloned_grammar(model, grammar) if grammar is not None else None
+        self.refused = 0
+
+    def _draw_chain(self, sampling: Sampling, seed: int) -> Any:
+        lib = self._lib
+        chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+        if sampling.temperature <= 0:
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
+            return chain
+        lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_top_k(sampling.top_k))
+        lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_top_p(sampling.top_p, 1))
+        lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_min_p(sampling.min_p, 1))
+        lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_temp(sampling.temperature))
+        lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed))
+        return chain
+
+    def hear(self, tokens: Iterable[int]) -> None:
+        """Forget what was heard before, and take these tokens of utterances as what penalties look back on."""
+        self._lib.llama_sampler_reset(self._repeat)
+        for token in tokens:
+            self._lib.llama_sampler_accept(self._repeat, token)
+
+    def draw(self, candidates: Candidates, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
+        """A next token that the grammar allows; it counts once it is taken (`take`)."""
+        token = self._pick(candidates.load(logits, self._most), in_text, masked=False)
+        if self._grammar is not None and not self._allows(candidates, token):
+            self.refused += 1
+            token = self._pick(candidates.load(logits), in_text, masked=True)
+        return token
+
+    def take(self, tokens: Iterable[int], *, in_text: bool) -> None:
+        """Take note of tokens that are now part of the reply: the grammar, and within an utterance the penalties."""
+        for token in tokens:
+            if self._grammar is not None:
+                self._lib.llama_sampler_accept(self._grammar, token)
+            if in_text:
+                self._lib.llama_sampler_accept(self._repeat, token)
+
+    def _pick(self, array: Any, in_text: bool, *, masked: bool) -> int:
+        reference = ctypes.byref(array)
+        if masked:
+            self._lib.llama_sampler_apply(self._grammar, reference)
+        if in_text:
+            self._lib.llama_sampler_apply(self._repeat, reference)
+        self._lib.llama_sampler_apply(self._draw, reference)
+        return int(array.data[array.selected].id)
+
+    def _allows(self, candidates: Candidates, token: int) -> bool:
+        array = candidates.single(token)
+        self._lib.llama_sampler_apply(self._grammar, ctypes.byref(array))
+        return bool(array.data[0].logit != -np.inf)
+
+    def free(self) -> None:
+        """Release the native samplers."""
+        for sampler in (self._draw, self._repeat, self._grammar):
+            if sampler is not None:
+                self._lib.llama_sampler_free(sampler)
+        self._draw = self._repeat = self._grammar = None
+
+
+def _most_that_count(sampling: Sampling) -> int | None:
+    """How many of the likeliest tokens a draw can depend on; None for all.
+
+    Penalties only lower logits, and of no more tokens than they look back on, so whatever is among the `top_k` after
+    them was among so many more before them. The draw is the same, but for the order of tokens whose logits are equal.
+    """
+    kept = sampling.top_k if sampling.temperature > 0 else 1
+    if kept <= 0 or sampling.repeat_penalty < 1.0 or sampling.repeat_window < 0:
+        return None
+    return kept + sampling.repeat_window
+
+
+@lru_cache(maxsize=64)
+def _repeat_chain(model: LlamaModel, sampling: Sampling) -> Any:
+    """Penalties, made once: DRY reads the whole vocabulary for its breakers. Each generation works on a clone."""
+    lib = library()
+    chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+    if sampling.repeat_penalty != 1.0:
+        penalties = lib.llama_sampler_init_penalties(
+            model.n_vocab, sampling.repeat_window, sampling.repeat_penalty, 0.0, 0.0
+        )
+        lib.llama_sampler_chain_add(chain, penalties)
+    if sampling.dry_multiplier > 0:
+        breakers = (ctypes.c_char_p * len(_BREAKERS))(*_BREAKERS)
+        dry = lib.llama_sampler_init_dry(
+            model.vocab,
+            sampling.dry_multiplier,
+            1.75,
+            sampling.dry_length,
+            sampling.repeat_window,
+            breakers,
+            len(_BREAKERS),
+        )
+        lib.llama_sampler_chain_add(chain, dry)
+    return chain
+
+
+@lru_cache(maxsize=64)
+def _parsed_grammar(model: LlamaModel, grammar: str) -> Any:
+    """A grammar is parsed once; each generation works on a clone."""
+    sampler = library().llama_sampler_init_grammar(model.vocab, grammar.encode(), b"root")
+    if not sampler:
+        raise BackendUnavailable("llama.cpp refuses a grammar", hint="please report it with the scenario file")
+    return sampler
+
+
+def _cloned_grammar(model: LlamaModel, grammar: str) -> Any:
+    return library().llama_sampler_clone(_parsed_grammar(model, grammar))

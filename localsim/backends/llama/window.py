@@ -1,0 +1,45 @@
+"""A window for conversations that outgrow their context: the instructions and the newest turns stay.
+
+What is left out is counted, so that it can be stored with the turn; nothing is summarised or invented.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from localsim.backends.llama.chat import ChatTokenizer
+from localsim.conversation.exchange import Request
+
+STRIDE = 4
+"""Turns leave the window so many at a time: between two moves the cache of what stays can be used."""
+
+
+def windowed(
+    chat: ChatTokenizer, request: Request, written: dict[str, tuple[int, ...]] | None, room: int
+) -> tuple[list[int], int] | None:
+    """Tokens of the longest newest part that fits into `room` tokens, and how many messages or lines are missing.
+
+    An agent's prompt loses its oldest pairs of user and assistant messages, so that roles still alternate; a
+    writer's loses the oldest lines of its script. None where not even the instructions and the last turn fit.
+    """
+    for dropped in range(STRIDE, _droppable(request) + STRIDE, STRIDE):
+        shorter, missing = _without(request, min(dropped, _droppable(request)))
+        tokens = chat.prompt(shorter.messages, shorter.prefill, written)
+        if len(tokens) <= room:
+            return tokens, missing
+    return None
+
+
+def _droppable(request: Request) -> int:
+    """Pairs of messages, or lines of a script, that may go."""
+    pairs = (len(request.messages) - 2) // 2
+    return pairs or request.prefill.count("\n")
+
+
+def _without(request: Request, count: int) -> tuple[Request, int]:
+    """The request without its `count` oldest pairs or lines, and how many messages or lines that are."""
+    if len(request.messages) > 2:
+        rest = request.messages[1 + 2 * count :]
+        return replace(request, messages=(request.messages[0], *rest)), 2 * count
+    lines = request.prefill.split("\n")
+    return replace(request, prefill="\n".join(lines[count:])), count

@@ -1,0 +1,207 @@
+"""From a model's name to a backend, the same way for runs, judges and forecasts.
+
+Memory is stated before weights are loaded, and nothing is shrunk without saying so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localsim import plugins
+from localsim.backends import endpoint, person
+from localsim.backends.base import Backend
+from localsim.backends.scripted import PREFIX, open_scripted
+from localsim.conversation.episode import EpisodeSpec, Overflow, Repro
+from localsim.errors import InvalidInput
+from localsim.models.registry import ModelFile, is_path, resolve, split_adapter
+
+if TYPE_CHECKING:
+    from localsim.backends.llama.lib import LlamaModel
+    from localsim.backends.llama.memory import MemoryPlan
+
+Say = Callable[[str], None]
+
+ALL_LAYERS = 999
+"""More than any model has."""
+
+
+def is_scripted(name: str) -> bool:
+    """Whether a model name means the scripted backend."""
+    return name == PREFIX or name.startswith(PREFIX + ":")
+
+
+def is_remote(name: str) -> bool:
+    """Whether a model name means a server."""
+    return name.startswith(endpoint.PREFIX)
+
+
+def is_plugin(name: str) -> bool:
+    """Whether a model name (`prefix:rest`) means a backend of another package."""
+    prefix, colon, _ = name.partition(":")
+    return bool(colon) and prefix in plugins.names("backends")
+
+
+def is_file(name: str) -> bool:
+    """Whether a model name means weights that this process loads."""
+    return not (is_scripted(name) or is_remote(name) or name == person.NAME or is_plugin(name))
+
+
+def absolute(model: str) -> str:
+    """A model's name with any path in it made absolute, so that the run can be resumed from another folder."""
+    if model.startswith(f"{PREFIX}:@"):
+        return f"{PREFIX}:@{Path(model.removeprefix(f'{PREFIX}:@')).absolute()}"
+    if not is_file(model):
+        return model
+    parts = [part for part in split_adapter(model) if part]
+    return "+".join(str(Path(part).expanduser().absolute()) if is_path(part) else part for part in parts)
+
+
+def physical_cores() -> int:
+    """Threads for llama.cpp: more than one on a core slow it down."""
+    import psutil
+
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run or a judge asks of the backends that it opens."""
+
+    sequences: int
+    """Conversations side by side."""
+    specs: Sequence[EpisodeSpec] = ()
+    """All episodes that will be written: they decide the context of a model. A resumed run names the finished ones too,
+    so that it gets the contexts that it began with. Empty for a judge.
+    """
+    context: int | None = None
+    """Tokens of a conversation; None takes what the longest of `specs` needs."""
+    question: int = 4096
+    """Tokens of a judge's question, used where there are no `specs`."""
+    think: int = 0
+    """Tokens added to the context of a model that thinks before it replies."""
+    threads: int | None = None
+    """Threads of llama.cpp; None takes one for each physical core."""
+    gpu: str = "auto"
+    """Layers on a GPU: `auto`, `off` or a number."""
+    repro: Repro = "stable"
+    overflow: Overflow = "error"
+
+
+def models_of(specs: Sequence[EpisodeSpec]) -> list[str]:
+    """The models that write some part of the episodes, each once."""
+    return list(dict.fromkeys(model for spec in specs for model in spec.models.values()))
+
+
+def memory_plans(needs: Needs) -> list[MemoryPlan]:
+    """The memory of each llama.cpp model of `needs.specs`; adapters on one file share its weights."""
+    plans: list[MemoryPlan] = []
+    loaded: set[Path] = set()
+    for name in models_of(needs.specs):
+        if is_file(name):
+            file = resolve(name)
+            plans.append(_memory(name, file, needs, shared=file.path in loaded))
+            loaded.add(file.path)
+    return plans
+
+
+@contextmanager
+def open_backends(
+    names: Sequence[str], needs: Needs, say: Say, ask: person.Ask | None = None
+) -> Iterator[dict[str, Backend]]:
+    """A backend for each name, closed at the end; memory is stated before weights are loaded.
+
+    `ask` asks the person whose role `human` plays. Raises InvalidInput, ModelMissing or BackendUnavailable.
+    """
+    if ask is None and person.NAME in names:
+        raise InvalidInput("a person plays a role, and no page or terminal asks that person", hint="use: localsim play")
+    files = {name: resolve(name) for name in names if is_file(name)}
+    backends: dict[str, Backend] = {}
+    loaded: dict[Path, LlamaModel] = {}
+    try:
+        for name in names:
+            if name == person.NAME:
+                assert ask is not None
+                backends[name] = person.PersonBackend(ask)
+            elif is_scripted(name):
+                backends[name] = open_scripted(name)
+            elif is_remote(name):
+                backends[name] = endpoint.EndpointBackend(name, parallel=needs.sequences)
+            elif is_plugin(name):
+                backends[name] = plugins.make("backends", name.partition(":")[0], name, needs.sequences)
+            else:
+                backends[name] = _open_llama(name, files[name], loaded, needs, say)
+        yield backends
+    finally:
+        for backend in backends.values():
+            backend.close()
+
+
+def _open_llama(name: str, file: ModelFile, loaded: dict[Path, LlamaModel], needs: Needs, say: Say) -> Backend:
+    """`loaded` are the models so far, by file: another adapter on the same weights does not load them again."""
+    from localsim.backends.llama.engine import LlamaBackend
+    from localsim.backends.llama.lib import LlamaModel
+    from localsim.backends.llama.memory import refuse_if_too_large
+    from localsim.backends.llama.probe import ensure_works
+
+    ensure_works(file.path, file.sha256)
+    memory = _memory(name, file, needs, shared=file.path in loaded)
+    say(str(memory))
+    refuse_if_too_large(memory)
+    if file.path in loaded:
+        model = loaded[file.path].beside(file.adapter)
+    else:
+        model = loaded[file.path] = LlamaModel(file.path, gpu_layers=gpu_layers(needs.gpu), adapter=file.adapter)
+    return LlamaBackend(
+        model,
+        name=name,
+        sha256=file.sha256,
+        sequences=needs.sequences,
+        context=memory.context,
+        threads=needs.threads or physical_cores(),
+        repro=needs.repro,
+        overflow=needs.overflow,
+    )
+
+
+def gpu_layers(gpu: str) -> int:
+    """Layers to put on a GPU for `auto`, `off` or a number. Raises InvalidInput where this build has none."""
+    from localsim.backends.llama.lib import library
+
+    offers = bool(library().llama_supports_gpu_offload())
+    if gpu == "off":
+        return 0
+    if gpu == "auto":
+        return ALL_LAYERS if offers else 0
+    if int(gpu) > 0 and not offers:
+        raise InvalidInput(
+            f"--gpu {gpu}: this llama-cpp-python was built for the processor alone",
+            hint="docs/performance.md has the build lines for CUDA, Metal and Vulkan; --gpu auto takes what is there",
+        )
+    return int(gpu)
+
+
+def _memory(name: str, file: ModelFile, needs: Needs, *, shared: bool) -> MemoryPlan:
+    """The memory of one model, without its weights where they are `shared`; reads only the header of the file."""
+    from localsim.backends.llama import memory
+    from localsim.backends.llama.cache import OPENINGS
+    from localsim.backends.llama.lib import LlamaModel
+
+    header = LlamaModel(file.path, vocab_only=True)
+    if not needs.specs:
+        context = needs.context or memory.context_of_judge(needs.question, needs.think, header)
+        plan = memory.memory_plan(file.name, header, needs.sequences, 0, context, OPENINGS)
+    else:
+        specs = needs.specs
+        context = needs.context or memory.context_needed(specs, name, header)
+        aside = needs.sequences * max(0, memory.sessions_per_episode(specs, name) - 1)
+        if not aside and any(len(set(spec.models.values())) > 1 for spec in specs):
+            # While other models speak, the conversations of this one close up and push others out of their places.
+            aside = needs.sequences // 2
+        plan = memory.memory_plan(file.name, header, needs.sequences, aside, context, memory.openings(specs, name))
+    header.free()
+    return replace(plan, weights=0) if shared else plan

@@ -1,0 +1,160 @@
+"""What is to be simulated (EpisodeSpec), what an agent sees (Observation) and what came of it (Episode, Score).
+
+Pure values. Seeds are derived here: an episode's from (run seed, scenario, index), a turn's from (that, turn,
+attempt) and nothing else, so that modes and models can be compared pair by pair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+from localsim.conversation.scenario import Fact, RelationshipLevel, Scenario, canonical_hash
+from localsim.conversation.transcript import ActionType, Transcript
+
+Mode = Literal["script", "agents", "mindreaders"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+Repro = Literal["exact", "stable", "fast"]
+REPRO_LEVELS: tuple[Repro, ...] = get_args(Repro)
+Overflow = Literal["error", "window"]
+"""What happens to a conversation that outgrows its context: it fails, or its oldest turns are left out."""
+OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
+Status = Literal["completed", "failed", "interrupted"]
+StopReason = Literal["turn_limit", "left", "silence"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn; equal in every mode. Penalties act within utterances and count the speaker's own only."""
+
+    temperature: float = 0.4
+    """0 takes the most likely token. A small model errs more at higher ones (models/starter.md), and what keeps it from
+    loops at lower ones is DRY.
+    """
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    repeat_penalty: float = 1.0
+    """Divides the logit of tokens said within the window; 1 is off."""
+    repeat_window: int = 128
+    """Tokens of the speaker's own utterances that penalties look back on."""
+    dry_multiplier: float = 0.8
+    """Strength of DRY against repeated sequences (llama.cpp's sampler); 0 is off."""
+    dry_length: int = 6
+    """Tokens that a sequence may repeat without a penalty."""
+    grammar: bool = True
+    """Whether output is constrained to lines of actions."""
+
+
+@dataclass(frozen=True)
+class EpisodeSpec:
+    """One episode to simulate: everything its text depends on, and never the answer key."""
+
+    scenario: Scenario
+    mode: Mode
+    models: Mapping[str, str]
+    """Model of each role: the agents' names, or `writer` in script mode."""
+    index: int
+    """Counts the episodes of one scenario x mode x model from 0."""
+    run_seed: int
+    sampling: Sampling = field(default_factory=Sampling)
+    repro: Repro = "stable"
+
+    @cached_property
+    def seed(self) -> int:
+        """Seed of the episode; equal in every mode and for every model."""
+        return derive_seed("episode", self.run_seed, self.scenario.id, self.index)
+
+    def turn_seed(self, turn: int, attempt: int) -> int:
+        """Seed of one attempt at one turn."""
+        return derive_seed("turn", self.seed, turn, attempt)
+
+    @cached_property
+    def hash(self) -> str:
+        """sha256 of all that the episode depends on."""
+        return canonical_hash(
+            {
+                "scenario": self.scenario.hash,
+                "mode": self.mode,
+                "models": dict(self.models),
+                "index": self.index,
+                "run_seed": self.run_seed,
+                "sampling": asdict(self.sampling),
+                "repro": self.repro,
+            }
+        )
+
+
+def derive_seed(*parts: str | int) -> int:
+    """A seed in 1 .. 2**31-1 from a sha256 of the parts (0 would mean random to llama.cpp)."""
+    digest = hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") % (2**31 - 1) + 1
+
+
+@dataclass(frozen=True)
+class AgentView:
+    """What a viewer may know of one agent; None and () stand for what is hidden or does not exist."""
+
+    name: str
+    profile: tuple[tuple[str, str], ...] = ()
+    """(label, value) pairs, such as ("age", "34")."""
+    goal: str | None = None
+    secret: str | None = None
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that one viewer may know at one moment. Prompts and scripted policies are made from this alone."""
+
+    viewer: str
+    """An agent's name, or `writer`."""
+    setting: str
+    relationships: tuple[tuple[str, str, RelationshipLevel], ...]
+    """(agent, other agent, level) for the pairs that the viewer may know about."""
+    agents: tuple[AgentView, ...]
+    """In speaking order."""
+    omniscient: bool
+    """Whether the viewer sees every agent's goal, secret and facts."""
+    actions: tuple[ActionType, ...]
+    turn_limit: int
+    transcript: Transcript
+    family: str | None = None
+
+    def me(self) -> AgentView:
+        """The viewer's own entry (KeyError for the writer, who has none)."""
+        for agent in self.agents:
+            if agent.name == self.viewer:
+                return agent
+        raise KeyError(self.viewer)
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What came of a spec."""
+
+    spec: EpisodeSpec
+    transcript: Transcript
+    status: Status
+    stop_reason: StopReason | None = None
+    """Which stop rule ended it; None for a failed episode."""
+    error: str | None = None
+    """Why it failed."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One judgement about an episode, with its evidence. A missing score is absent, never 0."""
+
+    name: str
+    value: float | None
+    label: str | None = None
+    """A value that is a word, such as `deal`."""
+    agent: str | None = None
+    """Whom it concerns; None for the whole episode."""
+    reason: str = ""
+    turns: tuple[int, ...] = ()
+    """Indices of the turns it rests on."""

@@ -1,0 +1,69 @@
+"""Who sees what. `observe` is the only function that decides what an agent or the writer of a script may know.
+
+    what                      script (writer)   agents                          mindreaders
+    setting, actions, turns   yes               yes                             yes
+    own profile, goal, ...    everybody's       own                             own
+    others' profile           full              by relationship (PROFILE_SEEN)  full
+    others' goal              yes               no                              yes
+    others' secret, facts     yes               no                              yes
+    answer key, info          no                no                              no
+
+Levels follow Sotopia's table (get_bio; arXiv 2310.11667, appendix): a stranger sees nothing but the name that
+stands in the list of participants. The answer key is not even an argument.
+"""
+
+from __future__ import annotations
+
+from localsim.conversation.episode import AgentView, EpisodeSpec, Observation
+from localsim.conversation.scenario import WRITER, Agent, RelationshipLevel
+from localsim.conversation.transcript import Transcript
+
+_ACQUAINTED = ("age", "gender", "pronouns", "occupation", "public_info")
+_CLOSE = (*_ACQUAINTED, "personality_and_values", "decision_making_style")
+
+PROFILE_SEEN: dict[RelationshipLevel, tuple[str, ...]] = {
+    "stranger": (),
+    "know_by_name": (),
+    "acquaintance": _ACQUAINTED,
+    "friend": _CLOSE,
+    "romantic": _CLOSE,
+    "family": _CLOSE,
+}
+"""Profile fields that the other side sees at each relationship level."""
+
+
+def observe(spec: EpisodeSpec, viewer: str, transcript: Transcript) -> Observation:
+    """What `viewer` (an agent's name, or `writer` in script mode) may know when `transcript` has been said."""
+    if (viewer == WRITER) != (spec.mode == "script"):
+        raise ValueError(f"{viewer} has no view in {spec.mode} mode")
+    omniscient = spec.mode in ("script", "mindreaders")
+    scenario = spec.scenario
+    return Observation(
+        viewer=viewer,
+        setting=scenario.setting,
+        relationships=tuple(
+            (one, other, scenario.level(one, other))
+            for position, one in enumerate(scenario.names)
+            for other in scenario.names[position + 1 :]
+            if omniscient or viewer in (one, other)
+        ),
+        agents=tuple(_view(spec, viewer, agent, omniscient) for agent in scenario.agents),
+        omniscient=omniscient,
+        actions=scenario.actions,
+        turn_limit=scenario.limits.turns,
+        transcript=transcript,
+        family=scenario.family,
+    )
+
+
+def _view(spec: EpisodeSpec, viewer: str, agent: Agent, omniscient: bool) -> AgentView:
+    own = omniscient or agent.name == viewer
+    fields = _CLOSE if own else PROFILE_SEEN[spec.scenario.level(viewer, agent.name)]
+    profile = tuple(
+        (field.replace("_", " "), str(value))
+        for field in fields
+        if (value := getattr(agent.profile, field)) is not None
+    )
+    if not own:
+        return AgentView(agent.name, profile)
+    return AgentView(agent.name, profile, agent.goal, agent.secret, agent.facts)

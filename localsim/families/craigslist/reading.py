@@ -1,0 +1,297 @@
+"""What one turn says about a bargain, read sentence by sentence: own prices, consent, refusal, condition, deferral, ...
+
+The rules and the phrases they look for (phrases.py) were written by hand and measured (scripts/measure_endings.py).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from localsim.conversation.transcript import Turn
+from localsim.families.craigslist.phrases import PHRASES
+from localsim.families.prices import Price, find_prices, plain, words_to_numbers
+
+_Strength = Literal["", "weak", "warm", "strong"]
+
+
+@dataclass
+class Reading:
+    """What one turn says about the bargain; prices in dollars."""
+
+    offers: list[float] = field(default_factory=list)  # put forward as the speaker's own, in order
+    accept: _Strength = ""
+    asked: bool = False  # the last price stands in a question
+    alternatives: bool = False  # two prices to choose from
+    each: list[float] = field(default_factory=list)  # prices per piece
+    changes: list[float] = field(default_factory=list)  # "20 off" -20, "10 more" +10
+    refused_prices: list[float] = field(default_factory=list)
+    percent: float | None = None  # discount as a share of the list price
+    least: float = 0.0  # a smaller sum is a fee or the like, not an offer
+    question: bool = False  # ends in a question
+    has: set[str] = field(default_factory=set)  # further marks: those of _MARKS, and what the functions below add
+
+    @property
+    def positive(self) -> bool:
+        """Whether a waiting counterpart may take the turn as consent."""
+        return not self.has & {"reject", "walk", "gone", "defer", "hedge", "no_phrase"}
+
+
+# Phrases whose mere presence in a sentence is noted.
+_MARKS = (
+    "defer",
+    "hedge",
+    "reject",
+    "no_phrase",
+    "logistics",
+    "farewell",
+    "viewing",
+    "affirm",
+    "wants",
+    "revoke",
+    "middle",
+    "closing",
+    "final",
+    "commit",
+)
+
+
+def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
+    """The reading of a turn's words, or of what its action describes; `before` is the text of the turn before."""
+    text = turn.action.text
+    if turn.action.type in ("non-verbal communication", "action"):
+        return _read_action(text, list_price)
+    reading = Reading(least=0.12 * list_price)
+    lower = plain(text)
+    prices = _without_answers(find_prices(text, list_price=list_price), lower, plain(before))
+    for match in re.finditer(r"(?:[^.!?;…—\n]|[.](?=\d|[a-z]\.)|(?<=[ap]\.m)\.)+[.!?;…—]*", lower):
+        if match[0].strip(" .!"):
+            inside = [price for price in prices if match.start() <= price.start < match.end()]
+            _read_sentence(reading, match[0], match.start(), inside)
+    if PHRASES["at_start"].search(lower) and reading.accept != "" or re.search(r"\bi'll pay what you asked\b", lower):
+        reading.has.add("at_start")
+    if "defer" in reading.has:
+        reading.accept = ""
+    if reading.accept == "warm" and len(lower.split()) <= 3 and "thank" not in lower and not reading.question:
+        reading.has.add("bare_warm")
+    return reading
+
+
+def _without_answers(prices: list[Price], lower: str, before: str) -> list[Price]:
+    """The prices without bare numbers that answer "how old?" or "the 24 inch or the 30 inch?"."""
+    asked = re.search(
+        r"\bhow (?:old|many|long|big|tall|wide|far|heavy|deep|fast)\b|\bwhat (?:size|year|time|model)\b[^.?]*\?", before
+    )
+    if asked and not re.search(r"[$]|\bprice|\btake\b", before[asked.end() :]):
+        return [price for price in prices if price.explicit or price.start > 25]
+    measured = r"(?:[\s-]?(?:\"|inch|in\b|cm|mm|gb|feet|foot|ft|miles|km|years|lbs?|pounds|am\b|pm\b)|:\d)"
+    return [
+        price
+        for price in prices
+        if price.explicit or not re.search(rf"\b{lower[price.start : price.end]}{measured}", before)
+    ]
+
+
+def _read_action(text: str, list_price: float) -> Reading:
+    """Nods, handshakes and money are consent; going away is an exit; the rest says nothing."""
+    lower = plain(text)
+    reading = Reading()
+    if PHRASES["shake_head"].search(lower):
+        reading.has.add("reject")
+    elif PHRASES["nod"].search(lower) and not re.search(
+        r"\b(?:nearly|almost|doesn't|does not|without|pretends)\b", lower
+    ):
+        reading.accept = "strong"
+        reading.has.add("gesture")
+        paid = [price.value for price in find_prices(text, list_price=list_price) if not price.negated]
+        reading.offers = paid[-1:]
+    if PHRASES["exit"].search(lower) and not reading.accept:
+        reading.has.add("walk")
+    return reading
+
+
+def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Price]) -> None:
+    """Add what `sentence`, which starts at character `start` of the turn, says to `reading`."""
+    question = sentence.rstrip().endswith("?")
+    reading.question = question
+    marked, spots = _marked(sentence, start, prices)
+    if PHRASES["counterfactual"].search(marked):
+        return
+    for price, spot in zip(prices, spots, strict=True):
+        _read_price(reading, price, marked, spot, question)
+    if _says(PHRASES["walk"], marked, question):
+        reading.has.add("walk")
+    if _says(PHRASES["gone"], marked, question):
+        reading.has.add("gone")
+    marked = PHRASES["idioms"].sub(lambda match: "_" * len(match[0]), marked)
+    for mark in _MARKS:
+        if PHRASES[mark].search(marked):
+            reading.has.add(mark)
+    _read_percent(reading, marked)
+    if prices and not question and PHRASES["condition"].search(marked):
+        reading.has.add("condition")
+    if (
+        PHRASES["list_price"].search(marked)
+        and not question
+        and not PHRASES["negation"].search(marked.replace("no haggling", ""))
+    ):
+        reading.has.add("list_price")
+    if question and PHRASES["confirming"].search(marked):
+        reading.has.add("confirming")
+    if (
+        question
+        and not prices
+        and not re.search(r"\b(?:you know what|oh really|really)$", marked)
+        and not PHRASES["confirming"].search(marked)
+    ):
+        reading.has.add("other_question")
+    _read_consent(reading, marked, question)
+
+
+def _marked(sentence: str, start: int, prices: list[Price]) -> tuple[str, list[int]]:
+    """The sentence with each price as "<#>", stripped of its end marks, and where those marks are."""
+    parts, spots, done = [], [], 0
+    for price in prices:
+        parts.append(sentence[done : price.start - start])
+        spots.append(sum(map(len, parts)))
+        parts.append("<#>")
+        done = price.end - start
+    text = "".join([*parts, sentence[done:]]).rstrip(" .!?;…—")
+    lead = len(text) - len(text.lstrip(" \"'*("))
+    return text[lead:], [spot - lead for spot in spots]
+
+
+def _read_price(reading: Reading, price: Price, marked: str, spot: int, question: bool) -> None:
+    """Add what the price at character `spot` of `marked` is: refused, a change, one per piece, or an offer."""
+    before, after = marked[:spot], marked[spot + 3 :]
+    clause = re.split(r"[,:] |\bbut ", before)[-1]
+    around = clause + "<#>" + re.split(r"[,:]|\b(?:but|and) ", after)[0]
+    sign = PHRASES["delta_before"].search(clause)
+    if price.negated:
+        reading.refused_prices.append(price.value)
+    elif PHRASES["delta_after"].match(after) or sign and not re.match(r" (?:for|and (?:it|you))", after):
+        down = re.match(r"\s*(?:off|less|lower|discount|under)", after) or (
+            sign
+            and re.match(r"knock|take|drop|shave|minus", sign[0])
+            and not re.match(r"\s*(?:more|extra|on top)", after)
+        )
+        if not re.match(r"\s*(?:apart|short|shy|over|higher|toward)", after):
+            reading.changes.append(-price.value if down else price.value)
+    elif PHRASES["each"].match(after):
+        reading.each.append(price.value)
+        reading.asked = question
+    elif not _is_of_others(price, clause, around, question, reading.least):
+        _read_offer(reading, price, marked, spot, question)
+
+
+def _is_of_others(price: Price, clause: str, around: str, question: bool, least: float) -> bool:
+    """Whether the price is not the speaker's own: a retail price, a fee, another's offer, a question for the best."""
+    if re.search(r"\bworth $", clause):
+        return True
+    if question and re.search(
+        r"\b(?:best|lowest|final) (?:price |offer )?you\b|\byour (?:best|lowest|final)\b", around
+    ):
+        return True
+    if PHRASES["own_offer"].search(clause):
+        return False
+    return price.value < least or bool(PHRASES["reference"].search(around) or PHRASES["others_price"].search(around))
+
+
+def _read_offer(reading: Reading, price: Price, marked: str, spot: int, question: bool) -> None:
+    """Add a price of the speaker's own; a sum of the parts replaces them."""
+    after = marked[spot + 3 :]
+    clause = re.split(r"[,:] |\bbut ", marked[:spot])[-1]
+    if re.search(r"\b(?:was|were|had been) (?:\w+ )?(?:hoping|thinking|planning|looking)\b|\bwanted\b", clause):
+        reading.has.add("wished")
+    if reading.offers and reading.offers[-1] != price.value and re.search(r"<#>.*\bor\b.*<#>", marked):
+        reading.alternatives = True
+    total = PHRASES["total"].search(re.split(r"<#>|, ", after)[0]) or PHRASES["total"].search(clause)
+    if "total" not in reading.has:
+        reading.offers = [*([] if total else reading.offers), price.value]
+    if total:
+        reading.has.add("total")
+    reading.asked = question and "," not in after
+
+
+def _read_percent(reading: Reading, marked: str) -> None:
+    match = PHRASES["percent"].search(marked)
+    if match:
+        word = match[1] or match[2]
+        values = [float(word)] if word[0].isdigit() else words_to_numbers(word)
+        if values and 0 < values[0] < 100:
+            reading.percent = values[0] / 100
+            reading.asked = reading.question
+    elif re.search(r"\bhalf (?:price|off|of that|the price)\b", marked):
+        reading.percent = 0.5
+        reading.asked = reading.question
+
+
+def _says(pattern: re.Pattern[str], marked: str, question: bool) -> bool:
+    """Whether the sentence states the pattern: no question, no threat ("or I walk"), not denied."""
+    for match in pattern.finditer(marked):
+        clause = re.split(r"[,:] ", marked[: match.start()])[-1]
+        denied = re.search(r"\b(?:not|never|no need to|don't|didn't|isn't|can't|won't)\b[^,]*$", clause)
+        if (
+            not denied
+            and not PHRASES["threat"].search(marked[: match.start()])
+            and not (question and "," not in marked[match.end() :])
+        ):
+            return True
+    return False
+
+
+def _read_consent(reading: Reading, marked: str, question: bool) -> None:
+    """Set how strongly the sentence consents, and on which condition."""
+    strength: _Strength = ""
+    marked = re.sub(
+        r"^((?:(?:oh|well|ha|haha|ah|hmm?|mm|ugh|lol|ok|okay|yes|yeah|sure|alright)\b,? )+)",
+        lambda lead: lead[0].replace(",", ""),
+        marked,
+    )
+    if _consents_strongly(marked, question):
+        strength = "strong"
+    if (
+        not strength
+        and PHRASES["weak"].search(marked)
+        and not (question and "," not in marked)
+        and not PHRASES["hedge"].search(marked)
+    ):
+        strength = "weak"
+    if not strength and PHRASES["elliptic"].search(marked) and not question:
+        strength = "weak"
+        reading.has.add("elliptic")
+    if not strength and PHRASES["warm"].search(marked) and not (question and "," not in marked):
+        strength = "warm"
+    if (
+        not strength
+        and re.search(r", (?:yes|yeah|ok|okay|sure|fine|alright|deal|i will|i would)$", marked)
+        and not question
+    ):
+        strength = "strong" if PHRASES["condition"].search(marked) else "weak"
+    if strength in ("weak", "strong") and not question:
+        reading.has.add("final_yes")
+    else:
+        reading.has.discard("final_yes")
+    if strength == "strong" and "<#>" not in marked:
+        reading.asked = False
+    if strength == "strong" and (PHRASES["condition"].search(marked) or re.search(r"^if\b", marked)):
+        reading.has.add("condition")
+    order = ("", "warm", "weak", "strong")
+    reading.accept = max(reading.accept, strength, key=order.index)
+
+
+def _consents_strongly(marked: str, question: bool) -> bool:
+    """Whether the sentence consents by itself: not denied, hedged, asked or put in another's mouth."""
+    for match in PHRASES["strong"].finditer(marked):
+        before = re.split(r"[,:] |\b(?:but|and|then) ", marked[: match.start()])[-1]
+        clause = before + re.split(r"[,:]| but | and ", marked[match.start() :])[0]
+        last = not re.search(r", ", marked[match.end() :])
+        guarded = PHRASES["negation"].search(before) or PHRASES["hedge"].search(clause) or (question and last)
+        if not guarded and not re.search(
+            r"\b(?:you|they|he|she|would|could|never|who|when|once|until|lowest|most|least|best|all|minimum|maximum"
+            r"|what|price)(?:'d| would| could)? (?:say |accept |take |think )?$",
+            before,
+        ):
+            return True
+    return False

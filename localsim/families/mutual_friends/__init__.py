@@ -1,0 +1,5 @@
+"""MutualFriends: two lists of friends, usually one friend on both."""
+
+from localsim.families.mutual_friends.family import MutualFriends
+
+__all__ = ["MutualFriends"]

@@ -1,0 +1,1 @@
+"""What this computer can do: checks, build flags, benchmarks, conversions, forecasts."""

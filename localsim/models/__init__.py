@@ -1,0 +1,1 @@
+"""Files with weights: names, checksums, fetching, adapters. Nothing here loads a model."""

@@ -1,0 +1,1 @@
+"""What people read: measures, comparisons, curves, audit, card, pages of text and HTML."""

@@ -1,0 +1,183 @@
+"""The simulation card of a run (arXiv 2403.05020, figure 7 and appendix A), written from what is stored.
+
+What only people can say (purpose, ethics, recommendations) comes from a YAML file; `missing` names what is not there.
+The index of information transparency that the paper's section 5.2 asks for is computed: of all goals, secrets and
+facts of other agents, the share that a prompt of the mode shows, averaged over who is prompted.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from localsim.conversation.episode import EpisodeSpec, Mode, Sampling
+from localsim.conversation.modes import roles
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Transcript
+from localsim.conversation.visibility import observe
+from localsim.errors import InvalidInput
+from localsim.reports.report import report
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+HUMAN: dict[str, str] = {
+    "primary_use": "what the simulation is for: training, evaluating, analysing, teaching",
+    "other_uses": "what else it could serve, and what it must not be used for",
+    "transparency_justification": "why the agents were given as much information as they were",
+    "ethical_considerations": "whom it could harm or misrepresent, and what was done about that",
+    "recommendations": "what a reader should do or not do with the results",
+}
+"""What people have to say, and what is meant by it."""
+
+
+def card(store: Store, run_id: str, human: Row | None = None, data: Row | None = None) -> Row:
+    """The card as JSON; a human field that was not given is None. `data`: the run's report, if made."""
+    data = data or report(store, run_id)
+    run, said = data["run"], human or {}
+    scenarios = [
+        Scenario.model_validate_json(row["document_json"])
+        for row in store.rows(
+            "SELECT DISTINCT s.document_json FROM scenarios s JOIN episodes e USING (scenario_hash) "
+            "WHERE e.run_id = ? ORDER BY 1",
+            [run_id],
+        )
+    ]
+    modes: list[Mode] = run["plan"]["modes"]
+    return {
+        "run_id": run_id,
+        "simulation_details": {
+            "parties": sorted({len(scenario.agents) for scenario in scenarios}),
+            "information_asymmetry": {mode: ASYMMETRY[mode] for mode in modes},
+            "transparency_index": {mode: transparency(scenarios, mode) for mode in modes},
+            "transparency_justification": said.get("transparency_justification"),
+            "agent_types": {name: _agent_type(identity) for name, identity in run["models"].items()},
+            "modalities": ["text"],
+            "humans_in_the_loop": any(identity["kind"] == "human" for identity in run["models"].values()),
+            "platform": f"localsim {run['versions'].get('localsim', '')}".strip(),
+            "domains": sorted({scenario.family or "everyday" for scenario in scenarios}),
+            "other_features": _features(scenarios, run),
+        },
+        "intended_use": {"primary_use": said.get("primary_use"), "other_uses": said.get("other_uses")},
+        "metrics": {
+            "interaction": ["words a turn", "turns", "repeated turns", "malformed replies"],
+            "goals": ["success", "explicit end", "deal", "surplus"],
+            "information": ["first mention", "disclosed facts", "early disclosures", "omniscient leaks"],
+            "reader_of_endings": data["parser_accuracy"] and data["parser_accuracy"]["measures"],
+            "leakage_detector": data["detector"] or "not used",
+            "social_norms": "not measured",
+        },
+        "results": [
+            {key: row[key] for key in ("family", "mode", "model", "n", "completed", "failed", "success_rate")}
+            for row in data["comparison"]
+        ],
+        "ethical_considerations": said.get("ethical_considerations"),
+        "caveats": data["warnings"],
+        "recommendations": said.get("recommendations"),
+    }
+
+
+ASYMMETRY: dict[Mode, str] = {
+    "script": "none: one model knows all and writes everybody",
+    "agents": "full: each model knows its own side and what was said",
+    "mindreaders": "none: separate models that each see every side",
+}
+
+
+def transparency(scenarios: list[Scenario], mode: Mode) -> float | None:
+    """Share of others' private items that whoever is prompted sees, 0 to 1; None where nothing is private."""
+    shown = total = 0
+    for scenario in scenarios:
+        spec = EpisodeSpec(scenario, mode, dict.fromkeys(roles(mode, scenario.names), "none"), 1, 0, Sampling())
+        for viewer in roles(mode, scenario.names):
+            seen = {agent.name: agent for agent in observe(spec, viewer, Transcript()).agents}
+            for agent in scenario.agents:
+                if agent.name != viewer:
+                    view = seen[agent.name]
+                    total += 1 + bool(agent.secret) + len(agent.facts)
+                    shown += bool(view.goal) + bool(view.secret) + len(view.facts)
+    return shown / total if total else None
+
+
+def _agent_type(identity: Row) -> str:
+    if identity["kind"] == "scripted":
+        return "rule-based (scripted policy)"
+    if identity["kind"] == "human":
+        return "a person"
+    if identity["kind"] == "remote":
+        return f"prompted language model, {identity['model']} at {identity['url']} (remote)"
+    return f"prompted language model, {identity.get('file', identity['kind'])}"
+
+
+def _features(scenarios: list[Scenario], run: Row) -> list[str]:
+    found = ["round-robin turns", "memory: the whole conversation"]
+    if run["plan"].get("overflow") == "window":
+        found[1] = "memory: the newest turns that fit the context"
+    if any(agent.profile.model_dump(exclude_none=True) for scenario in scenarios for agent in scenario.agents):
+        found.append("agent profiles")
+    return found
+
+
+def missing(found: Row) -> list[str]:
+    """What is not filled in, with what is meant by it."""
+    places = {**found["simulation_details"], **found["intended_use"], **found}
+    return [f"{name}: {meaning}" for name, meaning in HUMAN.items() if not places.get(name)]
+
+
+def read_human(path: Path) -> Row:
+    """The human fields from a YAML file. Raises InvalidInput naming what is wrong."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+        raise InvalidInput("not a table of texts", where=str(path), hint=f"fields: {', '.join(HUMAN)}")
+    if unknown := set(data) - set(HUMAN):
+        raise InvalidInput(
+            f"unknown: {', '.join(sorted(map(str, unknown)))}", where=str(path), hint=f"fields: {', '.join(HUMAN)}"
+        )
+    return data
+
+
+def sections(found: Row) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The card for people: (section, [(field, text)]); a line without a field has an empty name."""
+    parts = [
+        (_title(name), [(_title(field), _text(value)) for field, value in found[name].items()])
+        for name in ("simulation_details", "intended_use", "metrics")
+    ]
+    results = []
+    for row in found["results"]:
+        rate = "no outcome" if row["success_rate"] is None else f"success {row['success_rate']:.0%}"
+        told = f"{row['completed']} of {row['n']} talks, {rate}"
+        results.append((f"{row['family']}, {row['mode']}, {row['model']}", told))
+    parts.append(("Results", results))
+    parts.append(("Ethical considerations", [("", _text(found["ethical_considerations"]))]))
+    caveats = [("", line) for line in found["caveats"]]
+    parts.append(("Caveats and recommendations", [*caveats, ("", _text(found["recommendations"]))]))
+    return parts
+
+
+def markdown(found: Row) -> str:
+    """The card as Markdown."""
+    lines = [f"# Simulation card of run {found['run_id']}"]
+    for title, fields in sections(found):
+        lines += ["", f"## {title}", ""]
+        lines += [f"- **{field}**: {text}" if field else f"- {text}" for field, text in fields]
+    return "\n".join(lines) + "\n"
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _text(value: Any) -> str:
+    if value is None or value == []:
+        return "not stated"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {part if isinstance(part, str) else json.dumps(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

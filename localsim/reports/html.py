@@ -1,0 +1,313 @@
+"""The report of a run as one HTML page: figures, tables and example talks, with no script and nothing to fetch.
+
+`render` is pure; only `examples` asks the store. Everything that models or files wrote is escaped by the template.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from localsim.annotation.agreement import sentences
+from localsim.conversation.episode import MODES, Sampling
+from localsim.reports import marks
+from localsim.reports.card import sections as card_sections
+from localsim.reports.paper import PAPER
+from localsim.reports.report import COLUMNS, foremost
+from localsim.store.database import Store
+from localsim.store.episodes import StoredEpisode, load_episode
+
+Row = dict[str, Any]
+
+NONE = "–"
+"""Stands where a value has no meaning."""
+
+
+_STYLE = ("words_per_turn", "turns")
+_FIGURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "mutual_friends": (("success_rate", "named_rate", "first_mention"), _STYLE),
+    "craigslist": (("success_rate", "deal_rate", "in_zone_rate"), _STYLE),
+    "everyday": (("explicit_end_rate", "turns", "words_per_turn"), ()),
+}
+"""Estimates of the main and of the second figure of each family, which stand in this order."""
+
+_SECRETS = ("disclosed_rate", "early_disclosures", "omniscient_leaks")
+
+
+@dataclass(frozen=True)
+class Example:
+    """Talks about one scenario under one seed, a column for each mode."""
+
+    family: str
+    episodes: tuple[StoredEpisode, ...]
+
+
+def examples(store: Store, run_id: str, per_family: int = 1) -> list[Example]:
+    """The first scenarios and seeds of each family that most modes completed; chosen without a look at outcomes."""
+    rows = store.rows(
+        "SELECT episode_id, family, scenario_id, scenario_hash, mode, episode_index FROM v_episodes "
+        "WHERE run_id = ? AND status = 'completed' ORDER BY episode_index, scenario_id, scenario_hash",
+        [run_id],
+    )
+    families: dict[str, dict[tuple[str, int], dict[str, str]]] = {}
+    for row in rows:
+        groups = families.setdefault(row["family"] or "everyday", {})
+        groups.setdefault((row["scenario_hash"], row["episode_index"]), {})[row["mode"]] = row["episode_id"]
+    found = []
+    for family, groups in families.items():
+        for group in sorted(groups.values(), key=len, reverse=True)[:per_family]:
+            ids = [group[mode] for mode in MODES if mode in group]
+            found.append(Example(family, tuple(load_episode(store, episode_id) for episode_id in ids)))
+    return found
+
+
+def render(data: dict[str, Any], examples: list[Example]) -> str:
+    """One self-contained HTML page of what `report.report` returns."""
+    comparison = data["comparison"]
+    names = sorted({row["family"] for row in comparison}, key=lambda name: ([*_FIGURES, name].index(name), name))
+    completed, failed = (sum(row[key] for row in comparison) for key in ("completed", "failed"))
+    accuracy = data.get("parser_accuracy")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("localsim.reports"),
+        autoescape=True,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("report.html.j2").render(
+        run=data["run"],
+        started=_date(data["run"]["started_utc"]),
+        warnings=data["warnings"],
+        families=[
+            {
+                **_family(name, _of(name, comparison), examples, _of(name, data.get("leaks", []))),
+                "curves": [_curve(curve) for curve in _of(name, data.get("curves", []))],
+            }
+            for name in names
+        ],
+        counts={"completed": completed, "failed": failed, "rest": data["run"]["episodes_planned"] - completed - failed},
+        accuracy=accuracy,
+        measures=_measures(accuracy) if accuracy else [],
+        detector=data.get("detector"),
+        judges=data.get("judges", []),
+        naturalness=data.get("naturalness", []),
+        people=sentences(data["annotations"]) if data["annotations"]["raters"] else [],
+        commands=_commands(data["run"]),
+        card=card_sections(data["card"]) if data.get("card") else [],
+    )
+
+
+def _printable(value: Any) -> Any:
+    """What the template prints: – for a missing value, and no characters that HTML does not allow."""
+    if value is None:
+        return NONE
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", "\ufffd", value)
+
+
+def _date(text: str) -> str:
+    date = datetime.fromisoformat(text)
+    return f"{date.day} {date:%B %Y, %H:%M} UTC"
+
+
+# ---- a family ------------------------------------------------------------------------------------------------------
+
+
+def _of(family: str, rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row["family"] == family]
+
+
+def _family(name: str, rows: list[Row], examples: Iterable[Example], leaks: list[Row]) -> Row:
+    outcomes, style = _FIGURES.get(name, (("success_rate", "checks_passed", "explicit_end_rate"), _STYLE))
+    columns = [(key, heading, kind) for key, heading, kind in COLUMNS if any(row[key] is not None for row in rows)]
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    return {
+        "id": re.sub(r"\W", "-", name),
+        "name": name,
+        "completed": sum(row["completed"] for row in rows),
+        "outcomes": _panels(outcomes, rows, len(models) > 1),
+        "style": _panels(style, rows, len(models) > 1),
+        "secrets": _panels(_SECRETS, rows, len(models) > 1),
+        "leaks": foremost(leaks),
+        "leaks_total": len(leaks),
+        "models": models,
+        "columns": [(key, heading) for key, heading, _ in columns],
+        "rows": rows,
+        "lines": [(heading, [_cell(row, key, kind) for row in rows]) for key, heading, kind in columns],
+        "examples": [_example(example) for example in examples if example.family == name],
+    }
+
+
+def _cell(row: Row, key: str, kind: str) -> Row:
+    low, high = (_within(row[f"{key}_{end}"], key, kind) for end in ("low", "high"))
+    return {"value": _number(row[key], kind), "interval": _interval(low, high, kind)}
+
+
+def _within(value: float | None, key: str, kind: str) -> float | None:
+    """The end of an interval, cut where the estimate cannot go: an interval of a mean does not know of bounds."""
+    return max(0.0, min(1.0, value)) if value is not None and _is_part(key, kind) else value
+
+
+def _is_part(key: str, kind: str) -> bool:
+    return kind == "share" or key == "first_mention"
+
+
+def _interval(low: float | None, high: float | None, kind: str) -> str | None:
+    if low is None or high is None:
+        return None
+    link = " to " if low < 0 else "–"
+    return f"{_number(low, kind).rstrip('%')}{link}{_number(high, kind)}"
+
+
+def _number(value: float | None, kind: str, digits: int = 2) -> str:
+    if value is None:
+        return NONE
+    return (f"{value:.0%}" if kind == "share" else f"{value:.{digits}f}").replace("-", "−")
+
+
+# ---- figures -------------------------------------------------------------------------------------------------------
+
+
+def _panels(keys: Sequence[str], rows: list[Row], several_models: bool) -> list[Row]:
+    kinds = {key: (heading, kind) for key, heading, kind in COLUMNS}
+    shown = [key for key in keys if any(row[key] is not None for row in rows)]
+    return [_panel(key, *kinds[key], rows, several_models) for key in shown]
+
+
+def _panel(key: str, heading: str, kind: str, rows: list[Row], several_models: bool) -> Row:
+    """One outcome: a bar for each mode, positions as parts of the axis from 0 to 1."""
+    paper = {mode: value for mode, value in PAPER.get(key, {}).items() if any(row["mode"] == mode for row in rows)}
+    digits = 2 if key == "first_mention" else 1
+    top = 1.0 if _is_part(key, kind) else _axis_end(rows, key, paper.values())
+    bars = []
+    for row in rows:
+        value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
+        bars.append(
+            {
+                "mode": row["mode"],
+                "model": row["model"] if several_models else "",
+                "text": _number(value, kind, digits),
+                "n": row["first_mention_n"] if key == "first_mention" else None,
+                "interval": None if low is None else [_number(end, kind, digits) for end in (low, high)],
+                "at": None if value is None else max(0.0, min(1.0, value / top)),
+                "low": None if low is None else max(0.0, low / top),
+                "high": None if high is None else min(1.0, high / top),
+                "cut": high is not None and high > top,
+                "paper": paper[row["mode"]] / top if row["mode"] in paper else None,
+            }
+        )
+    ends = ("start", "middle", "end") if key == "first_mention" else [_tick(top * part, kind) for part in (0, 0.5, 1)]
+    return {
+        "key": key,
+        "heading": heading,
+        "bars": bars,
+        "ticks": ends,
+        "paper": [(mode, _number(value, kind, digits)) for mode, value in paper.items()],
+    }
+
+
+WIDTH, HEIGHT, LEFT = 270, 150, 40
+"""Of the drawing area of a curve, and the room for its axis."""
+
+
+def _curve(curve: Row) -> Row:
+    """A curve with its points as an SVG path: x from 0 to 1, y from 0 to a round number above all points."""
+    top = max(1.0, math.ceil(max(y for series in curve["series"] for _, y in series["points"]) * 4) / 4)
+    drawn = []
+    for series in curve["series"]:
+        places = [(LEFT + x * WIDTH, HEIGHT * (1 - y / top) + 8) for x, y in series["points"]]
+        path = f"M{places[0][0]:.1f} {places[0][1]:.1f}"
+        for x, y in places[1:]:
+            path += f"H{x:.1f}V{y:.1f}" if curve["steps"] else f"L{x:.1f} {y:.1f}"
+        drawn.append({**series, "path": path, "dots": [] if curve["steps"] else places})
+    return {**curve, "series": drawn, "top": top}
+
+
+def _axis_end(rows: Iterable[Row], key: str, paper: Iterable[float]) -> float:
+    """A round number above every value and interval; an interval beyond twice the largest value is cut there."""
+    values = [row[key] for row in rows if row[key] is not None]
+    highs = [row[f"{key}_high"] for row in rows if row[f"{key}_high"] is not None]
+    most = max(*values, *paper, min(max([*highs, 0.0]), 2 * max(values)), 1.0)
+    step = 10.0 ** math.floor(math.log10(most))
+    return next(step * part for part in (1, 2, 4, 6, 8, 10) if step * part >= most)
+
+
+def _tick(value: float, kind: str) -> str:
+    return f"{value:.0%}" if kind == "share" else f"{value:g}"
+
+
+# ---- example talks -------------------------------------------------------------------------------------------------
+
+
+def _example(example: Example) -> Row:
+    scenario = example.episodes[0].scenario
+    colours = marks.colours(scenario.names)
+    return {
+        "title": scenario.title,
+        "setting": scenario.setting,
+        "seed": example.episodes[0].seed,
+        "people": [(agent, colours[agent.name]) for agent in scenario.agents],
+        "talks": [_talk(episode, colours) for episode in example.episodes],
+    }
+
+
+def _talk(episode: StoredEpisode, colours: dict[str, int]) -> Row:
+    return {
+        "mode": episode.mode,
+        "model": episode.model,
+        "stop_reason": episode.stop_reason,
+        "scores": {score["name"]: score for score in episode.scores},
+        "turns": [
+            {
+                **turn,
+                "colour": colours.get(turn["speaker"], 7),
+                "parts": [(part, mark.kind if mark else "") for part, mark in _parts(turn, episode)],
+                "strange": [mark.term for mark in episode.mentions if mark.turn == turn["turn"] and not mark.by_owner],
+            }
+            for turn in episode.turns
+        ],
+    }
+
+
+def _parts(turn: Row, episode: StoredEpisode) -> list[tuple[str, marks.Mark | None]]:
+    here = [mention for mention in episode.mentions if mention.turn == turn["turn"]]
+    return marks.parts(turn["text"], marks.of_mentions(turn["text"], here))
+
+
+# ---- how it was made -----------------------------------------------------------------------------------------------
+
+
+def _measures(accuracy: Row) -> list[Row]:
+    parts = accuracy["measures"]
+    return [
+        {"name": name.replace("_", " "), **part, "rate": f"{part['right'] / part['n']:.0%}"}
+        for name, part in parts.items()
+        if isinstance(part, dict) and part.get("n")
+    ]
+
+
+def _commands(run: Row) -> list[str]:
+    """The command lines that make this run and its report again."""
+    plan = run["plan"]
+    parts = ["localsim", "run", *(run.get("scenarios") or ["SCENARIO..."]), "-m", plan["model"]]
+    parts += [word for role, model in plan["roles"].items() for word in ("--role", f"{role}={model}")]
+    modes = "all" if set(plan["modes"]) == set(MODES) else ",".join(plan["modes"])
+    parts += ["--mode", modes, "-n", plan["episodes"], "--seed", plan["seed"]]
+    parts += ["-j", run["parallel"], "--repro", plan["repro"]]
+    if plan["sampling"]["temperature"] != Sampling.temperature:
+        parts += ["--temperature", plan["sampling"]["temperature"]]
+    parts += [] if plan["sampling"]["grammar"] else ["--no-grammar"]
+    parts += ["--ctx", plan["context"]] if plan["context"] else []
+    parts += ["--threads", plan["threads"]] if plan["threads"] else []
+    words = [part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts]
+    return [" ".join(words), f"localsim report {run['run_id']} -o report.html"]

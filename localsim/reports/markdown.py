@@ -1,0 +1,69 @@
+"""The report of a run, and tables of a study, as Markdown: for a pull request, a notebook, a wiki."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from localsim.annotation.agreement import sentences
+from localsim.evaluators.naturalness import sentence
+from localsim.reports.card import sections
+from localsim.reports.paper import PAPER
+from localsim.reports.report import COLUMNS, estimate_text, foremost
+
+Row = dict[str, Any]
+
+
+def as_markdown(data: Row) -> str:
+    """What `report.report` returns, with its card if it has one."""
+    run = data["run"]
+    lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
+    lines += [f"> {warning}" + "  " for warning in data["warnings"]]
+    for family in dict.fromkeys(row["family"] for row in data["comparison"]):
+        rows = [row for row in data["comparison"] if row["family"] == family]
+        several = len({row["model"] for row in rows}) > 1
+        names = [f"{row['mode']} ({row['model']})" if several else row["mode"] for row in rows]
+        lines += ["", f"## {family}", "", *comparison(rows, names)]
+    if data["leaks"]:
+        lines += ["", "## Private facts that came out", "", *_leaks(data["leaks"])]
+    for rate in data["naturalness"]:
+        lines += ["", f"{sentence(rate)}."]
+    if data["annotations"]["raters"]:
+        lines += ["", "## What people said", "", *(f"- {_plain(line)}" for line in sentences(data["annotations"]))]
+    if data.get("card"):
+        lines += ["", "## Simulation card"]
+        for title, fields in sections(data["card"]):
+            lines += ["", f"### {title}", ""]
+            lines += [f"- **{field}**: {_plain(text)}" if field else f"- {_plain(text)}" for field, text in fields]
+    return "\n".join(lines) + "\n"
+
+
+def comparison(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+    """Conditions as columns, measures as lines, with intervals, and the paper's values below what it reports."""
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    lines.append(f"| talks completed | {' | '.join(str(row['completed']) for row in rows)} |")
+    for key, heading, kind in COLUMNS:
+        if any(row[key] is not None for row in rows):
+            lines.append(f"| {heading} | {' | '.join(estimate_text(row, key, kind) or '-' for row in rows)} |")
+            published = PAPER.get(key, {})
+            if any(name in published for name in names):
+                cells = (f"*{published[name]:g}*" if name in published else "" for name in names)
+                lines.append(f"| *paper, GPT-3.5* | {' | '.join(cells)} |")
+    return lines
+
+
+def _leaks(leaks: Sequence[Row]) -> list[str]:
+    lines = ["| mode | fact | by | words | turn | |", "|---|---|---|---|---|---|"]
+    quoted = foremost(leaks)
+    for leak in quoted:
+        note = "had not been told" if leak["kind"] == "omniscient" else "too early" if leak["early"] else ""
+        cells = [leak["mode"], leak["fact"], leak["speaker"], leak["text"], str(leak["turn"]), note]
+        lines.append("| " + " | ".join(map(_plain, cells)) + " |")
+    return [*lines, "", f"{len(quoted)} of {len(leaks)} first disclosures."]
+
+
+def _plain(text: str) -> str:
+    """Text of models and people, so that it makes no markup."""
+    for char in "\\`*_[]<>|#":
+        text = text.replace(char, f"\\{char}")
+    return " ".join(text.split())

@@ -1,0 +1,1 @@
+"""From a plan to rows: planning, scheduling, recording, and evaluating a run."""

@@ -1,0 +1,97 @@
+"""A run that could begin: what to simulate, with what, how. A pure value; `resume` finds it again in the database."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, EpisodeSpec, Mode, Overflow, Repro, Sampling
+from localsim.conversation.modes import roles as roles_of
+from localsim.conversation.scenario import WRITER, LoadedScenario
+from localsim.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that could begin: what to simulate, with what, how."""
+
+    scenarios: tuple[LoadedScenario, ...]
+    modes: tuple[Mode, ...]
+    model: str
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Models of single roles, by agent name or `writer`."""
+    episodes: int = 1
+    """Per scenario x mode."""
+    seed: int = 1
+    repro: Repro = "stable"
+    sampling: Sampling = field(default_factory=Sampling)
+    parallel: int | None = None
+    """Episodes side by side; None chooses."""
+    context: int | None = None
+    """Tokens of a conversation; None chooses."""
+    overflow: Overflow = "error"
+    """What happens to a conversation that outgrows its context."""
+    gpu: str = "auto"
+    """Layers on a GPU: `auto` (all, where the build has one), `off`, or a number."""
+    threads: int | None = None
+    """Of llama.cpp; None takes one for each physical core."""
+
+    def __post_init__(self) -> None:
+        names = {name for loaded in self.scenarios for name in loaded.scenario.names}
+        for role in self.roles:
+            if role not in names and role != WRITER:
+                close = difflib.get_close_matches(role, [*names, WRITER], n=1)
+                hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(sorted(names))}, {WRITER}"
+                raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
+        self._check_choices()
+        ids = [loaded.scenario.id for loaded in self.scenarios]
+        repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
+        if repeated:
+            raise InvalidInput(f"two scenarios have the id {repeated[0]}", hint="give each file an id of its own")
+
+    def _check_choices(self) -> None:
+        """What Python callers may get wrong as well; the command line has looked already."""
+        for name, value, known in (
+            *(("modes", mode, MODES) for mode in self.modes),
+            ("repro", self.repro, REPRO_LEVELS),
+            ("overflow", self.overflow, OVERFLOWS),
+        ):
+            if value not in known:
+                raise InvalidInput(f"{name} = {value!r}", hint=f"one of {', '.join(known)}")
+        if not self.modes or len(set(self.modes)) < len(self.modes):
+            raise InvalidInput(f"modes = {list(self.modes)}", hint="each mode once, at least one")
+        for name, number, least in (
+            ("episodes", self.episodes, 1),
+            ("seed", self.seed, 0),
+            ("parallel", self.parallel, 1),
+            ("context", self.context, 256),
+            ("threads", self.threads, 1),
+        ):
+            if number is not None and (not isinstance(number, int) or number < least):
+                raise InvalidInput(f"{name} = {number!r}", hint=f"a whole number from {least}")
+        if self.gpu not in ("auto", "off") and not str(self.gpu).isdecimal():
+            raise InvalidInput(f"gpu = {self.gpu!r}", hint="auto, off, or a number of layers as text")
+
+    def specs(self) -> list[EpisodeSpec]:
+        """All episodes, in the order in which they start: seed by seed, so that an early end leaves whole pairs."""
+        return [
+            EpisodeSpec(
+                scenario=loaded.scenario,
+                mode=mode,
+                models={role: self.roles.get(role, self.model) for role in roles_of(mode, loaded.scenario.names)},
+                index=index,
+                run_seed=self.seed,
+                sampling=self.sampling,
+                repro=self.repro,
+            )
+            for index in range(self.episodes)
+            for loaded in self.scenarios
+            for mode in self.modes
+        ]
+
+    def as_json(self) -> str:
+        """All that `resume` needs, scenarios by hash."""
+        data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
+        return json.dumps(data, sort_keys=True)

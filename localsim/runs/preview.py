@@ -1,0 +1,53 @@
+"""What a run will take, before it starts: episodes side by side, memory, minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from localsim.backends.open import Needs, is_file, memory_plans, models_of
+from localsim.machine.forecast import Forecast, forecast_on
+from localsim.runs.plan import Plan
+from localsim.store.database import Store
+
+MOST_PARALLEL = 8
+"""Episodes side by side under `-j auto`: beyond it, two cores gain little."""
+
+
+def needs_of(plan: Plan, parallel: int) -> Needs:
+    """What a plan asks of its backends when so many episodes run side by side."""
+    return Needs(
+        sequences=parallel,
+        specs=plan.specs(),
+        context=plan.context,
+        threads=plan.threads,
+        gpu=plan.gpu,
+        repro=plan.repro,
+        overflow=plan.overflow,
+    )
+
+
+def side_by_side(plan: Plan, say: Callable[[str], None]) -> int:
+    """Episodes simulated at a time: what was asked for, else as many as memory holds, up to MOST_PARALLEL."""
+    episodes = len(plan.specs())
+    if plan.parallel is not None:
+        return max(1, min(plan.parallel, episodes))
+    wanted = parallel = min(MOST_PARALLEL, episodes)
+    while parallel > 1 and not _fits(needs_of(plan, parallel)):
+        parallel //= 2
+    if parallel < wanted:
+        say(f"-j auto: {parallel} at a time instead of {wanted}, for lack of memory (a smaller --ctx makes room)")
+    return parallel
+
+
+def _fits(needs: Needs) -> bool:
+    plans = memory_plans(needs)
+    return not plans or sum(plan.wanted for plan in plans) <= plans[0].free
+
+
+def minutes(plan: Plan, parallel: int, store: Store) -> Forecast | None:
+    """How long the simulation will take, measured on the model; None unless one model of this machine writes all."""
+    needs = needs_of(plan, parallel)
+    names = models_of(needs.specs)
+    if len(names) != 1 or not is_file(names[0]) or not _fits(needs):
+        return None
+    return forecast_on(names[0], needs, store)

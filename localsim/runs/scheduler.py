@@ -1,0 +1,220 @@
+"""The scheduler: drives many episodes at once, each a generator of its mode, over any number of backends.
+
+There is no lock-step: whatever a backend finishes is handed to its episode at once. Every event goes to the recorder
+before the episode goes on. On resume, recorded generations are fed back instead of being asked for again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from localsim.backends.base import Backend, Done
+from localsim.conversation.episode import Episode, EpisodeSpec, StopReason
+from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.modes import MODES, Ask, Play, Reject, Say
+from localsim.conversation.scenario import WRITER, AnswerKey
+from localsim.conversation.transcript import Transcript, Turn
+from localsim.errors import GenerationFailed, MalformedReply
+from localsim.evaluators import evaluate
+from localsim.runs.recorder import Recorder
+from localsim.store.journal import Event
+from localsim.store.records import episode_id_of, score_events
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A generation of an earlier, interrupted attempt at an episode."""
+
+    turn: int
+    attempt: int
+    seed: int
+    result: Generation
+
+
+class Watcher(Protocol):
+    """Told what happens; draws progress bars and live dialogue."""
+
+    def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
+        """A turn stands."""
+
+    def ended(self, episode: Episode) -> None:
+        """An episode is over."""
+
+    def tokens(self, generated: int) -> None:
+        """So many tokens were generated."""
+
+
+@dataclass
+class Summary:
+    """What a run came to."""
+
+    completed: int = 0
+    failed: int = 0
+    tokens_generated: int = 0
+    tokens_evaluated: int = 0
+    tokens_in_prompts: int = 0
+    tokens_shared: int = 0
+    """Prompt tokens taken over from another conversation's opening."""
+    stopped: bool = False
+
+
+@dataclass
+class _Live:
+    """An episode under way."""
+
+    episode_id: str
+    spec: EpisodeSpec
+    play: Play
+    recorded: deque[Recorded]
+    started: float
+    transcript: Transcript = field(default_factory=Transcript)
+    generations: int = 0
+    sessions: dict[str, str] = field(default_factory=dict)
+    """Model of each session that was opened."""
+
+
+class Simulation:
+    """A run in progress. `backends` are keyed by model name, `answers` by scenario hash."""
+
+    def __init__(
+        self,
+        run_id: str,
+        backends: Mapping[str, Backend],
+        answers: Mapping[str, AnswerKey],
+        recorder: Recorder,
+        watcher: Watcher,
+        *,
+        parallel: int,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._run_id = run_id
+        self._backends = backends
+        self._answers = answers
+        self._recorder = recorder
+        self._watcher = watcher
+        self._parallel = parallel
+        self._should_stop = should_stop
+        self._waiting: dict[tuple[str, int], tuple[_Live, Request]] = {}
+        self._live = 0
+        self.summary = Summary()
+
+    def run(self, specs: Sequence[EpisodeSpec], recorded: Mapping[str, Sequence[Recorded]] | None = None) -> Summary:
+        """Simulate all specs; stop early, after the turns in hand, when `should_stop` says so."""
+        queue = iter(specs)
+        self._fill(queue, recorded or {})
+        while self._waiting:
+            if self._should_stop():
+                self._drop_scripts()
+            for name, backend in self._backends.items():
+                for done in backend.poll():
+                    self._hand_over(name, done)
+            self._fill(queue, recorded or {})
+        self.summary.stopped = self._live > 0 or next(queue, None) is not None
+        return self.summary
+
+    def _drop_scripts(self) -> None:
+        """A turn in hand takes a moment and is finished; a whole script takes long and is begun again on resume."""
+        for (name, ticket), (_, request) in list(self._waiting.items()):
+            if request.speaker == WRITER:
+                self._backends[name].cancel(ticket)
+                del self._waiting[(name, ticket)]
+
+    def _fill(self, queue: Iterator[EpisodeSpec], recorded: Mapping[str, Sequence[Recorded]]) -> None:
+        """Start episodes until `parallel` are under way."""
+        while self._live < self._parallel and not self._should_stop():
+            spec = next(queue, None)
+            if spec is None:
+                return
+            episode_id = episode_id_of(self._run_id, spec)
+            self._recorder.episode_started(episode_id, spec)
+            self._live += 1
+            live = _Live(
+                episode_id, spec, MODES[spec.mode](spec), deque(recorded.get(episode_id, ())), time.perf_counter()
+            )
+            self._advance(live, None)
+
+    def _hand_over(self, name: str, done: Done) -> None:
+        waiting = self._waiting.pop((name, done.ticket), None)
+        if waiting is None:
+            return
+        live, request = waiting
+        self._recorder.generation(live.episode_id, live.generations, request, done.result)
+        live.generations += 1
+        if isinstance(done.result, GenerationFailed):
+            self._end(live, error=str(done.result))
+            return
+        self.summary.tokens_generated += done.result.generated_tokens
+        self.summary.tokens_evaluated += done.result.evaluated_tokens
+        self.summary.tokens_in_prompts += done.result.prompt_tokens
+        self.summary.tokens_shared += done.result.shared_tokens
+        self._watcher.tokens(done.result.generated_tokens)
+        self._advance(live, done.result)
+
+    def _advance(self, live: _Live, generation: Generation | None) -> None:
+        """Let an episode go on until it needs a text or ends."""
+        try:
+            step = live.play.send(generation)
+            while True:
+                if isinstance(step, Ask):
+                    known = self._recorded(live, step.request)
+                    if known is None:
+                        self._submit(live, step.request)
+                        return
+                    self._recorder.generation(live.episode_id, live.generations, step.request, known)
+                    live.generations += 1
+                    step = live.play.send(known)
+                    continue
+                if isinstance(step, Say):
+                    live.transcript = live.transcript.plus(step.turn)
+                    self._recorder.turn(live.episode_id, step.turn, live.generations - 1)
+                    self._watcher.turn(live.spec, step.turn)
+                elif isinstance(step, Reject):
+                    self._recorder.reject(live.episode_id, live.generations - 1, step.reason)
+                step = next(live.play)
+        except StopIteration as end:
+            self._end(live, stop_reason=end.value)
+        except MalformedReply as error:
+            self._end(live, error=error.message)
+
+    def _recorded(self, live: _Live, request: Request) -> Generation | None:
+        """The recorded generation that answers a request, if the record goes that far and fits."""
+        if not live.recorded:
+            return None
+        record = live.recorded.popleft()
+        if (record.turn, record.attempt, record.seed) != (request.turn, request.attempt, request.seed):
+            live.recorded.clear()
+            return None
+        return record.result
+
+    def _submit(self, live: _Live, request: Request) -> None:
+        if self._should_stop():
+            return
+        model = live.spec.models[request.speaker]
+        live.sessions[request.session] = model
+        ticket = self._backends[model].submit(request)
+        self._waiting[(model, ticket)] = (live, request)
+
+    def _end(self, live: _Live, *, stop_reason: StopReason | None = None, error: str | None = None) -> None:
+        episode = Episode(
+            live.spec,
+            live.transcript,
+            status="failed" if error else "completed",
+            stop_reason=stop_reason,
+            error=error,
+        )
+        events: list[Event] = []
+        for found in evaluate(episode, self._answers[live.spec.scenario.hash]):
+            events += score_events(live.episode_id, found.evaluator, found.version, found.scores)
+        for session, model in live.sessions.items():
+            self._backends[model].release(session)
+        self._recorder.episode_ended(live.episode_id, episode, events, (time.perf_counter() - live.started) * 1000)
+        self._live -= 1
+        if error:
+            self.summary.failed += 1
+        else:
+            self.summary.completed += 1
+        self._watcher.ended(episode)

@@ -1,0 +1,443 @@
+"""The database: the only module that imports duckdb. Opens briefly, commits whole episodes, and lets others read.
+
+DuckDB admits one writing process and then no reader at all, so nothing here holds the file for longer than one
+transaction. Writers of localsim take turns through `<db>.lock`; a foreign process that holds the file is waited for
+and named. The database file is never opened by other means than DuckDB (that would drop DuckDB's lock).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import duckdb
+import psutil
+from filelock import FileLock, Timeout
+
+from localsim.errors import DatabaseError, InvalidInput
+from localsim.store.journal import Event, is_written, leftover_journals, read_journal, remove_if_empty
+from localsim.store.lock import sharing_of
+from localsim.store.migrations import MIGRATIONS, TABLES, migrate, schema_version
+from localsim.store.rows import rows_of
+
+_SAFE = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+}
+_STORAGE = {"storage_compatibility_version": "v1.4.0"}
+"""So that tools built on DuckDB 1.4 to 1.5 open the file too."""
+_MEMORY = "4GB"
+"""Of a restricted connection: a query that somebody typed must not take the machine down."""
+
+CHECKS = {
+    "episodes without a run": "SELECT count(*) FROM episodes ANTI JOIN runs USING (run_id)",
+    "episodes without a scenario": "SELECT count(*) FROM episodes ANTI JOIN scenarios USING (scenario_hash)",
+    "turns without an episode": "SELECT count(*) FROM turns ANTI JOIN episodes USING (episode_id)",
+    "generations without an episode": "SELECT count(*) FROM generations ANTI JOIN episodes USING (episode_id)",
+    "scores without an episode": "SELECT count(*) FROM scores ANTI JOIN episodes USING (episode_id)",
+    "finished episodes with missing turns": (
+        "SELECT count(*) FROM episodes e WHERE status <> 'interrupted' AND turns <> "
+        "(SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id)"
+    ),
+    "annotations without a run": "SELECT count(*) FROM annotations ANTI JOIN runs USING (run_id)",
+    "judgements without an episode": (
+        "SELECT count(*) FROM judgements j WHERE j.episode_id NOT IN (SELECT episode_id FROM episodes) OR "
+        "j.other_id NOT IN (SELECT episode_id FROM episodes)"
+    ),
+    "judgements without their prompt": (
+        "SELECT count(*) FROM (SELECT unnest([instructions_hash, prompt_hash, grammar_hash]) AS content_hash "
+        "FROM judgements) ANTI JOIN contents USING (content_hash) WHERE content_hash IS NOT NULL"
+    ),
+    "contents whose hash is wrong": "SELECT count(*) FROM contents WHERE content_hash <> left(sha256(text), 32)",
+    "generations without their prompt": (
+        "SELECT count(*) FROM generations g LEFT JOIN contents c ON c.content_hash = g.prefill_hash "
+        "WHERE c.content_hash IS NULL"
+    ),
+}
+"""Queries that count what must not be; the schema has no foreign keys (see migrations)."""
+
+Waiting = Callable[[str], None]
+
+
+class Store:
+    """A database file. `waiting` is told once when somebody else holds the file."""
+
+    def __init__(self, path: Path, *, patience_s: float = 15.0, waiting: Waiting | None = None) -> None:
+        self.path = path
+        self._patience_s = patience_s
+        self._waiting = waiting or _ignore
+
+    # ---- connections -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self, patience_s: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for one short write, with the schema up to date. Raises DatabaseError."""
+        patience = self._patience_s if patience_s is None else patience_s
+        with sharing_of(self.path).turn("write"):
+            lock = self._writers_turn(patience)
+            try:
+                connection = self._connect(patience, read_only=False, config={**_SAFE, **_STORAGE})
+                try:
+                    self._refuse_newer(connection)
+                    self._refuse_foreign(connection, empty_is_ours=True)
+                    migrate(connection)
+                    yield connection
+                except (duckdb.DataError, duckdb.InvalidInputException) as error:
+                    raise Unwritable(_one_line(str(error)), where=str(self.path)) from error
+                except duckdb.Error as error:
+                    raise _as_ours(error, self.path) from error
+                finally:
+                    _close(connection)
+            finally:
+                lock.release()
+
+    @contextmanager
+    def reading(self, *, restricted: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A read-only connection; `restricted` also shuts off files and settings. Raises DatabaseError.
+
+        Leftover journals of runs that died are taken in first.
+        """
+        try:
+            self.take_in_leftovers()
+        except (DatabaseError, OSError) as error:
+            self._waiting(f"a journal waits to be taken in: {error}")
+        if not self.path.exists():
+            raise DatabaseError(
+                "no database here yet", where=str(self.path), hint="localsim run makes one; --db names another"
+            )
+        config: dict[str, Any] = dict(_SAFE)
+        if restricted:
+            config |= {"enable_external_access": False, "lock_configuration": True, "memory_limit": _MEMORY}
+        with sharing_of(self.path).turn("restricted" if restricted else "read"):
+            connection = self._connect(self._patience_s, read_only=True, config=config)
+            try:
+                self._refuse_newer(connection)
+                self._refuse_foreign(connection, empty_is_ours=False)
+                if schema_version(connection) < len(MIGRATIONS):
+                    _close(connection)
+                    with self.writing():
+                        pass
+                    connection = self._connect(self._patience_s, read_only=True, config=config)
+                yield connection
+            except duckdb.Error as error:
+                raise _as_ours(error, self.path) from error
+            finally:
+                _close(connection)
+
+    def _writers_turn(self, patience_s: float) -> FileLock:
+        lock = FileLock(str(self.path) + ".lock", timeout=patience_s)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except Timeout as error:
+            raise Busy("another localsim process is writing to it", where=str(self.path)) from error
+        except OSError as error:
+            raise DatabaseError(
+                f"cannot write here: {error.strerror}",
+                where=str(self.path.parent),
+                hint="choose another place with --db",
+            ) from error
+        return lock
+
+    def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+        """Connect, waiting politely while another process holds the file."""
+        deadline = time.monotonic() + patience_s
+        pause, told = 0.02, False
+        while True:
+            try:
+                return duckdb.connect(str(self.path), read_only=read_only, config=config)
+            except duckdb.Error as error:
+                holder = _holder(str(error))
+                if holder is None:
+                    raise _as_ours(error, self.path) from error
+                if time.monotonic() >= deadline:
+                    raise Busy(
+                        f"held by {holder}", where=str(self.path), hint="close it there, or wait and try again"
+                    ) from error
+                if not told and time.monotonic() > deadline - patience_s + min(1.0, patience_s / 3):
+                    self._waiting(f"{self.path.name} is held by {holder}; waiting")
+                    told = True
+                time.sleep(pause)
+                pause = min(pause * 1.5, 0.5)
+
+    def _refuse_newer(self, connection: duckdb.DuckDBPyConnection) -> None:
+        version = schema_version(connection)
+        if version > len(MIGRATIONS):
+            raise DatabaseError(
+                f"its schema has version {version}, this localsim knows up to {len(MIGRATIONS)}",
+                where=str(self.path),
+                hint="update localsim, or choose another file with --db",
+            )
+
+    def _refuse_foreign(self, connection: duckdb.DuckDBPyConnection, *, empty_is_ours: bool) -> None:
+        """Leave files alone that are somebody else's."""
+        if schema_version(connection) > 0:
+            return
+        row = connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
+        if not empty_is_ours or (row and row[0]):
+            raise DatabaseError(
+                "not a database of localsim", where=str(self.path), hint="choose another file with --db"
+            )
+
+    def ensure_usable(self) -> None:
+        """Raise DatabaseError now, before models are loaded, where a run could not write its rows later."""
+        if self.path.exists():
+            with suppress(Busy), self.writing(patience_s=1.0):
+                return
+
+    # ---- writing -----------------------------------------------------------------------------------------------
+
+    def take_in(self, events: Sequence[Event], *, patience_s: float | None = None) -> None:
+        """Write what a list of journal events says, in one transaction; taking it in twice changes nothing."""
+        tables = rows_of(events)
+        with self.writing(patience_s) as connection:
+            connection.begin()
+            try:
+                for table, rows in tables.items():
+                    _upsert(connection, table, rows)
+                connection.commit()
+            except BaseException:
+                with suppress(duckdb.Error):  # a failed commit has rolled back already
+                    connection.rollback()
+                raise
+
+    def take_in_leftovers(self) -> int:
+        """Take in the journals of runs that died; return how many there were.
+
+        A journal that cannot be understood is put aside under another name, so that it does not block the others.
+        Raises DatabaseError where the database cannot be written now.
+        """
+        count = 0
+        for path in leftover_journals(self.path):
+            try:
+                events = read_journal(path)
+                rows_of(events)
+                if events:
+                    self.take_in([*events, {"event": "run_died"}])
+                path.unlink()
+            except (KeyError, TypeError, ValueError, Unwritable) as error:
+                aside = path.with_suffix(".broken")
+                path.replace(aside)
+                self._waiting(f"a journal cannot be understood ({type(error).__name__}); it is kept as {aside}")
+            count += 1
+        if count:
+            remove_if_empty(self.path.with_name(self.path.name + ".d"))
+        return count
+
+    def remove_run(self, run_id: str) -> int:
+        """Delete a run with all that belongs to it; return the number of episodes.
+
+        Raises DatabaseError where the run is still being written.
+        """
+        if is_written(self.path, run_id):
+            raise DatabaseError(f"run {run_id} is being written", where=str(self.path), hint="stop it first (Ctrl-C)")
+        with self.writing() as connection:
+            connection.begin()
+            episodes = "SELECT episode_id FROM episodes WHERE run_id = ?"
+            row = connection.execute(f"SELECT count(*) FROM ({episodes})", [run_id]).fetchone()
+            for table in ("turns", "generations", "scores", "leaks", "judgements"):
+                connection.execute(f"DELETE FROM {table} WHERE episode_id IN ({episodes})", [run_id])
+            for table in ("annotations", "episodes", "runs"):
+                connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
+            connection.commit()
+        return int(row[0]) if row else 0
+
+    # ---- reading -----------------------------------------------------------------------------------------------
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """The rows of a query of our own, as dictionaries."""
+        with self.reading(restricted=True) as connection:  # as what people type, so that both can go on side by side
+            return _dictionaries(connection.execute(query, list(parameters)))
+
+    def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows of a query that somebody typed: read-only, no files, no settings.
+
+        Raises InvalidInput where the query is wrong or not allowed.
+        """
+        columns, rows, _ = self.sql_page(query)
+        return columns, rows
+
+    def sql_page(
+        self, query: str, *, rows: int | None = None, seconds: float | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]], bool]:
+        """As `sql`, at most so many rows, and whether there are more; a query that takes longer is broken off."""
+        with self.reading(restricted=True) as connection:
+            timer = Timer(seconds, connection.interrupt) if seconds else None
+            if timer:
+                timer.start()
+            try:
+                cursor = connection.execute(query.encode().decode())
+                columns = [column[0] for column in cursor.description or []]
+                found = cursor.fetchall() if rows is None else cursor.fetchmany(rows + 1)
+            except duckdb.InterruptException as error:
+                raise InvalidInput(f"broken off after {seconds:g} s", where="sql", hint="ask for less") from error
+            except (duckdb.Error, ValueError, OverflowError) as error:  # values that Python has no type for, too
+                raise InvalidInput(
+                    _one_line(str(error)), where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views"
+                ) from error
+            finally:
+                if timer:
+                    timer.cancel()
+        return columns, found[:rows], rows is not None and len(found) > rows
+
+    def copy_views(self, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
+        """Write the rows of one run in each view to `folder` as parquet or csv."""
+        files = []
+        with self.reading() as connection:
+            for view in views:
+                file = folder / f"{view.removeprefix('v_')}.{form}"
+                place = str(file).replace("'", "''")
+                connection.execute(
+                    f"COPY (SELECT * FROM {view} WHERE run_id = ?) TO '{place}' (FORMAT {form})", [run_id]
+                )
+                files.append(file)
+        return files
+
+    def info(self) -> dict[str, Any]:
+        """Size in bytes, schema and DuckDB version, rows of each table."""
+        with self.reading() as connection:
+            data: dict[str, Any] = {
+                "bytes": self.path.stat().st_size,
+                "schema_version": schema_version(connection),
+                "duckdb": duckdb.__version__,
+            }
+            for table in TABLES:
+                row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+                data[table] = row[0] if row else 0
+        return data
+
+    def check(self) -> list[str]:
+        """What does not fit together, a line for each kind of defect; [] for a sound file."""
+        with self.reading() as connection:
+            found = []
+            for message, query in CHECKS.items():
+                row = connection.execute(query).fetchone()
+                if row and row[0]:
+                    found.append(f"{message}: {row[0]}")
+        return found
+
+    def dataframe(self, query: str) -> Any:
+        """The result of a query as a pandas DataFrame. Raises InvalidInput where pandas is not installed."""
+        with self.reading(restricted=True) as connection:
+            try:
+                return connection.execute(query).df()
+            except ImportError as error:
+                raise InvalidInput("data frames need pandas", hint="pip install pandas") from error
+            except duckdb.Error as error:
+                raise InvalidInput(_one_line(str(error)), where="sql") from error
+
+    def run_id(self, reference: str) -> str:
+        """The run that `@last`, `@last-N`, an id or the unique start of one means. Raises InvalidInput."""
+        return self._resolve(reference, "run", "SELECT run_id AS id FROM runs ORDER BY started_utc DESC, run_id DESC")
+
+    def episode_id(self, reference: str) -> str:
+        """The episode that `@last`, `@last-N`, an id or the unique start of one means. Raises InvalidInput."""
+        query = (
+            "SELECT e.episode_id AS id FROM v_episodes e JOIN runs r ON r.run_id = e.run_id "
+            "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_id DESC, e.mode DESC, e.episode_id"
+        )
+        return self._resolve(reference, "episode", query)
+
+    def _resolve(self, reference: str, what: str, query: str) -> str:
+        ids = [str(row["id"]) for row in self.rows(query)]
+        hint = (
+            "localsim runs list shows what is there" if what == "run" else "localsim show without an id lists episodes"
+        )
+        if not ids:
+            raise InvalidInput(f"no {what} in the database yet", where=str(self.path), hint="localsim run makes one")
+        match = re.fullmatch(r"@last(?:-(\d+))?", reference)
+        if match:
+            place = int(match.group(1) or 0)
+            if place >= len(ids):
+                raise InvalidInput(f"{reference}: there are only {len(ids)} {what}s", hint=hint)
+            return ids[place]
+        found = [candidate for candidate in ids if candidate.startswith(reference)]
+        if reference in found or len(found) == 1:
+            return reference if reference in found else found[0]
+        problem = f"{len(found)} {what}s begin so" if found else f"no {what} begins so"
+        raise InvalidInput(f"{reference!r}: {problem}", hint=hint)
+
+
+def _ignore(_message: str) -> None:
+    """Nobody wants to know."""
+
+
+class Unwritable(DatabaseError):
+    """Rows that the database refuses whatever its state."""
+
+
+class Busy(DatabaseError):
+    """Somebody else holds the file; what was to be written is still in the journal."""
+
+
+_ROWS = 200
+"""Rows in one INSERT."""
+
+
+def _upsert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
+    columns = TABLES[table][1]
+    places = f"({', '.join('?' for _ in columns)})"
+    # One statement for many rows: executemany() takes thirty times as long.
+    for start in range(0, len(rows), _ROWS):
+        part = rows[start : start + _ROWS]
+        values = ", ".join([places] * len(part))
+        connection.execute(
+            f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES {values}",
+            [value for row in part for value in row],
+        )
+
+
+def _dictionaries(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    columns = [column[0] for column in cursor.description or []]
+    return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _close(connection: duckdb.DuckDBPyConnection) -> None:
+    try:
+        connection.close()
+    except duckdb.Error:
+        return  # closing checkpoints; on a full disk that fails, and the log beside the file holds the rows
+
+
+def _holder(message: str) -> str | None:
+    """Who holds the file, as DuckDB's message tells: name, command and process id; None for another error."""
+    if "different configuration than existing connections" in message:  # DuckDB's rule within one process
+        return "another thread of this process"
+    if "Could not set lock" not in message and "being used by another process" not in message:
+        return None
+    match = re.search(r"PID (\d+)", message)
+    if match is None:
+        return "another process"
+    pid = int(match.group(1))
+    try:
+        command = " ".join(psutil.Process(pid).cmdline())[:80]
+    except psutil.Error:
+        return f"process {pid}"
+    return f"process {pid} ({command})"
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split("\n\n")[0].split())
+
+
+def _as_ours(error: duckdb.Error, path: Path) -> DatabaseError:
+    message = _one_line(str(error))
+    if "No space left" in message or "disk" in message.lower() and "full" in message.lower():
+        return DatabaseError(
+            "the disk is full", where=str(path), hint="free some space; the journal holds what is missing"
+        )
+    if "newer version" in message or "storage version" in message.lower():
+        return DatabaseError(
+            "written by a newer DuckDB than the one installed", where=str(path), hint="pip install -U duckdb"
+        )
+    if "not a valid DuckDB database" in message:
+        return DatabaseError("not a DuckDB database", where=str(path), hint="choose another file with --db")
+    if "Permission denied" in message or "read-only" in message.lower():
+        return DatabaseError("no permission to write it", where=str(path), hint="choose another place with --db")
+    return DatabaseError(message, where=str(path), hint="localsim db check looks at the file")

@@ -1,0 +1,137 @@
+"""Reading stored episodes back: transcript, private sides, mentions, scores, and any prompt as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.errors import InvalidInput
+from localsim.families.terms import Mention, first_mentions
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredEpisode:
+    """An episode as it lies in the database."""
+
+    episode_id: str
+    run_id: str
+    scenario: Scenario
+    mode: str
+    model: str
+    seed: int
+    status: str
+    stop_reason: str | None
+    error: str | None
+    turns: list[Row]
+    scores: list[Row]
+    mentions: list[Mention]
+    leaks: list[Row]
+    """First disclosures that the leakage detector found (columns of v_leaks); empty where it has not looked."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """The turns as values."""
+        return transcript_of(self.turns)
+
+    def as_json(self) -> Row:
+        """The object that `show --json` prints."""
+        return {
+            "episode_id": self.episode_id,
+            "run_id": self.run_id,
+            "scenario_id": self.scenario.id,
+            "mode": self.mode,
+            "model": self.model,
+            "seed": self.seed,
+            "status": self.status,
+            "stop_reason": self.stop_reason,
+            "error": self.error,
+            "turns": self.turns,
+            "first_mentions": [{**vars(mention), "by_owner": mention.by_owner} for mention in self.mentions],
+            "leaks": self.leaks,
+            "scores": self.scores,
+        }
+
+
+def transcript_of(rows: Sequence[Row]) -> Transcript:
+    """Rows with turn, speaker, action, text and truncated (such as those of v_turns) as values."""
+    return Transcript(
+        tuple(Turn(row["turn"], row["speaker"], Action(row["action"], row["text"]), row["truncated"]) for row in rows)
+    )
+
+
+def load_episode(store: Store, episode_id: str) -> StoredEpisode:
+    """One episode by its whole id."""
+    key = [episode_id]
+    episode = store.rows(
+        "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?", key
+    )[0]
+    turns = store.rows(
+        "SELECT turn, speaker, action, text, words, truncated FROM turns WHERE episode_id = ? ORDER BY turn", key
+    )
+    scores = store.rows(
+        "SELECT evaluator, version, name, agent, value, label, reason, turns_json FROM v_scores "
+        "WHERE episode_id = ? AND newest ORDER BY evaluator, name, agent",
+        key,
+    )
+    scenario = Scenario.model_validate_json(episode["document_json"])
+    return StoredEpisode(
+        episode_id=episode_id,
+        run_id=episode["run_id"],
+        scenario=scenario,
+        mode=episode["mode"],
+        model=episode["model"],
+        seed=episode["seed"],
+        status=episode["status"],
+        stop_reason=episode["stop_reason"],
+        error=episode["error"],
+        turns=turns,
+        scores=scores,
+        mentions=first_mentions(transcript_of(turns).turns, scenario),
+        leaks=store.rows("SELECT * FROM v_leaks WHERE episode_id = ? ORDER BY turn, fact_id", key),
+    )
+
+
+def contents_of(store: Store, hashes: list[str]) -> dict[str, str]:
+    """The texts of prompts by their hashes."""
+    query = "SELECT content_hash, text FROM contents WHERE content_hash IN (SELECT unnest(?))"
+    return {row["content_hash"]: row["text"] for row in store.rows(query, [hashes])}
+
+
+def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
+    """The messages that led to a turn, and what the model wrote. Raises InvalidInput where there is no such turn."""
+    rows = store.rows(
+        "SELECT g.*, p.text AS prefill FROM generations g JOIN contents p ON p.content_hash = g.prefill_hash "
+        "WHERE g.episode_id = ? ORDER BY g.generation",
+        [episode_id],
+    )
+    by_number = {row["generation"]: row for row in rows}
+    holder = store.rows("SELECT generation FROM turns WHERE episode_id = ? AND turn = ?", [episode_id, turn])
+    numbers = [row["generation"] for row in holder] or [row["generation"] for row in rows if row["turn"] == turn]
+    if not numbers:
+        raise InvalidInput(f"episode {episode_id} has no turn {turn}", hint=f"localsim show {episode_id} lists them")
+    last = by_number[numbers[-1]]
+    chain = [last]
+    while chain[0]["parent"] is not None:
+        chain.insert(0, by_number[chain[0]["parent"]])
+    references = [pair for row in chain for pair in json.loads(row["messages_json"])]
+    contents = contents_of(store, [content_hash for _, content_hash in references])
+    messages = [{"role": role, "text": contents[content_hash]} for role, content_hash in references]
+    return [*messages, {"role": f"reply ({last['speaker']}, {last['cause']})", "text": last["prefill"] + last["text"]}]
+
+
+def models_on(store: Store, scenario_id: str) -> list[Row]:
+    """How models did on a scenario: model, mode, talks, success (share, or None where none is scored), turns."""
+    return store.rows(
+        "SELECT e.mode, e.model, count(*) AS talks, avg(s.value) AS success, avg(e.turns) AS turns "
+        "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
+        "WHERE e.scenario_id = ? AND e.status = 'completed' AND NOT contains(e.model, 'human') "
+        "GROUP BY ALL ORDER BY ALL",
+        [scenario_id],
+    )

@@ -1,0 +1,34 @@
+"""Writing runs for other tools: jsonl (an episode a line), parquet and csv (a file for each view)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from localsim.errors import InvalidInput
+from localsim.store.database import Store
+from localsim.store.episodes import load_episode
+
+_VIEWS = ("v_runs", "v_episodes", "v_turns", "v_generations", "v_scores", "v_leaks", "v_annotations", "v_judgements")
+
+
+def export_run(store: Store, run_id: str, form: str, target: Path) -> list[Path]:
+    """Write one run as `jsonl`, `parquet` or `csv`; returns the files. Raises InvalidInput where it cannot write."""
+    try:
+        if form == "jsonl":
+            return [_jsonl(store, run_id, target)]
+        target.mkdir(parents=True, exist_ok=True)
+        return store.copy_views(run_id, _VIEWS, form, target)
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
+
+
+def _jsonl(store: Store, run_id: str, target: Path) -> Path:
+    episodes = store.rows(
+        "SELECT episode_id FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, mode, episode_index", [run_id]
+    )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("w", encoding="utf-8") as file:
+        for row in episodes:
+            file.write(json.dumps(load_episode(store, row["episode_id"]).as_json(), ensure_ascii=False) + "\n")
+    return target

@@ -1,0 +1,74 @@
+"""Prompts, seeds, hashes and scripted texts of all bundled scenarios are what they were: stored runs stay comparable.
+
+tests/data/golden.json was written before the code was laid out in rooms. A change here means that runs made before
+and after it must not be compared: then raise `prompts.VERSION`, and say so in the CHANGELOG.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localsim.backends.scripted import open_scripted
+from localsim.conversation.episode import MODES, EpisodeSpec, Sampling
+from localsim.conversation.exchange import Generation
+from localsim.conversation.modes import MODES as PLAYS
+from localsim.conversation.modes import Ask, Say, roles
+from localsim.conversation.scenario import LoadedScenario
+from localsim.scenarios.find import find_scenarios, shipped_files
+from localsim.store.records import episode_id_of
+
+GOLDEN: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "golden.json").read_text())
+PLAYERS = ("scripted", "scripted:omniscient")
+
+
+@pytest.mark.parametrize("name", sorted({key.partition("/")[0] for key in GOLDEN}))
+def test_a_bundled_scenario_is_played_as_before(name: str) -> None:
+    loaded = find_scenarios([name])[0]
+    for mode in MODES:
+        for player in PLAYERS:
+            models = dict.fromkeys(roles(mode, loaded.scenario.names), player)
+            spec = EpisodeSpec(loaded.scenario, mode, models, 1, 7, Sampling(), "exact")
+            assert fingerprint(loaded, spec, player) == GOLDEN[f"{name}/{mode}/{player}"]
+
+
+def test_every_bundled_scenario_has_golden_values() -> None:
+    assert {key.partition("/")[0] for key in GOLDEN} == {file.stem for file in shipped_files()}
+
+
+def fingerprint(loaded: LoadedScenario, spec: EpisodeSpec, player: str) -> dict[str, Any]:
+    """Hashes of scenario, spec, episode, all prompts with their grammars and seeds, and all turns."""
+    backend, play = open_scripted(player), PLAYS[spec.mode](spec)
+    prompts, lines, count = hashlib.sha256(), [], 0
+    try:
+        step = next(play)
+        while True:
+            if isinstance(step, Ask):
+                asked, count = step.request, count + 1
+                messages = [[message.role, message.content] for message in asked.messages]
+                row = [asked.session, asked.speaker, asked.turn, asked.attempt, messages, asked.prefill, asked.seed]
+                row += [asked.max_tokens, asked.form.grammar(), asked.heard]
+                prompts.update(json.dumps(row).encode())
+                backend.submit(asked)
+                result = backend.poll()[0].result
+                assert isinstance(result, Generation)
+                step = play.send(result)
+                continue
+            if isinstance(step, Say):
+                lines.append(step.turn.line)
+            step = next(play)
+    except StopIteration as end:
+        return {
+            "scenario": loaded.scenario.hash,
+            "loaded": loaded.hash,
+            "spec": spec.hash,
+            "episode": episode_id_of("20260101-000000-abcd", spec),
+            "requests": count,
+            "prompts": prompts.hexdigest(),
+            "turns": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+            "end": end.value,
+        }
