@@ -1,8 +1,8 @@
-# The three commands; scripts/bootstrap.py does the work and also runs without make.
+# The commands; scripts/bootstrap.py does the work and also runs without make.
 PYTHON ?= python3
 
-.PHONY: demo test verify lint clean
-demo test verify lint:
+.PHONY: demo test verify lint docs clean
+demo test verify lint docs:
 	@$(PYTHON) scripts/bootstrap.py $@
 
 clean:

@@ -39,7 +39,7 @@ def run(arguments: list[str]) -> int:
         click.echo("interrupted", err=True)
         return 130
     except SystemExit:
-        return 0  # click ends so where the reader of a pipe went away: nothing is left to say
+        return 0  # click ends like this when the reader of a pipe is gone: there is nothing left to print
     except OSError as error:
         if paths.debug():
             raise
@@ -60,9 +60,14 @@ def _complain(error: LocalsimError, as_json: bool, exit_code: int | None = None)
             data["exit"] = exit_code
         click.echo(json.dumps(data), err=True)
         return
-    click.secho(f"error: {error}", fg="red", err=True)
+    click.secho(_printed(f"error: {error}"), fg="red", err=True)
     if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
+        click.echo(_printed(f"hint: {error.hint}"), err=True)
+
+
+def _printed(text: str) -> str:
+    """Return text without control characters: a message may quote a file or a reply."""
+    return "".join(char for char in text if char.isprintable() or char == "\n")
 
 
 if __name__ == "__main__":

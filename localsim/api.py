@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim import paths
-from localsim.backends.open import absolute
-from localsim.conversation.episode import MODES, Episode, EpisodeSpec, Mode, Sampling
+from localsim.backends.open import absolute, chosen_model
+from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
 from localsim.conversation.transcript import Turn
 from localsim.errors import DatabaseError, Interrupted, InvalidInput
-from localsim.evaluators.leaks import look_after
 from localsim.runs import runner
 from localsim.runs.plan import Plan
+from localsim.runs.scheduler import Watcher
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 
@@ -117,7 +117,7 @@ def run(
         whole = Plan(
             scenarios=loaded,
             modes=_modes(modes),
-            model=absolute(model or paths.default_model()),
+            model=chosen_model(model),
             roles={role: absolute(name) for role, name in (roles or {}).items()},
             episodes=episodes,
             seed=seed,
@@ -127,13 +127,12 @@ def run(
     except TypeError as error:
         raise InvalidInput(str(error), hint="help(localsim.run) lists what there is") from error
     store = Store(paths.database_path(db))
-    result = runner.start(whole, store, _Watcher(on_turn), tell)
+    result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks)
     summary = result.summary
     if summary.stopped:
         raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")
-    looked = result.in_database and look_after(store, result.run_id, leaks, tell)
-    if leaks and not looked:
-        raise DatabaseError("the run stands, but leaks were not looked for", hint=f"localsim score {result.run_id}")
+    if leaks and not result.leaks_scored:
+        raise DatabaseError("the run is stored, but leaks were not looked for", hint=f"localsim score {result.run_id}")
     return Simulated(result.run_id, summary.completed, summary.failed, result.seconds, Archive(str(store.path)))
 
 
@@ -142,8 +141,8 @@ def _modes(modes: str | Sequence[Mode]) -> tuple[Mode, ...]:
     return tuple(dict.fromkeys(chosen))  # type: ignore[arg-type]  # Plan checks them against MODES
 
 
-class _Watcher:
-    """Hands turns on."""
+class _Turns(Watcher):
+    """Passes turns on to a function."""
 
     def __init__(self, on_turn: Callable[[EpisodeSpec, Turn], None] | None) -> None:
         self._on_turn = on_turn
@@ -152,9 +151,3 @@ class _Watcher:
         """A turn stands."""
         if self._on_turn:
             self._on_turn(spec, turn)
-
-    def ended(self, episode: Episode) -> None:
-        """Its reasons lie in the database."""
-
-    def tokens(self, generated: int) -> None:
-        """Not of interest here."""

@@ -7,10 +7,10 @@
     ├── DatabaseError             5   a database that is locked, newer, damaged or cannot be written
     ├── TooManyFailures           6   a run that finished with more failures than --fail-on-error allows
     ├── BackendUnavailable        7   a backend that cannot work on this machine
-    └── Interrupted             130   Ctrl-C; the message holds the line that resumes the run
+    └── Interrupted             130   Ctrl-C; the hint holds the command that resumes the run
 
     MalformedReply            (row)   a reply that does not parse; the mode retries it once
-    GenerationFailed          (row)   a generation that cannot be had; the episode fails with this reason
+    GenerationFailed          (row)   a generation that failed; the episode fails with this reason
 
 The last two never reach the command line: they become rows of the database.
 Every message names what is wrong, and `hint` the next step.
@@ -18,6 +18,7 @@ Every message names what is wrong, and `hint` the next step.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -66,13 +67,13 @@ class Problem:
 
 
 class ScenarioInvalid(InvalidInput):
-    """A scenario file with problems, all of them listed."""
+    """A scenario file with problems; the message lists all of them."""
 
     def __init__(self, problems: list[Problem]) -> None:
         first = problems[0]
         super().__init__(
             "\n".join(str(problem) for problem in problems),
-            hint=f"mend the file, then try: localsim scenarios validate {first.file}",
+            hint=f"fix the file, then try: localsim scenarios validate {first.file}",
         )
         self.problems = problems
 
@@ -102,7 +103,7 @@ class BackendUnavailable(LocalsimError):
 
 
 class Interrupted(LocalsimError):
-    """Ctrl-C; the hint holds the line that resumes the run."""
+    """Ctrl-C; the hint holds the command that resumes the run."""
 
     exit_code = 130
 
@@ -112,4 +113,17 @@ class MalformedReply(LocalsimError):
 
 
 class GenerationFailed(LocalsimError):
-    """A generation that cannot be had (no room left, transport down); ends the episode, not the run."""
+    """A generation that failed (no room left, transport down); ends the episode, not the run."""
+
+
+def suggest(word: str, known: Iterable[str], *, inline: bool = False) -> str:
+    """Return "did you mean NAME?" for the known name closest to a misspelled word, or "" if none is close.
+
+    `inline` puts it in brackets after a blank, to follow the word in a message.
+    """
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    if not close:
+        return ""
+    return f" (did you mean {close[0]}?)" if inline else f"did you mean {close[0]}?"

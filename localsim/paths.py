@@ -1,19 +1,25 @@
 """Where models, scenarios and databases are. The only module that reads the environment.
 
 Order of precedence everywhere: option > environment > localsim.toml > default.
-This module knows nothing of what the files hold.
+This module knows nothing of what the files hold; `json_value` and `read_json_lines` read any JSON.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from localsim.errors import InvalidInput
 
 PROJECT_FILE = "localsim.toml"
+DEEPEST = 50
+"""Levels of brackets in a JSON text; our files have six at most, and Python's own limit varies with the caller."""
+_TOO_DEEP = f"brackets are nested too deep (more than {DEEPEST} levels)"
 _PACKAGE = Path(__file__).resolve().parent
 _REPOSITORY = _PACKAGE.parent
 
@@ -124,3 +130,74 @@ def probe_override() -> list[str] | None:
     """A command that stands in for the model probe (LOCALSIM_PROBE), so that tests can plant a native crash."""
     value = os.environ.get("LOCALSIM_PROBE")
     return value.split() if value else None
+
+
+def json_value(text: str) -> Any:
+    """The value of a JSON text. Raises JSONDecodeError, or ValueError for more than DEEPEST levels of brackets."""
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+    # Texts may hold brackets as well, so only a text with many of them is worth a look.
+    if text.count("[") + text.count("{") > DEEPEST and _is_deeper(value, DEEPEST):
+        raise ValueError(_TOO_DEEP)
+    return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inside = [value]
+    for _ in range(levels + 1):
+        containers = [each for each in inside if isinstance(each, list | dict)]
+        inside = [child for each in containers for child in (each.values() if isinstance(each, dict) else each)]
+        if not containers:
+            return False
+    return True
+
+
+def read_json_lines(path: Path) -> list[tuple[str, Any]]:
+    """The values of a JSONL file, each with its place (`file:line`); blank lines are skipped.
+
+    Raises InvalidInput for a file that cannot be read and for the first line that `json_value` refuses.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")  # a text may contain other line breaks, such as U+2028
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
+    values: list[tuple[str, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                values.append((f"{path}:{number}", json_value(line)))
+            except ValueError as error:
+                problem = "not JSON" if isinstance(error, json.JSONDecodeError) else "cannot be read"
+                hint = "a JSONL file has one object on each line"
+                raise InvalidInput(f"{problem}: {error}", where=f"{path}:{number}", hint=hint) from error
+    return values
+
+
+def json_text(
+    value: Any,
+    *,
+    indent: int | None = None,
+    sort_keys: bool = False,
+    default: Callable[[Any], Any] | None = None,
+) -> str:
+    """Return JSON with characters as they are; a number that is not finite becomes null."""
+    try:
+        return _dumps(value, indent, sort_keys, default)
+    except ValueError:  # circular values fail again below
+        return _dumps(_finite(value), indent, sort_keys, default)
+
+
+def _dumps(value: Any, indent: int | None, sort_keys: bool, default: Callable[[Any], Any] | None) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, sort_keys=sort_keys, default=default)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return value

@@ -1,35 +1,47 @@
-"""The paper in one command (arXiv 2403.05020): families x modes x seeds, fine-tuning on scripts, agents again, a table.
+"""The paper as one function (arXiv 2403.05020): families x modes x seeds, fine-tuning on scripts, and a table.
 
 Stages: *compare* (all modes on the same scenarios and seeds), *scripts* (script episodes of other scenarios), *learn*
 (a LoRA adapter on them), *finetuned* (agents with the adapter, on the scenarios and seeds of the first stage). A stage
 is found again by its plan, so a study goes on where it was interrupted.
+
+    from pathlib import Path
+    from localsim.study import SIZES, Study, run_study
+    results = run_study(Study(SIZES["small"], "starter", Path("study")))
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from localsim.backends.open import absolute, is_file
 from localsim.conversation.episode import MODES, Mode
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import Interrupted, InvalidInput
-from localsim.evaluators import leaks
 from localsim.families import FAMILIES
-from localsim.machine.convert import Bench
+from localsim.finetune import require_packages
+from localsim.finetune.source import chats_of_episodes, episodes_of_run
+from localsim.leakage.detector import VERSION as DETECTOR
+from localsim.machine.bench import Bench
+from localsim.models.registry import ModelFile, embedding_folder, resolve
+from localsim.reports.card import card
 from localsim.reports.comparison import compare
+from localsim.reports.html import examples, render
 from localsim.reports.markdown import comparison
-from localsim.reports.paper import PAPER
+from localsim.reports.measures import published
 from localsim.reports.report import report
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
+from localsim.store.run_queries import runs_of_plan
 
 Row = dict[str, Any]
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 COMPARED_FROM, LEARNT_FROM = 30_000, 40_000
 """First seeds of the generated scenarios; those that are learnt from are never compared on."""
 TURNS, HEARD, WRITTEN, ROW = 12, 32, 24, 450
@@ -109,33 +121,136 @@ def _scenarios(first: int, count: int) -> tuple[LoadedScenario, ...]:
     return tuple(found)
 
 
-def simulated(plan: Plan, store: Store, watcher: Watcher, say: Say) -> str:
-    """The run of a plan: the one that is there, resumed if it was interrupted, else a new one; with its leaks.
+@dataclass(frozen=True)
+class Study:
+    """A study to run: how much, on which model, into which folder."""
 
-    A run by another model file or wording than the ones that are here now is left alone.
+    size: Size
+    model: str
+    """A GGUF without an adapter."""
+    folder: Path
+    seed: int = 1
+
+    def base(self) -> ModelFile:
+        """The model file. Raises InvalidInput for one that cannot be fine-tuned."""
+        name = absolute(self.model)
+        base = resolve(name) if is_file(name) else None
+        if base is None or base.adapter is not None:
+            raise InvalidInput("a study needs a model that can be fine-tuned: a GGUF without an adapter", where=name)
+        return base
+
+
+Watch = Callable[[str, int], AbstractContextManager[Watcher]]
+"""Gives a watcher for a stage, from its title and its number of episodes."""
+
+
+def _unwatched(_title: str, _episodes: int) -> AbstractContextManager[Watcher]:
+    return nullcontext(Watcher())
+
+
+def _silent(_value: Any) -> None:
+    """Drop a message."""
+
+
+def run_study(
+    study: Study, say: Notify = _silent, watch: Watch = _unwatched, training: Callable[[Any], None] = _silent
+) -> Row:
+    """Run a study, or go on with it, and return its results; study.md, study.json and report.html are in its folder.
+
+    `watch` follows the simulations, `training` is given the `finetune.trainer.Progress` of each step. Raises
+    InvalidInput, ModelMissing, BackendUnavailable (packages for fine-tuning are missing) or Interrupted.
+    """
+    base, name = study.base(), absolute(study.model)
+    require_packages()
+    embedding_folder()  # before hours of simulation, not only when leaks are looked for
+    study.folder.mkdir(parents=True, exist_ok=True)
+    store = Store((study.folder / "study.duckdb").absolute(), waiting=say)
+
+    def stage(title: str, plan: Plan) -> str:
+        say(f"== {title}: {len(plan.specs())} episodes")
+        with watch(title, len(plan.specs())) as watcher:
+            return simulated(plan, store, watcher, say)
+
+    compared = stage("compare", compare_plan(study.size, name, study.seed))
+    scripts = stage("scripts", scripts_plan(study.size, name, study.seed))
+    adapter = _adapter(study, store, scripts, base, say, training)
+    finetuned = stage("agents, fine-tuned", finetuned_plan(study.size, name, adapter, study.seed))
+    data = results(store, compared, finetuned)
+    about = {"seed": study.seed, "runs": ", ".join((compared, scripts, finetuned)), **_about(base, adapter)}
+    _write(study.folder, data, as_markdown(data, about), store, compared)
+    say(f"wrote {study.folder / 'study.md'}, {study.folder / 'report.html'}")
+    return data
+
+
+def simulated(plan: Plan, store: Store, watcher: Watcher, say: Notify) -> str:
+    """The id of the run of a plan, with its leaks: an earlier run, resumed if it was interrupted, or a new one.
+
+    A run by another model file or wording than the present ones is left alone.
     """
     found = _last_alike(plan, store)
-    if found is not None and found["status"] == "finished":
-        run_id = str(found["run_id"])
+    if found is None:
+        done = runner.start(plan, store, watcher, say, leaks=True)
     else:
-        done = runner.resume(found["run_id"], store, watcher, say) if found else runner.start(plan, store, watcher, say)
-        if done.summary.stopped or not done.in_database:
-            raise Interrupted("stopped before the end", hint="the same command goes on with the study")
-        run_id = done.run_id
-    leaks.score_run(store, run_id, say)  # what has been scored is not scored again
-    return run_id
+        done = runner.resume(found["run_id"], store, watcher, say, leaks=True)  # scores only, if all episodes are there
+    if done.summary.stopped or not done.in_database:
+        raise Interrupted("stopped before the end", hint="the same command goes on with the study")
+    return done.run_id
 
 
 def _last_alike(plan: Plan, store: Store) -> Row | None:
-    """The latest run of a plan that was made under the conditions of now."""
+    """The newest run of a plan that was made under the present conditions."""
     if not store.path.exists():
         return None
     store.take_in_leftovers()
-    for row in store.rows("SELECT * FROM runs WHERE plan_json = ? ORDER BY started_utc DESC", [plan.as_json()]):
+    for row in runs_of_plan(store, plan.as_json()):
         with suppress(InvalidInput):
             runner.refuse_other_conditions(row, plan)
             return row
     return None
+
+
+def _adapter(
+    study: Study, store: Store, scripts: str, base: ModelFile, say: Notify, training: Callable[[Any], None]
+) -> Path:
+    """The adapter of the study, trained if it is not there yet."""
+    from localsim.finetune import job
+    from localsim.finetune.trainer import Settings, bf16_is_faster
+
+    name = f"{scripts}-{base.sha256[:8]}"  # another size, seed or model trains an adapter of its own
+    adapter = (study.folder / f"{name}.gguf").absolute()
+    if adapter.with_suffix(".md").is_file():  # written last
+        say(f"== learn: {adapter.name} is there")
+        return adapter
+    chats = chats_of_episodes(store, episodes_of_run(store, scripts))
+    data = job.material(chats, base, share=0.1, tokens=study.size.tokens, seed=1)
+    say(f"== learn: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out")
+    settings = Settings(bf16=bf16_is_faster())
+    learning = job.Job(name, base, absolute(study.model), data, settings, {"run": scripts})
+    return job.finetune(learning, training, folder=study.folder.absolute())
+
+
+def _about(base: ModelFile, adapter: Path) -> Row:
+    described = json.loads(adapter.with_suffix(".json").read_text(encoding="utf-8"))
+    first, best = described["losses"][0]["validation"], described["best_validation_loss"]
+    versions = ", ".join(f"{name} {number}" for name, number in runner.versions().items())
+    return {
+        "model": f"{base.name} (sha256 {base.sha256[:12]}...)",
+        "trained on": f"{described['data']['rows']} chats, {described['data']['tokens']} tokens of scripts, "
+        f"validation loss {_short(first)} after a quarter, {_short(best)} at best",
+        "versions": f"{versions}, leakage detector {DETECTOR}",
+    }
+
+
+def _short(loss: float | None) -> str:
+    return "-" if loss is None else f"{loss:.3f}"
+
+
+def _write(folder: Path, data: Row, text: str, store: Store, compared: str) -> None:
+    (folder / "study.md").write_text(text, encoding="utf-8")
+    (folder / "study.json").write_text(json.dumps(data, indent=1, default=str), encoding="utf-8")
+    page = report(store, compared)
+    page["card"] = card(store, compared, data=page)
+    (folder / "report.html").write_text(render(page, examples(store, compared)), encoding="utf-8")
 
 
 # ---- the table -----------------------------------------------------------------------------------------------------
@@ -143,13 +258,15 @@ def _last_alike(plan: Plan, store: Store) -> Row | None:
 
 def results(store: Store, compared: str, finetuned: str) -> Row:
     """What a study came to: a row for each family and condition, and agents before and after, pair by pair."""
-    rows = [row | {"condition": row["mode"]} for row in report(store, compared)["comparison"]]
+    first = report(store, compared)
+    rows = [row | {"condition": row["mode"]} for row in first["comparison"]]
     rows += [row | {"condition": "agents-ft"} for row in report(store, finetuned)["comparison"]]
     return {
         "rows": rows,
+        "measures": first["measures"],
         "modes": compare(store, compared),
         "finetuning": [row | {"first": "agents", "second": "agents-ft"} for row in compare(store, compared, finetuned)],
-        "published": PAPER,
+        "published": published(),
     }
 
 
@@ -158,7 +275,7 @@ def as_markdown(data: Row, about: Row) -> str:
     lines = ["# Study", "", *(f"- {key}: {value}" for key, value in about.items()), ""]
     for family in dict.fromkeys(row["family"] for row in data["rows"]):
         rows = [row for row in data["rows"] if row["family"] == family]
-        lines += [f"## {family}", "", *comparison(rows, [row["condition"] for row in rows]), ""]
+        lines += [f"## {family}", "", *comparison(rows, [row["condition"] for row in rows], data["measures"]), ""]
     lines += ["## Agents before and after learning from scripts", "", *_pairs(data["finetuning"]), ""]
     lines += ["## Modes, pair by pair", "", *_pairs(data["modes"]), ""]
     lines.append(

@@ -48,17 +48,17 @@ from localsim.backends.llama.engine import LlamaBackend  # noqa: E402
 from localsim.backends.llama.lib import LlamaModel, library  # noqa: E402
 from localsim.backends.llama.raw import PREFILL, RawContext  # noqa: E402
 from localsim.backends.open import physical_cores  # noqa: E402
-from localsim.conversation.episode import MODES, Episode, EpisodeSpec  # noqa: E402
+from localsim.conversation.episode import MODES, EpisodeSpec  # noqa: E402
 from localsim.conversation.exchange import Request  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
-from localsim.conversation.transcript import Turn  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.recorder import Recorder  # noqa: E402
-from localsim.runs.scheduler import Simulation, Summary  # noqa: E402
+from localsim.runs.scheduler import Simulation, Summary, Watcher  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.journal import Journal  # noqa: E402
+from localsim.store.records import RunRecord  # noqa: E402
 from scripts.bench_pace import ABREAST, Pace, Stopwatch  # noqa: E402
 from scripts.bench_peers import Key, Recorded, Server, ServerBackend, key_of, stopped, wrapper_seconds  # noqa: E402
 from scripts.bench_table import draw, table  # noqa: E402
@@ -70,7 +70,7 @@ PIECES = 48
 
 @dataclass
 class Tape:
-    """A recorded run: what was drawn, and the whole replies, by request."""
+    """A recorded run: the tokens drawn, and the whole replies, by request."""
 
     drawn: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
     replies: dict[Key, tuple[Request, list[int]]] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Shared(LlamaModel):
 
 
 class Recording(LlamaBackend):
-    """The engine, with its draws kept."""
+    """The engine; its draws are recorded."""
 
     tape: Tape
 
@@ -105,12 +105,12 @@ class Recording(LlamaBackend):
 
 
 class Replaying(LlamaBackend):
-    """The engine, taking recorded tokens instead of those that it draws; notes what it evaluates."""
+    """The engine, which takes recorded tokens instead of its own draws and counts the tokens it evaluates."""
 
     tape: Tape
 
     def begin(self, tape: Tape, watch: Stopwatch) -> None:
-        """Before the first request."""
+        """Prepare a replay, before the first request."""
         self.tape = tape
         self.watch = watch
         self.cursor: Counter[Key] = Counter()
@@ -145,32 +145,23 @@ class Replaying(LlamaBackend):
 
 @dataclass
 class Work:
-    """What an engine evaluated."""
+    """The tokens that an engine evaluated."""
 
     pieces: list[tuple[int, int, bool]] = field(default_factory=list)
     """(tokens before it, its tokens, whether it is an opening) of each part of a prompt or forced text."""
     steps: list[int] = field(default_factory=list)
-    """Tokens before each token that was evaluated alone."""
+    """The number of tokens before each token that was evaluated alone."""
     by_episode: Counter[str] = field(default_factory=Counter)
-    """How many such tokens each episode has, in the order of their first."""
+    """The number of such tokens in each episode, in the order of their first."""
 
     @property
     def prompt_tokens(self) -> int:
-        """Tokens that came in parts."""
+        """Tokens that were evaluated in parts of prompts."""
         return sum(count for _, count, _ in self.pieces)
 
 
-class Silent:
+class Silent(Watcher):
     """A watcher that shows nothing."""
-
-    def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
-        """Nothing."""
-
-    def ended(self, episode: Episode) -> None:
-        """Nothing."""
-
-    def tokens(self, generated: int) -> None:
-        """Nothing."""
 
 
 # ---- workloads -----------------------------------------------------------------------------------------------------
@@ -195,19 +186,19 @@ def simulate(backend: Backend, plan: Plan, specs: Sequence[EpisodeSpec], paralle
     """A whole simulation with recorder and database, under a stopwatch."""
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(Path(scratch) / "bench.duckdb")
-        run = {
-            "run_id": "bench",
-            "status": "running",
-            "started_utc": "2026-01-01T00:00:00",
-            "finished_utc": None,
-            "seed": plan.seed,
-            "repro": plan.repro,
-            "parallel": parallel,
-            "episodes_planned": len(specs),
-            "plan_json": "{}",
-            "models_json": "{}",
-            "versions_json": "{}",
-        }
+        run = RunRecord(
+            run_id="bench",
+            status="running",
+            started_utc="2026-01-01T00:00:00",
+            finished_utc=None,
+            seed=plan.seed,
+            repro=plan.repro,
+            parallel=parallel,
+            episodes_planned=len(specs),
+            plan_json="{}",
+            models_json="{}",
+            versions_json="{}",
+        )
         answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
         watch.start()
         recorder = Recorder(store, Journal(store.path, "bench"), run, plan.scenarios, lambda _line: None)
@@ -230,7 +221,7 @@ class Bench:
     tape: Tape = field(default_factory=Tape)
 
     def backend(self, kind: type[LlamaBackend], sequences: int) -> Any:
-        """A fresh engine."""
+        """Make a fresh engine."""
         return kind(
             Shared(self.model),
             name=self.plan.model,
@@ -241,7 +232,7 @@ class Bench:
         )
 
     def record(self) -> Summary:
-        """Simulate once for real; nothing of it is timed."""
+        """Simulate once for real, without timing."""
         backend = self.backend(Recording, ABREAST)
         backend.tape = self.tape
         summary = simulate(backend, self.plan, self.plan.specs(), ABREAST, Stopwatch(self.pace))
@@ -249,7 +240,7 @@ class Bench:
         return summary
 
     def replay(self, specs: Sequence[EpisodeSpec], parallel: int) -> dict[str, Any]:
-        """Engine on recorded turns."""
+        """Time the engine on recorded turns."""
         backend, watch = self.backend(Replaying, parallel), Stopwatch(self.pace)
         backend.begin(self.tape, watch)
         summary = simulate(backend, self.plan, specs, parallel, watch)
@@ -269,7 +260,7 @@ class Bench:
         }
 
     def samples(self, count: int) -> list[EpisodeSpec]:
-        """The first episodes of each mode."""
+        """The first `count` episodes of each mode."""
         specs = self.plan.specs()
         return [spec for mode in self.plan.modes for spec in [s for s in specs if s.mode == mode][:count]]
 
@@ -286,7 +277,7 @@ class Bench:
 
 
 def limit_probes(bench: Bench, work: Work) -> dict[str, float]:
-    """What llama_decode itself would need for the work, and (ideal) if prompts came in parts of 512 from empty."""
+    """Probes that llama_decode alone would need for the work, and (ideal) with prompts in parts of 512 from empty."""
     paced = bench.pace.paced
     raw = RawContext(Shared(bench.model), sequences=ABREAST, context=bench.context, threads=physical_cores())
     pieces = sorted(work.pieces)
@@ -310,7 +301,7 @@ def limit_probes(bench: Bench, work: Work) -> dict[str, float]:
 
 
 def abreast(by_episode: Mapping[str, int]) -> Counter[int]:
-    """How many steps have how many sequences, if every lane always had its next token ready: the episodes of the
+    """Number of steps for each number of sequences, if every lane always had its next token ready: the episodes of the
     workload on ABREAST lanes in their order, by the tokens that each writes one by one.
     """
     queue = list(by_episode.values())
@@ -326,7 +317,7 @@ def abreast(by_episode: Mapping[str, int]) -> Counter[int]:
 
 
 def spread(depths: Sequence[int], width: int, steps: int = 12) -> list[list[int]]:
-    """Groups of `width` depths that stand for all."""
+    """Groups of `width` depths that represent all depths."""
     ordered = sorted(depths, reverse=True)
     stride = max(1, len(ordered) // (steps * width))
     chosen = ordered[::stride]
@@ -337,7 +328,7 @@ def spread(depths: Sequence[int], width: int, steps: int = 12) -> list[list[int]
 
 
 def measure(bench: Bench, repeats: int, peers: Collection[str], server: Server | None) -> dict[str, Any]:
-    """Alternating repeats of the engine and its peers; medians."""
+    """Measure the engine and its peers in alternating repeats; returns medians."""
     specs = bench.plan.specs()
     rows: dict[str, list[float]] = defaultdict(list)
     probe = bench.pace.reference
@@ -371,7 +362,7 @@ def measure(bench: Bench, repeats: int, peers: Collection[str], server: Server |
 
 
 def server_replay(bench: Bench, server: Server) -> dict[str, float]:
-    """llama.cpp's server on turns as long as the recorded ones."""
+    """Time llama.cpp's server on turns as long as the recorded ones."""
     with server.running(bench.model, bench.context) as (address, process):
         watch = Stopwatch(bench.pace, lambda: stopped(process))
         with closing(ServerBackend(address, bench.model, bench.tape.ends, watch.look)) as peer:
@@ -393,7 +384,7 @@ def wrapper_rate(bench: Bench) -> float:
 
 
 def benches(model_name: str, names: Sequence[str], seeds: int) -> Iterator[Bench]:
-    """The workloads, recorded."""
+    """Record the workloads."""
     model = LlamaModel(models.resolve(model_name).path)
     pace = Pace(Shared(model))
     for name in names:
@@ -408,20 +399,28 @@ def benches(model_name: str, names: Sequence[str], seeds: int) -> Iterator[Bench
 
 
 def say(text: str) -> None:
-    """Progress."""
+    """Print progress to stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 @click.command()
 @click.option("--model", default="starter", show_default=True)
-@click.option("--workload", "names", multiple=True, type=click.Choice(["independent", "study"]), help="[both]")
-@click.option("--peer", "peers", multiple=True, type=click.Choice(PEERS), help="Beside the engine at -j 8. [all]")
+@click.option(
+    "--workload",
+    "names",
+    multiple=True,
+    type=click.Choice(["independent", "study"]),
+    help="Workload to measure [both].",
+)
+@click.option(
+    "--peer", "peers", multiple=True, type=click.Choice(PEERS), help="Peer to compare with the engine at -j 8 [all]."
+)
 @click.option("--repeats", default=3, show_default=True)
-@click.option("--seeds", default=8, show_default=True, help="Of the study.")
+@click.option("--seeds", default=8, show_default=True, help="Number of seeds in the workload *study*.")
 @click.option(
     "--server",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The program llama-server, of the same llama.cpp and with the same build flags.",
+    help="Path of the program llama-server, of the same llama.cpp and with the same build flags.",
 )
 @click.option("--figure", type=click.Path(path_type=Path), help="Draw the rates into an SVG file.")
 @click.option("--json", "as_json", is_flag=True)
@@ -435,7 +434,7 @@ def main(
     figure: Path | None,
     as_json: bool,
 ) -> None:
-    """Engine, wrapper, limit and, where one is named, llama.cpp's server."""
+    """Measure the engine, the wrapper, the limit and, where --server names one, llama.cpp's server."""
     peers, peer = peers or PEERS, Server(server) if server else None
     workloads = benches(model, names or ("independent", "study"), seeds)
     results = [measure(bench, repeats, peers, peer) for bench in workloads]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tokens a second of `localsim finetune` beside a bare torch loop on the same batches, in one run.
+"""Compare `localsim finetune` with a bare torch loop on the same batches, in tokens a second.
 
     .venv/bin/python scripts/bench_finetune.py            # about five minutes on two cores
 
@@ -31,7 +31,7 @@ from scripts.starter.dataset import build  # noqa: E402
 @click.option("--model", default="smollm2-135m", show_default=True)
 @click.option("--batches", default=8, show_default=True)
 def main(model: str, batches: int) -> None:
-    """A table."""
+    """Print a table."""
     import torch
 
     file = models.resolve(model)
@@ -58,7 +58,7 @@ def main(model: str, batches: int) -> None:
 
 
 def plain_step(model: Any, optimizer: Any, batch: list[TrainingRow], bf16: bool) -> float:
-    """One step as a tutorial would write it; returns the loss in nats per learnt token."""
+    """One step as a tutorial would write it; returns the loss in nats per trained token."""
     import torch
 
     length = max(len(row.tokens) for row in batch)

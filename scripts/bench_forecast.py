@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Are the minutes and the memory of `run --dry-run` right? 48 real episodes beside what was stated before them.
+"""Compare the minutes and the memory that `run --dry-run` forecasts with those of 48 real episodes.
 
     .venv/bin/python scripts/bench_forecast.py
 
@@ -28,7 +28,7 @@ SCENARIOS = ("mutual_friends_01", "mutual_friends_02", "craigslist_01", "craigsl
 @click.option("--model", default="starter", show_default=True)
 @click.option("--child", hidden=True, help="DATABASE,SEED")
 def main(model: str, child: str | None) -> None:
-    """A table."""
+    """Print a table."""
     if child:
         path, _, seed = child.rpartition(",")
         print(json.dumps(one(model, Path(path), int(seed))))
@@ -53,7 +53,7 @@ def _in_a_process(model: str, path: Path, seed: int) -> dict[str, Any]:
 
 
 def one(model: str, path: Path, seed: int) -> dict[str, Any]:
-    """What is stated, then the run."""
+    """Forecast a run, then run it."""
     from localsim.backends.llama.lib import LlamaModel
     from localsim.backends.open import memory_plans, physical_cores
     from localsim.conversation.episode import MODES

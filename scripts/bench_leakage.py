@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The leakage detector beside the raw throughput of its embedding model, on the same texts, in one run.
+"""Compare the leakage detector with the raw throughput of its embedding model on the same texts.
 
     .venv/bin/python scripts/bench_leakage.py --turns 10000
 
@@ -33,7 +33,7 @@ FACTS = 6
 @click.option("--reader/--no-reader", default=True, show_default=True, help="Measure the reader too.")
 @click.option("--json", "as_json", is_flag=True)
 def main(turns: int, reader: bool, as_json: bool) -> None:
-    """Turns a second of embedding alone, of the detector without its reader, and with it."""
+    """Print turns a second of embedding alone, of the detector without its reader, and with it."""
     talks: Any = read_labelled(ROOT / "scenarios" / "leakage" / "train.transcripts.jsonl")
     pairs = list(_pairs(talks, turns))
     texts = list(dict.fromkeys(text for pair in pairs for text in Wanted.of(pair).texts()))

@@ -1,4 +1,4 @@
-"""Time on a machine that changes its pace: processors shared with others go up to twice as fast from one second to the
+"""Time on a machine that changes its pace: a processor shared with others can be twice as fast from one second to the
 next, so what is compared is counted in probes, a small fixed piece of work that is repeated every second, or after each
 measurement that takes longer.
 """
@@ -16,9 +16,9 @@ from localsim.backends.open import physical_cores
 
 ABREAST = 8
 DEPTH = 400
-"""Tokens before those of a probe."""
+"""Tokens in the context before those of a probe."""
 PART = 38
-"""Tokens of the part of a prompt in a probe; an utterance has about as many."""
+"""Prompt tokens of a probe, about as many as an utterance has."""
 STRETCH_S = 1.0
 """Seconds from one probe to the next."""
 
@@ -34,11 +34,11 @@ class Pace:
         self.reference = statistics.median(self.probe() for _ in range(5))
 
     def probe(self) -> float:
-        """Seconds that the fixed piece of work takes now."""
+        """Measure the seconds that the fixed piece of work takes now."""
         return sum(self._raw.steps([[DEPTH] * ABREAST])) + sum(self._raw.pieces([(DEPTH, PART)]))
 
     def paced(self, measurements: Iterable[float]) -> list[float]:
-        """Seconds of measurements that are taken one after the other, each in probes of its time."""
+        """Turn the seconds of consecutive measurements into probes of their time."""
         found: list[float] = []
         group: list[float] = []
         before, begun = self.probe(), time.perf_counter()
@@ -59,7 +59,7 @@ class Pace:
 
 
 def _probes(seconds: float, before: float, after: float) -> float:
-    """A time in probes, from one that was taken before it and one after it."""
+    """A time in probes, given the probes before and after it."""
     return seconds / ((before + after) / 2)
 
 
@@ -78,16 +78,16 @@ class Stopwatch:
         self._before = self._begun = 0.0
 
     def start(self) -> None:
-        """Begin."""
+        """Start the watch."""
         self._before, self._begun = self._pace.probe(), time.perf_counter()
 
     def look(self) -> None:
-        """Take a probe if the last one was a while ago."""
+        """Take a probe where the last one is older than STRETCH_S seconds."""
         if time.perf_counter() - self._begun >= STRETCH_S:
             self.stop()
 
     def stop(self) -> None:
-        """Count what has passed since the last probe."""
+        """Count the time since the last probe."""
         spent = time.perf_counter() - self._begun
         with self._paused():
             after = self._pace.probe()

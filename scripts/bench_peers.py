@@ -1,4 +1,4 @@
-"""What the engine is compared with: the high-level wrapper of llama-cpp-python, and llama.cpp's own server."""
+"""The engine's peers in benchmarks: the high-level wrapper of llama-cpp-python, and llama.cpp's own server."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from scripts.bench_pace import ABREAST
 
 SLOTS = ABREAST
 POLL_S = 0.2
-"""Between looks at the server and at the time."""
+"""Seconds between two polls of the server."""
 Key = tuple[str, int, int]
 
 
 def key_of(request: Request) -> Key:
-    """What a reply is known by."""
+    """The key of a reply."""
     return request.session, request.turn, request.attempt
 
 
@@ -112,7 +112,7 @@ class Server:
 
     @contextmanager
     def running(self, model: LlamaModel, context: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-        """A new one, with empty caches: its address and process."""
+        """Start a server with empty caches; returns its address and process."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -131,7 +131,7 @@ class Server:
 
 
 def _await(address: str, process: subprocess.Popen[bytes]) -> None:
-    """Until it has loaded its model."""
+    """Wait until the server has loaded its model."""
     while process.poll() is None:
         with suppress(OSError), urllib.request.urlopen(address + "/health", timeout=10):
             return
@@ -141,7 +141,7 @@ def _await(address: str, process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Keep it from working, so that something else can be measured."""
+    """Stop a server's work for a while, so that something else can be measured."""
     process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -150,10 +150,10 @@ def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 class Recorded(NamedTuple):
-    """How a reply was recorded."""
+    """A recorded reply."""
 
     draws: int
-    """Tokens drawn, with the one that ended it."""
+    """Number of tokens drawn, including the one that ended the reply."""
     cause: StopCause
     text: str
 
@@ -181,10 +181,14 @@ class ServerBackend:
         self._written: dict[str, dict[str, tuple[int, ...]]] = defaultdict(dict)
         self._tickets = 0
         self.later = 0
-        """Tokens evaluated: those written and those of prompts that are no openings."""
+        """Tokens evaluated: those written, and those of all prompts but openings."""
+
+    def thinks(self) -> bool:
+        """Always False: a benchmark asks for no thoughts."""
+        return False
 
     def submit(self, request: Request) -> int:
-        """Post it."""
+        """Post a request to the server."""
         self._tickets += 1
         future = self._pool.submit(self._ask, request)
         self._running[future] = (self._tickets, request)
@@ -250,19 +254,19 @@ class ServerBackend:
         return done
 
     def cancel(self, ticket: int) -> None:
-        """Not needed here."""
+        """Do nothing: a benchmark cancels no request."""
 
     def release(self, session: str) -> None:
-        """Forget how it wrote its words."""
+        """Forget in which tokens the session's replies were written."""
         self._written.pop(session, None)
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._pool.shutdown()
 
 
 def endless(form: Form) -> str:
-    """The grammar of a reply that is not to end by itself: one without its end, or with as many lines again."""
+    """The grammar of a reply that must not end by itself: without its end, or with as many lines again."""
     assert isinstance(form, ActionLines) and form.actions == ("speak",)
     if form.turns > 1:
         return replace(form, turns=2 * form.turns).grammar()

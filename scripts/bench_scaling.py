@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Is the cost linear? Episodes 8 to 64, turns 4 to 20, and peak memory beside the estimate that is printed first.
+"""Test whether cost is linear: 8 to 64 episodes, 4 to 20 turns, and peak memory beside the estimate.
 
     .venv/bin/python scripts/bench_scaling.py
 
@@ -30,7 +30,7 @@ TURNS = (4, 8, 12, 16, 20)
 @click.option("--child", hidden=True, help="EPISODES,TURNS")
 @click.option("--json", "as_json", is_flag=True)
 def main(model: str, child: str | None, as_json: bool) -> None:
-    """Two tables."""
+    """Print two tables."""
     if child:
         episodes, turns = map(int, child.split(","))
         print(json.dumps(one(model, episodes, turns)))
@@ -57,7 +57,7 @@ def _in_a_process(model: str, episodes: int, turns: int) -> dict[str, Any]:
 
 
 def one(model: str, episodes: int, turns: int) -> dict[str, Any]:
-    """A run, what it took, and what was estimated."""
+    """Run a plan; returns its time and memory and the estimate."""
     from localsim.backends.open import memory_plans
     from localsim.conversation.scenario import LoadedScenario
     from localsim.families import FAMILIES
@@ -96,7 +96,7 @@ def one(model: str, episodes: int, turns: int) -> dict[str, Any]:
 
 
 def _peak() -> int:
-    """Most bytes that the process had in memory at a time."""
+    """The peak memory of the process in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 

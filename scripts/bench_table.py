@@ -8,7 +8,7 @@ from typing import Any
 
 
 def table(results: Sequence[Mapping[str, Any]]) -> str:
-    """One table for people."""
+    """Format the results as one table."""
     lines = ["| | " + " | ".join(result["workload"] for result in results) + " |", "|---|" + "---|" * len(results)]
     rates = ("wrapper", "engine -j 1", "engine -j 8", "server", "limit", "ideal")
     for name in rates:
@@ -34,7 +34,7 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def draw(results: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """Bars of tokens a second for each workload."""
+    """Draw bars of tokens a second for each workload."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3), layout="constrained")

@@ -40,7 +40,7 @@ def main(turns: int, db: Path | None) -> None:
         store = Store(db or Path(scratch) / "many.duckdb")
         run_id = fill(store, turns)
         episode = store.rows("SELECT episode_id FROM episodes WHERE run_id = ? LIMIT 1", [run_id])[0]["episode_id"]
-        rules = Rules(hosts_of("127.0.0.1", 7580), rate=1e6, burst=1e6)
+        rules = Rules(hosts_of("127.0.0.1"), rate=1e6, burst=1e6)
         with TestClient(create_app(Site(store, rules)), base_url="http://127.0.0.1:7580") as client:
             print("| page | median ms | worst ms |\n|---|---|---|")
             for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}?words=goodbye", f"/episodes/{episode}",

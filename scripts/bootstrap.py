@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Set everything up in .venv and run one of: demo, test, verify, lint. Standard library only.
+"""Set everything up in .venv and run one of: demo, test, verify, lint, docs. Standard library only.
 
     python3 scripts/bootstrap.py demo
 
@@ -34,8 +34,8 @@ DEMO += ["scenarios/craigslist_01.yaml", "scenarios/craigslist_02.yaml"]
 
 
 def main() -> None:
-    """Do what the command line asks for."""
-    tasks = {"demo": demo, "test": test, "verify": verify, "lint": lint}
+    """Run the task that the command line names."""
+    tasks = {"demo": demo, "test": test, "verify": verify, "lint": lint, "docs": docs}
     if len(sys.argv) != 2 or sys.argv[1] not in tasks:
         fail(f"usage: python3 scripts/bootstrap.py {'|'.join(tasks)}", code=2)
     set_up()
@@ -43,11 +43,11 @@ def main() -> None:
 
 
 def demo() -> None:
-    """A study of both families in all three modes on the embedded model: table, HTML report, database."""
+    """Simulate both families in all three modes on the starter model; write a table, an HTML report and a database."""
     folder = ROOT / "demo"
     folder.mkdir(exist_ok=True)
     database, page = folder / "demo.duckdb", folder / "report.html"
-    step("simulating 24 episodes: 2 families x 3 modes x 4 (two scenarios, two seeds each)")
+    step("simulating 24 episodes: 2 task families x 3 modes x 4 (two scenarios, two seeds each)")
     localsim("run", *DEMO, "--mode", "all", "-n", "2", "--seed", "7", "--fail-on-error", "1000", "--db", str(database))
     localsim("audit", "@last", "--db", str(database))
     localsim("show", "@last", "--db", str(database))
@@ -57,41 +57,48 @@ def demo() -> None:
 
 
 def test() -> None:
-    """The whole suite, on the real model."""
+    """Run the whole test suite on the real model."""
     pull_base()
     lint()
-    step("tests")
+    step("running the tests")
     run([str(PYTHON), "-m", "pytest"], "tests failed")
 
 
 def lint() -> None:
-    """Style and types."""
-    step("ruff and mypy")
+    """Check style and types."""
+    step("checking style and types (ruff, mypy)")
     run([str(PYTHON), "-m", "ruff", "check", "."], "ruff found problems")
-    run([str(PYTHON), "-m", "ruff", "format", "--check", "."], "the code is not formatted: ruff format .")
+    run([str(PYTHON), "-m", "ruff", "format", "--check", "."], "the code is not formatted; run: ruff format .")
     run([str(PYTHON), "-m", "mypy"], "mypy found problems")
 
 
+def docs() -> None:
+    """Write the generated pages of docs/reference/ and build the site in build/docs."""
+    step("writing docs/reference/ and building the site")
+    run([str(PYTHON), "scripts/make_docs.py"], "docs/reference/ could not be written")
+    run([str(PYTHON), "-m", "mkdocs", "build", "--strict"], "the site could not be built")
+
+
 def verify() -> None:
-    """The acceptance figures; minutes to an hour. Rewrites the small tables in docs/."""
+    """Measure the acceptance figures in minutes to an hour, and rewrite the small tables in docs/."""
     pull_base()
-    step("acceptance figures")
-    run([str(PYTHON), "scripts/verify.py"], "a figure was missed")
+    step("measuring the acceptance figures")
+    run([str(PYTHON), "scripts/verify.py"], "an acceptance figure was missed")
 
 
 # ---- set-up --------------------------------------------------------------------------------------------------------
 
 
 def set_up() -> None:
-    """Virtual environment, dependencies, models; each only where it is missing or out of date."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - this file is what an older Python meets first
+    """Install virtual environment, dependencies and models, each only where it is missing or out of date."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - an older Python runs this file first
         fail(f"Python {platform.python_version()} is too old: localsim needs 3.11 or newer", "install Python 3.11")
     flags = choices()[0]
     wanted = fingerprint(flags)
     fresh = not (PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted)
     if fresh:
         install(flags)
-    step("models")
+    step("installing the models")
     localsim("models", "pull", "starter")
     if fresh:
         flags = first_that_works(flags)
@@ -99,17 +106,17 @@ def set_up() -> None:
 
 
 def pull_base() -> None:
-    """What the starter is made from: tests and finetuning read it, and a starter in the user's folder is without it."""
+    """Fetch the model that the starter is made from: tests and fine-tuning need it, `pull starter` may not fetch it."""
     localsim("models", "pull", "smollm2-135m")
 
 
 def install(flags: str) -> None:
-    """Everything that pip installs."""
+    """Install everything that comes through pip."""
     free = shutil.disk_usage(ROOT).free
     if free < NEEDED_BYTES:
         fail(f"{free / 1e9:.1f} GB free on {ROOT}, {NEEDED_BYTES / 1e9:.0f} GB needed", "free some space")
     if not importable("pip"):  # where python3-venv was missing, a Python without pip was left behind
-        step(f"virtual environment {VENV}")
+        step(f"creating the virtual environment {VENV}")
         clear = [] if PYTHON.exists() else ["--clear"]
         command = [sys.executable, "-m", "venv", *clear, str(VENV)]
         run(command, "python -m venv failed", "on Debian: apt install python3-venv")
@@ -118,12 +125,12 @@ def install(flags: str) -> None:
     there = importable("llama_cpp", requirement.partition("==")[2].strip())
     if not (there and FLAGS_STAMP.exists() and FLAGS_STAMP.read_text() == flags):
         install_llama(requirement, flags)
-    step("localsim and its dependencies")
+    step("installing localsim and its dependencies")
     pip("install", "-c", str(CONSTRAINTS), "-e", f"{ROOT}[dev]")
 
 
 def install_llama(requirement: str, flags: str) -> None:
-    """llama-cpp-python with our flags. Built wheels are kept by flags, which pip's own cache does not know."""
+    """Build llama-cpp-python with our flags. Wheels are kept by flags, because pip's own cache ignores flags."""
     machine = f"{requirement} {flags} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
     cache = cache_folder() / "wheels" / hashlib.sha256(machine.encode()).hexdigest()[:16]
     wheels = list(cache.glob("llama_cpp_python-*.whl"))
@@ -133,7 +140,7 @@ def install_llama(requirement: str, flags: str) -> None:
                 "no C++ compiler found; llama.cpp must be compiled",
                 "on Debian: apt install g++; macOS: xcode-select --install",
             )
-        step(f"compiling llama.cpp ({requirement}, {flags}); a few minutes, once")
+        step(f"compiling llama.cpp ({requirement}, {flags}); this takes a few minutes, once")
         os.environ["CMAKE_ARGS"] = flags
         pip("wheel", "--no-cache-dir", "--no-deps", "-w", str(cache), requirement)
         wheels = list(cache.glob("llama_cpp_python-*.whl"))
@@ -145,7 +152,7 @@ def install_llama(requirement: str, flags: str) -> None:
 
 
 def choices() -> list[str]:
-    """Flags for this processor, fastest first, without those that are known to crash here; the last is portable."""
+    """Flags for this processor, fastest first, without those that are known to crash on it; the last is portable."""
     spec = importlib.util.spec_from_file_location("build_flags", BUILD_FLAGS)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -156,15 +163,15 @@ def choices() -> list[str]:
 
 
 def first_that_works(flags: str) -> str:
-    """Try the build on one token in a child process; on a crash remember it and build with the next flags."""
-    step("trying the build on one token")
+    """Test the build on one token in a child process; after a crash remember it and build with the next flags."""
+    step("testing the build on one token")
     probe = [str(PYTHON), "-m", "localsim.backends.llama.probe", "starter"]
     requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
     while subprocess.run(probe, cwd=ROOT, check=False).returncode != 0:
         left = [other for other in choices() if other != flags]
         if flags == choices()[-1] or not left:
-            fail("llama.cpp does not work here, not even with portable flags", "see the message above")
-        print(f"the build with {flags} crashes on this processor; it is remembered", flush=True)
+            fail("llama.cpp does not work on this machine, even with portable flags", "see the message above")
+        print(f"the build with {flags} crashes on this processor; it will not be tried again", flush=True)
         remember([*remembered(), flags])
         flags = left[0]
         install_llama(requirement, flags)
@@ -181,20 +188,20 @@ def remembered() -> list[str]:
 
 
 def remember(crashed: list[str]) -> None:
-    """Keep them for the next time."""
+    """Keep these flags for the next setup."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     (cache_folder() / "crashed_flags.json").write_text(json.dumps(crashed, indent=1))
 
 
 def importable(module: str, version: str = "") -> bool:
-    """Whether the environment is there and has a module (of that version)."""
+    """Whether the environment exists and has a module (of that version)."""
     test = f"import {module}" + (f"; assert {module}.__version__ == {version!r}" if version else "")
     command = [str(PYTHON), "-c", test]
     return PYTHON.exists() and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def fingerprint(flags: str) -> str:
-    """Changes when an installation would come out differently."""
+    """A text that changes when an installation would turn out differently."""
     digest = hashlib.sha256(flags.encode())
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((ROOT / name).read_bytes())
@@ -202,7 +209,7 @@ def fingerprint(flags: str) -> str:
 
 
 def cache_folder() -> Path:
-    """Where built wheels are kept between clones."""
+    """The folder of built wheels, shared by all clones."""
     base = os.environ.get("LOCALSIM_CACHE") or os.environ.get("XDG_CACHE_HOME")
     if os.environ.get("LOCALSIM_CACHE"):
         return Path(str(base))
@@ -214,17 +221,17 @@ def pip(*arguments: str) -> None:
     run(
         [str(PYTHON), "-m", "pip", "--disable-pip-version-check", *arguments[:1], "--quiet", *arguments[1:]],
         f"pip {arguments[0]} failed",
-        "see pip's message above; without a connection to a package index nothing can be installed",
+        "see pip's message above; the installation needs a connection to a package index",
     )
 
 
 def localsim(*arguments: str) -> None:
-    """Run the localsim of the environment."""
+    """Run localsim in the environment."""
     run([str(PYTHON), "-m", "localsim", *arguments], f"localsim {arguments[0]} failed")
 
 
 def run(command: list[str], problem: str, advice: str = "") -> None:
-    """Run a command; end with one clear message if it fails."""
+    """Run a command; exit with one clear message if it fails."""
     try:
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
     except KeyboardInterrupt:
@@ -234,12 +241,12 @@ def run(command: list[str], problem: str, advice: str = "") -> None:
 
 
 def step(text: str) -> None:
-    """Say what happens now."""
+    """Print the next step."""
     print(f"==> {text}", flush=True)
 
 
 def fail(problem: str, advice: str = "", code: int = 1) -> None:
-    """End with a message."""
+    """Exit with a message."""
     print(f"error: {problem}", file=sys.stderr)
     if advice:
         print(f"hint: {advice}", file=sys.stderr)

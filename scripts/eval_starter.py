@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How well a model plays: fresh scenarios of both families in agents mode, default settings, side by side.
+"""Measure how well models play: fresh scenarios of both families in agents mode with default settings.
 
     .venv/bin/python scripts/eval_starter.py starter smollm2-135m-q8_0          # 60 scenarios a family, ~10 minutes
     .venv/bin/python scripts/eval_starter.py starter --no-grammar --scenarios 10
 
-Scenario seeds begin at 50,000 (settings were chosen on these) or at --first-seed. The bundled scenarios and the study
-use lower ones, and the starter was taught with other names, goods and hobbies.
+Scenario seeds begin at --first-seed. Settings were chosen on the default, 50,000; use another one for a fair test. The
+bundled scenarios and the study use lower seeds. The starter was trained on other names, goods and hobbies.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from scripts.bench_engine import Silent  # noqa: E402
 
 AIMS = {
     "friend named and confirmed": ">= 80%",
-    "claims of knowing somebody who is not on the list": "<= 2%",
+    "claims of knowing a person who is not on the list": "<= 2%",
     "same question asked again by the same speaker": "<= 10%",
-    "wrong guesses an episode": "<= 2",
+    "wrong guesses per episode": "<= 2",
     "explicit deal or walk-away": ">= 90%",
     "deals inside the zone": ">= 85%",
     "private limit disclosed": "<= 5%",
-    "turns that repeat an own one": "<= 3%",
-    "words a turn": "8 to 22",
+    "turns that repeat one of the speaker's own": "<= 3%",
+    "words per turn": "8 to 22",
     "truncated turns": "<= 1%",
     "replies that parse": ">= 95%",
 }
@@ -57,14 +57,20 @@ AIMS = {
 
 @click.command()
 @click.argument("models", nargs=-1, required=True)
-@click.option("--scenarios", default=60, show_default=True, help="Of each family.")
-@click.option("--first-seed", default=50_000, show_default=True, help="Of the scenarios.")
-@click.option("--everyday", is_flag=True, help="The everyday scenarios that come with localsim as well, to be read.")
-@click.option("--no-grammar", is_flag=True, help="Let the model write freely: how often does it keep the form?")
-@click.option("--db", type=click.Path(path_type=Path), help="Keep the episodes here.")
+@click.option("--scenarios", default=60, show_default=True, help="Number of scenarios of each family.")
+@click.option("--first-seed", default=50_000, show_default=True, help="Seed of the first scenario; the others follow.")
+@click.option(
+    "--everyday",
+    is_flag=True,
+    help="Also simulate the everyday scenarios that ship with localsim, for reading (use --db).",
+)
+@click.option(
+    "--no-grammar", is_flag=True, help="Do not constrain the output, to measure how often replies have the right form."
+)
+@click.option("--db", type=click.Path(path_type=Path), help="Keep the episodes in this database.")
 @click.option("--json", "as_json", is_flag=True)
 def main(models: tuple[str, ...], db: Path | None, as_json: bool, **options: Any) -> None:
-    """A table with a column for each model."""
+    """Print a table with one column for each model."""
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(db or Path(scratch) / "eval.duckdb")
         found = {model: evaluate(model, store, **options) for model in models}
@@ -80,7 +86,7 @@ def main(models: tuple[str, ...], db: Path | None, as_json: bool, **options: Any
 def evaluate(
     model: str, store: Store, *, scenarios: int, first_seed: int, everyday: bool, no_grammar: bool
 ) -> dict[str, str]:
-    """Simulate and count."""
+    """Simulate the scenarios with one model and return its figures."""
     loaded = [generated(family, first_seed + number) for family in FAMILIES for number in range(scenarios)]
     if everyday:
         loaded += [each for each in find_scenarios([str(ROOT / "scenarios")]) if each.scenario.family is None]
@@ -94,13 +100,13 @@ def evaluate(
 
 
 def generated(family: str, seed: int) -> LoadedScenario:
-    """A fresh instance."""
+    """Generate a fresh scenario."""
     scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
     return LoadedScenario(scenario, answer, "generated")
 
 
 def measured(store: Store, run_id: str, loaded: dict[str, LoadedScenario]) -> dict[str, str]:
-    """The figures of a run."""
+    """Compute the figures of a run."""
     episodes = store.rows("SELECT episode_id, scenario_id, family FROM v_episodes WHERE run_id = ?", [run_id])
     talks = {row["episode_id"]: _turns(store, row["episode_id"]) for row in episodes}
     friends = {row["episode_id"]: loaded[row["scenario_id"]].scenario for row in episodes if _is(row, "mutual_friends")}
@@ -108,8 +114,8 @@ def measured(store: Store, run_id: str, loaded: dict[str, LoadedScenario]) -> di
     found = {
         **_friends_figures(store, run_id, {key: talks[key] for key in friends}, friends),
         **_bargain_figures(store, run_id),
-        "turns that repeat an own one": _share(_repeats(turns) for turns in talks.values()),
-        "words a turn": f"{statistics.mean(turn.words for turn in every if turn.said):.1f}",
+        "turns that repeat one of the speaker's own": _share(_repeats(turns) for turns in talks.values()),
+        "words per turn": f"{statistics.mean(turn.words for turn in every if turn.said):.1f}",
         "truncated turns": _share([[turn.truncated for turn in every]]),
     }
     rows = store.rows(
@@ -140,16 +146,16 @@ def _friends_figures(
     scores = _scores(store, run_id, "mutual_friends")
     return {
         "friend named and confirmed": _percent(sum(scores["success"]), len(talks)),
-        "claims of knowing somebody who is not on the list": _percent(
+        "claims of knowing a person who is not on the list": _percent(
             sum(yes and not holds for yes, holds in said), len(said)
         ),
         "same question asked again by the same speaker": _share(again),
-        "wrong guesses an episode": f"{statistics.mean(scores['wrong_guesses']):.2f}",
+        "wrong guesses per episode": f"{statistics.mean(scores['wrong_guesses']):.2f}",
     }
 
 
 def _asked_again(turns: Sequence[Turn], scenario: Scenario) -> list[bool]:
-    """Of each turn: does its question ask for what an earlier one of the same speaker asked for?"""
+    """Return for each turn: does it repeat a question that the same speaker asked before?"""
     words = _attributes(scenario)
     asked: dict[str, set[frozenset[str]]] = defaultdict(set)
     found = []
@@ -163,7 +169,7 @@ def _asked_again(turns: Sequence[Turn], scenario: Scenario) -> list[bool]:
 
 
 def _attributes(scenario: Scenario) -> set[str]:
-    """Names, hobbies and companies that the facts hold."""
+    """Return the names, hobbies and companies in the facts."""
     found = set()
     for agent in scenario.agents:
         for fact in agent.facts:
@@ -203,7 +209,7 @@ def _scores(store: Store, run_id: str, family: str) -> dict[str, list[float]]:
 
 
 def _repeats(turns: Sequence[Turn]) -> list[bool]:
-    """Of each spoken turn: has its speaker said exactly this before?"""
+    """Return for each spoken turn: has its speaker said exactly this before?"""
     heard: dict[str, set[str]] = defaultdict(set)
     found = []
     for turn in turns:

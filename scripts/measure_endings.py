@@ -1,9 +1,9 @@
-"""How often the parsers of endings and namings agree with people, measured on a labelled file of talks.
+"""Measure how often the parsers of endings and names agree with people, on a file of labelled conversations.
 
     python scripts/measure_endings.py tests/data/endings_dev.jsonl [--json] [--errors] [--write [PATH]]
 
-Each line of FILE is a talk: {"id", "kind": "craigslist" | "mutual_friends", "turns": [{"speaker", "action", "text"}],
-"label": ...} with seller, buyer and list_price (dollars), or friends (agent -> names). Intervals are Wilson's, 95%.
+Each line of FILE is a conversation: {"id", "kind": a family, "turns": [{"speaker", "action", "text"}], "label": ...}
+with seller, buyer and list_price (dollars), or with friends (agent -> names). Intervals are Wilson's, 95%.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from localsim.conversation.transcript import Action, Turn  # noqa: E402
 from localsim.families.craigslist.endings import bargain_ending  # noqa: E402
 from localsim.families.mutual_friends.names import friends_outcome  # noqa: E402
 
-DEFAULT_TARGET = ROOT / "localsim" / "families" / "endings_accuracy.json"
+DEFAULT_TARGET = ROOT / "localsim" / "families" / "accuracy.json"
 KINDS = ("deal", "no_deal", "unknown")
 
 
 @dataclass
 class Tally:
-    """Right answers out of `n` for one measure, with the ids of the wrong ones."""
+    """Count the right answers of one measure, and keep the ids of the wrong ones."""
 
     right: int = 0
     n: int = 0
@@ -48,11 +48,11 @@ class Tally:
 
     @property
     def accuracy(self) -> float:
-        """Share of right answers, 0 to 1; nan without any."""
+        """Share of right answers, 0 to 1; nan without answers."""
         return self.right / self.n if self.n else float("nan")
 
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95% interval of the share."""
+        """Return Wilson's 95% interval of the share."""
         if not self.n:
             return (float("nan"), float("nan"))
         bounds = binomtest(self.right, self.n).proportion_ci(method="wilson")
@@ -61,7 +61,7 @@ class Tally:
 
 @dataclass
 class Result:
-    """Tallies by measure, and counts of (labelled ending, parsed ending)."""
+    """Tallies by measure, and the counts of (labelled ending, parsed ending)."""
 
     tallies: dict[str, Tally] = field(default_factory=dict)
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -72,14 +72,14 @@ class Result:
 
 
 def turns_of(row: dict[str, Any]) -> list[Turn]:
-    """The turns of a labelled talk."""
+    """Return the turns of a labelled conversation."""
     return [
         Turn(number, turn["speaker"], Action(turn["action"], turn["text"])) for number, turn in enumerate(row["turns"])
     ]
 
 
 def measure_bargain(row: dict[str, Any], result: Result) -> None:
-    """The ending of every talk, and the price of those that people call deals."""
+    """Compare the ending of a conversation with its label, and the price if the label is a deal."""
     label = row["label"]
     found = bargain_ending(turns_of(row), seller=row["seller"], buyer=row["buyer"], list_price=float(row["list_price"]))
     result.confusion[label["ending"], found.kind] += 1
@@ -90,7 +90,7 @@ def measure_bargain(row: dict[str, Any], result: Result) -> None:
 
 
 def measure_friends(row: dict[str, Any], result: Result) -> None:
-    """What was named, when, by whom; whether it was affirmed; how many wrong guesses came before or after."""
+    """Compare the named friend, turn, speaker, confirmation and number of wrong guesses with the label."""
     label = row["label"]
     found = friends_outcome(turns_of(row), row["friends"])
     wrong = label["wrong_guesses"]
@@ -111,7 +111,7 @@ MEASURES: dict[str, Callable[[dict[str, Any], Result], None]] = {
 
 
 def measure(rows: Iterable[dict[str, Any]]) -> Result:
-    """All measures over labelled talks."""
+    """Measure labelled conversations."""
     result = Result()
     for row in rows:
         MEASURES[row["kind"]](row, result)
@@ -119,23 +119,23 @@ def measure(rows: Iterable[dict[str, Any]]) -> Result:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The talks of a JSON-lines file."""
+    """Read the conversations of a JSON-lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def as_json(result: Result, file: str, n: int) -> dict[str, Any]:
-    """The summary that is stored with the package: counts alone, no ids."""
+    """Return the summary that is stored with the package: counts without ids."""
     measures = {name: {"right": tally.right, "n": tally.n} for name, tally in result.tallies.items()}
     return {"date": datetime.now(UTC).date().isoformat(), "file": file, "n": n, "measures": measures}
 
 
 def print_table(result: Result) -> None:
-    """The measures and the confusion of endings, for people."""
+    """Print the measures and the confusion table of endings."""
     for name, tally in result.tallies.items():
         low, high = tally.interval()
         print(f"{name:18} {tally.right:4} of {tally.n:4}  {tally.accuracy:.3f}  [{low:.3f}, {high:.3f}]")
     if result.confusion:
-        print("\nendings: rows are labels, columns what the parser says")
+        print("\nendings: rows are labels, columns are the parser's answers")
         print(f"{'':10}" + "".join(f"{kind:>10}" for kind in KINDS) + f"{'n':>10}{'recall':>10}")
         for label in KINDS:
             counts = [result.confusion[label, kind] for kind in KINDS]
@@ -148,9 +148,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    parser.add_argument("--errors", action="store_true", help="list the ids that were wrong")
+    parser.add_argument("--errors", action="store_true", help="list the ids of wrong answers")
     parser.add_argument(
-        "--write", type=Path, nargs="?", const=DEFAULT_TARGET, help=f"store the summary ({DEFAULT_TARGET.name})"
+        "--write", type=Path, nargs="?", const=DEFAULT_TARGET, help=f"store the summary in PATH [{DEFAULT_TARGET.name}]"
     )
     options = parser.parse_args()
     rows = read_rows(options.file)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Take the pictures in docs/screenshots from a real run, with Debian's chromium.
+"""Take the screenshots in docs/screenshots from a real run, with Debian's chromium.
 
 make demo && .venv/bin/python scripts/pictures.py demo/demo.duckdb
 """
@@ -33,7 +33,7 @@ LEAKY = (
 @click.command()
 @click.argument("database", type=click.Path(exists=True, path_type=Path))
 def main(database: Path) -> None:
-    """Every picture that README and docs show."""
+    """Take every screenshot that README and docs show."""
     store, archive = Store(database), localsim.open(str(database))
     run_id = archive.runs()[0]["run_id"]
     talk = archive.sql(LEAKY)[0]["episode_id"]
@@ -67,7 +67,7 @@ def main(database: Path) -> None:
 
 
 def picture(browser: Browser, address: str, name: str, width: int, *, full: bool = False, dark: bool = False) -> None:
-    """One PNG."""
+    """Take one screenshot as a PNG file."""
     context = browser.new_context(
         viewport={"width": width, "height": 1400 if name.startswith("report") else 900},
         color_scheme="dark" if dark else "light",

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Train the leakage detector on scenarios/leakage/train.*; the test files are looked at for totals only, at the end.
+"""Train the leakage detector on scenarios/leakage/train.* and measure totals on the test files.
 
-    .venv/bin/python scripts/train_leakage.py words      # the classifier over cheap features, with its ablation (1 min)
-    .venv/bin/python scripts/train_leakage.py reader     # fine-tunes the embedding model (two trainings, half an hour)
+    .venv/bin/python scripts/train_leakage.py words      # the fast classifier and its ablation (1 minute)
+    .venv/bin/python scripts/train_leakage.py reader     # fine-tunes the reader (two trainings, half an hour)
     .venv/bin/python scripts/train_leakage.py table      # accuracy on the test files, into docs/leakage.md
 
-`reader` trains first on four fifths of the facts and talks, to fit thresholds on the others, then on all. It goes after
-`words`, which begins thresholds anew.
+Run `words` first: it resets the thresholds. `reader` trains on four fifths of the facts and conversations, fits the
+thresholds on the others, and then trains on all of them.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ from localsim.leakage.pairs import (  # noqa: E402
 DATA = ROOT / "scenarios" / "leakage"
 EPOCHS, RATE, BATCH = 3, 1e-4, 16
 STRANGERS = 0.3
-"""Pairs with a fact that has nothing to do with them, for each labelled pair, drawn anew in each epoch."""
+"""Pairs with an unrelated fact for each labelled pair, drawn again in each epoch."""
 C = 0.03
-"""Inverse regularisation of the cheap classifier."""
+"""Inverse regularisation of the fast classifier."""
 
 
 def labelled(name: str) -> tuple[list[LabelledPair], list[str]]:
-    """Pairs, and the fact that each is about."""
+    """Read the labelled pairs of a set, and the id of the fact of each pair."""
     rows: Any = read_labelled(DATA / f"{name}.pairs.jsonl")
     lines = (DATA / f"{name}.pairs.jsonl").read_text().splitlines()
     return rows, [json.loads(line)["fact_id"] for line in lines]
 
 
 def transcripts() -> list[LabelledTranscript]:
-    """Talks, with who let out which fact."""
+    """Read the training conversations with their labelled disclosures."""
     rows: Any = read_labelled(DATA / "train.transcripts.jsonl")
     return list(rows)
 
 
 def from_transcripts(talks: Sequence[LabelledTranscript]) -> list[LabelledPair]:
-    """Each fact with the turn that gives it away, and with four turns before it: two alike in words, two at random."""
+    """Pair each fact with its disclosing turn and four earlier turns: two alike in words, two at random."""
     rng = random.Random(0)
     found: list[LabelledPair] = []
     for talk in talks:
@@ -80,11 +80,11 @@ def from_transcripts(talks: Sequence[LabelledTranscript]) -> list[LabelledPair]:
 
 
 def in_so_many_words(rows: Sequence[LabelledPair]) -> list[LabelledPair]:
-    """The fact itself, said by its owner or to it (disclosed), and said of somebody else (none).
+    """Plain statements of each fact: by its owner or to its owner (disclosed), and about another person (none).
 
-    Labelled pairs with the fact's own words are mostly traps; without these a reader learns to mistrust plain speech.
-    Half come after other people's small talk: what a labelled pair has before it mostly bears on it, and a reader that
-    saw nothing else mistrusts what comes out of the blue.
+    Labelled pairs with the fact's own words are mostly traps; without plain statements, a reader learns to mistrust
+    plain speech. Half of them follow unrelated small talk: the context of a labelled pair is mostly about its fact,
+    and a reader that saw no other context mistrusts a fact after unrelated turns.
     """
     rng, found = random.Random(1), []
     talk = [line.partition(": ")[2] for row in rows for line in row.pair.context]
@@ -116,7 +116,7 @@ def _alike(pair: Pair) -> int:
 
 
 def fit_words(rows: np.ndarray, labels: np.ndarray) -> Weights:
-    """Multinomial logistic regression."""
+    """Fit the fast classifier (multinomial logistic regression)."""
     scaler = StandardScaler().fit(rows)
     model = LogisticRegression(C=C, max_iter=3000).fit(scaler.transform(rows), labels)
     names = features.NAMES + features.CROSSED
@@ -124,7 +124,7 @@ def fit_words(rows: np.ndarray, labels: np.ndarray) -> Weights:
 
 
 def held_out(rows: np.ndarray, labels: np.ndarray, facts: Sequence[str]) -> np.ndarray:
-    """Probabilities of each pair by a classifier that has not seen its fact."""
+    """Return the probabilities of each pair, from a classifier that has not seen the pair's fact."""
     found = np.zeros((len(rows), 3))
     for train, test in GroupKFold(5).split(rows, groups=facts):
         found[test] = fit_words(rows[train], labels[train]).probabilities(rows[test])
@@ -135,10 +135,9 @@ def held_out(rows: np.ndarray, labels: np.ndarray, facts: Sequence[str]) -> np.n
 
 
 def train_reader(rows: Sequence[LabelledPair], seed: int) -> dict[str, torch.Tensor]:
-    """All six layers and a head, with cross-entropy over three classes; returns what changed, in 8 bits a weight.
+    """Fine-tune all six layers and a head with three classes; return the change of each weight in 8 bits.
 
-    Cheaper forms were tried on the first 1,138 pairs: a LoRA of rank 32 reached AUROC .72 on adversarial ones where all
-    weights reached .76, and the change is not of low rank (of rank 96, some layers keep 70% of it).
+    All weights are trained because smaller changes were worse (docs/log/leakage.md).
     """
     torch.manual_seed(seed)
     random.seed(seed)
@@ -179,7 +178,7 @@ def train_reader(rows: Sequence[LabelledPair], seed: int) -> dict[str, torch.Ten
 
 
 def adapted(encoder: Any) -> dict[str, Any]:
-    """The linear layers that learn, by name."""
+    """Return the trained linear layers by name."""
     return {
         f"{number}.{part}": layer.get_submodule(part)
         for number, layer in enumerate(encoder.encoder.layer)
@@ -188,7 +187,7 @@ def adapted(encoder: Any) -> dict[str, Any]:
 
 
 def strangers(rows: Sequence[LabelledPair]) -> list[LabelledPair]:
-    """Utterances with facts of other rows, told of the same person."""
+    """Pair utterances with facts of other rows, put in the name of the same owner."""
     found = []
     for row in random.sample(list(rows), int(len(rows) * STRANGERS)):
         other = random.choice(rows).pair
@@ -199,7 +198,7 @@ def strangers(rows: Sequence[LabelledPair]) -> list[LabelledPair]:
 
 
 def batches(rows: Sequence[LabelledPair]) -> Iterator[list[LabelledPair]]:
-    """Shuffled, but with pairs of like length together."""
+    """Shuffle the pairs into batches of similar length."""
     shuffled = random.sample(list(rows), len(rows))
     found = []
     for start in range(0, len(rows), BATCH * 12):
@@ -219,7 +218,7 @@ def main() -> None:
 
 @main.command()
 def words() -> None:
-    """The cheap classifier and its ablation."""
+    """Train the fast classifier and print its ablation."""
     rows, facts = labelled("train")
     labels = np.array([LABELS.index(row.label) for row in rows])
     table = features.crossed(features.matrix([row.pair for row in rows], Embedder().encode))
@@ -245,7 +244,7 @@ def words() -> None:
 
 
 def words_of(places: np.ndarray) -> Weights:
-    """The cheap classifier of some of the training pairs."""
+    """Fit the fast classifier on some of the training pairs."""
     rows, _ = labelled("train")
     chosen = [rows[place] for place in places]
     table = features.crossed(features.matrix([row.pair for row in chosen], Embedder().encode))
@@ -253,7 +252,7 @@ def words_of(places: np.ndarray) -> Weights:
 
 
 def report(name: str, rows: Sequence[LabelledPair], chance: np.ndarray) -> None:
-    """AUROC and the best F1 by difficulty."""
+    """Print AUROC and the best F1 by difficulty."""
     parts = []
     for level in ("plain", "adversarial"):
         place = np.array([row.difficulty == level for row in rows])
@@ -265,7 +264,7 @@ def report(name: str, rows: Sequence[LabelledPair], chance: np.ndarray) -> None:
 
 @main.command("reader")
 def train() -> None:
-    """Thresholds on a fifth of the facts and talks, then weights on all of them."""
+    """Fit the thresholds on a fifth of the facts and conversations, then train on all of them."""
     rows, facts = labelled("train")
     talks = transcripts()
     unseen = talks[::5]
@@ -276,7 +275,7 @@ def train() -> None:
     detector = LeakageDetector(weights=replace(words_of(kept), gate=0.0))
     chances = detector.chances([rows[place].pair for place in left])
     part = [rows[place] for place in left]
-    report("both on facts they have not seen", part, chances[:, 2])
+    report("both parts, on facts not seen in training", part, chances[:, 2])
     report("the reader alone", part, np.exp(reader.PairReader().read([row.pair for row in part]))[:, 2])
     truth = np.array([row.label == "disclosed" for row in part])
     some = np.array([row.label != "none" for row in part])
@@ -290,8 +289,9 @@ def train() -> None:
 
 
 def above_strangers(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> float:
-    """The line below which 19 of 20 utterances stay with facts that have nothing to do with them. Labelled pairs are
-    hard ones; in a talk most pairs are of this kind.
+    """Return the probability of a hint that 19 of 20 unrelated pairs stay below.
+
+    Labelled pairs are hard; in a conversation most pairs are unrelated.
     """
     random.seed(2)
     chances = detector.chances([row.pair for row in strangers(rows)])
@@ -299,7 +299,7 @@ def above_strangers(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> 
 
 
 def fitted_to_talks(talks: Sequence[LabelledTranscript], weights: Weights) -> Weights:
-    """The weights with the lines of `settled` that read most facts of these talks right: first turn, or silence."""
+    """Fit the thresholds for conversations: most facts right (first turn found, or rightly nothing)."""
     detector = LeakageDetector(weights=weights)
     asked = [list(pairs_of(talk.facts, talk.turns)) for talk in talks]
     found = iter(detector.classify([pair for pairs in asked for _, _, pair in pairs]))
@@ -309,24 +309,24 @@ def fitted_to_talks(talks: Sequence[LabelledTranscript], weights: Weights) -> We
     for least in np.arange(0.3, 0.96, 0.05):
         for near in (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0):
             candidate = replace(weights, talk_from=float(least), talk_near_most=near)
-            result = accuracy.of_talks(talks, [track.talk_of(track.settled(table, candidate)) for table in tables])
+            result = accuracy.of_talks(talks, [track.decided(table, candidate) for table in tables])
             right = result["first_turn_accuracy"] * come_out
             right += result["silence_accuracy"] * (result["facts"] - come_out)
             tried.append((right / result["facts"], candidate, result))
     best = max(tried, key=lambda one: one[0])
-    print(f"talks not seen: {best[0]:.3f} of the facts right with {best[1].talk_from:.2f}, {best[1].talk_near_most}")
+    print(f"other conversations: {best[0]:.3f} of the facts right at {best[1].talk_from:.2f}, {best[1].talk_near_most}")
     print("  ", {key: value if value is None else round(value, 3) for key, value in best[2].items()}, flush=True)
     return best[1]
 
 
 @main.command("final")
 def final_only() -> None:
-    """The weights on all facts; thresholds stay."""
+    """Train the reader on all facts and keep the thresholds."""
     final(labelled("train")[0], from_transcripts(transcripts()))
 
 
 def final(rows: list[LabelledPair], more: list[LabelledPair]) -> None:
-    """Train on all that is labelled, and on facts in so many words."""
+    """Train the reader on all labelled pairs and on plain statements of the facts."""
     _save(train_reader([*rows, *more, *in_so_many_words([*rows, *more])], seed=1))
 
 
@@ -338,7 +338,7 @@ def _save(arrays: dict[str, torch.Tensor]) -> None:
 
 @main.command("table")
 def measure() -> None:
-    """Accuracy on the test files: into the weights (reports show it) and between the marks of docs/leakage.md."""
+    """Measure the test files. Write the result to the weights (for reports) and to docs/leakage.md."""
     detector, cheap = LeakageDetector(), LeakageDetector(use_reader=False)
     found: dict[str, Any] = {}
     transcripts = {}
@@ -371,7 +371,7 @@ def measure() -> None:
 
 
 def baselines(cheap: LeakageDetector) -> dict[str, Any]:
-    """Plain cosine, words in common, and features that ignore the fact, with thresholds from the training pairs."""
+    """Measure simpler methods on the test pairs, with thresholds from the training pairs."""
     tables = {}
     for part in ("train", "test"):
         rows, _ = labelled(part)

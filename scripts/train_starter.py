@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Train the starter adapter: talks of scripted agents -> LoRA on SmolLM2-135M-Instruct -> models/starter.lora.gguf.
+"""Train the starter: conversations of scripted players -> LoRA on SmolLM2-135M-Instruct -> models/starter.lora.gguf.
 
-    .venv/bin/python scripts/train_starter.py                 # three stages, about two hours; continued if interrupted
-    .venv/bin/python scripts/train_starter.py --show 5        # read five talks of each stage instead
+    .venv/bin/python scripts/train_starter.py                 # three stages, about two hours; repeat it to continue
+    .venv/bin/python scripts/train_starter.py --show 5        # print five conversations of each stage and stop
 
-What is learnt, and what is not, stands in models/starter.md.
+models/starter.md describes the training data and the result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONGEST = 1024
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of the training; each goes on from the one before."""
+    """A part of the training; each stage continues the one before."""
 
     talks: int
     seed: int
@@ -49,7 +49,7 @@ STAGES = (Stage(1500, 1, BROAD, 1e-3), Stage(420, 2, CAREFUL, 6e-4), Stage(1300,
 
 
 def settings_of(stage: Stage) -> Settings:
-    """Hyper-parameters of a stage."""
+    """Return the training settings of a stage."""
     return Settings(
         rank=24,
         alpha=48,
@@ -62,11 +62,15 @@ def settings_of(stage: Stage) -> Settings:
 
 
 @click.command()
-@click.option("--work", type=click.Path(path_type=Path), default=ROOT / "db" / "starter", show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), default=ROOT / "models" / "starter.lora.gguf")
-@click.option("--show", type=int, help="Print so many talks of each stage and end.")
+@click.option(
+    "--work", type=click.Path(path_type=Path), default=ROOT / "db" / "starter", help="Folder for unfinished stages."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=ROOT / "models" / "starter.lora.gguf", help="File of the adapter."
+)
+@click.option("--show", type=int, help="Print this many conversations of each stage and stop.")
 def main(work: Path, out: Path, show: int | None) -> None:
-    """Data, training, adapter."""
+    """Generate the data, train the stages and write the adapter."""
     file = models.resolve(BASE)
     tokenizer = ChatTokenizer(LlamaModel(file.path, vocab_only=True))
     if show:
@@ -86,7 +90,7 @@ def main(work: Path, out: Path, show: int | None) -> None:
 
 
 def train(stage: Stage, file: models.ModelFile, tokenizer: ChatTokenizer, folder: Path, start: Path | None) -> Trained:
-    """One stage, with a note of what it took."""
+    """Train one stage and store its time, tokens and losses beside it."""
     data = build(stage.talks, stage.seed, stage.mix)
     rows, longer = clipped([row_of(chat, tokenizer) for _, chat in data.chats], LONGEST)
     held = build(max(20, stage.talks // 45), stage.seed + 1000, stage.mix)
@@ -112,7 +116,7 @@ def train(stage: Stage, file: models.ModelFile, tokenizer: ChatTokenizer, folder
 
 def _say(counts: Counter[str], rows: list[TrainingRow], longer: int) -> None:
     tokens, learnt = sum(len(row.tokens) for row in rows), sum(row.learnt_tokens for row in rows)
-    print(dict(counts), f"{longer} too long;", f"{tokens} tokens, {learnt} learnt", flush=True)
+    print(dict(counts), f"{longer} too long;", f"{tokens} tokens, {learnt} of them training targets", flush=True)
 
 
 def _show(progress: Progress) -> None:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Install localsim as a wheel in an empty environment in another folder, and run the README's first five minutes there.
+"""Install localsim as a wheel in an empty environment, and run the commands of the README there.
 
-    .venv/bin/python scripts/try_wheel.py            # needs the package index; some minutes where llama.cpp is compiled
+    .venv/bin/python scripts/try_wheel.py            # needs the package index; takes minutes if llama.cpp is compiled
 
-The commands are taken from the README word for word. Only where a command waits for a person (`view`, `play`, `serve`)
-it is asked for its first page and ended.
+The commands are taken from the README word for word. A command that waits for a person (`view`, `play`, `serve`) is
+asked for its first page and then stopped.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CHAPTER = "## The first five minutes"
+CHAPTER = "## Five commands"
+PAGES = "localsim view --open"
+PYTHON = 'import localsim; done = localsim.run("mutual_friends_01", seed=7); assert done.episodes()'
 WAITING = ("localsim view", "localsim play", "localsim annotate serve")
 READY_S = 30
 
 
 def main() -> None:
-    """Build, install, follow the README; the first thing that fails ends it."""
+    """Build, install and run the README's commands; stop at the first failure."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         python = install(folder)
@@ -36,17 +38,17 @@ def main() -> None:
             "HOME": str(folder / "home"),  # nothing that an earlier installation left is found
             "BROWSER": "true",
         }
-        pull = "localsim models pull starter -y"  # as the README says for an installation by hand
-        for line in [pull, *commands((ROOT / "README.md").read_text(encoding="utf-8"))]:
+        pull = "localsim models pull starter -y"
+        for line in [pull, *commands((ROOT / "README.md").read_text(encoding="utf-8")), PAGES]:
             begun = time.perf_counter()
             follow(line, folder / "work", environment)
             print(f"ok  {time.perf_counter() - begun:6.1f} s  {line}", flush=True)
-        follow_python(folder / "work", python, environment)
-    print("the first five minutes of the README work from a wheel in another folder")
+        run([str(python), "-c", PYTHON], folder / "work", environment)
+    print("the commands of the README work from a wheel in another folder")
 
 
 def install(folder: Path) -> Path:
-    """Wheel and environment; returns its Python."""
+    """Build the wheel, install it in a new environment, and return the Python of that environment."""
     run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "-w", str(folder), str(ROOT)], folder)
     (wheel,) = folder.glob("localsim-*.whl")
     run([sys.executable, "-m", "venv", str(folder / "env")], folder)
@@ -62,16 +64,16 @@ def install(folder: Path) -> Path:
 
 
 def commands(readme: str) -> list[str]:
-    """The shell lines of the chapter, without the one that activates the environment of a checkout."""
-    chapter = readme.partition(CHAPTER)[2]
-    block = re.search(r"```\n(.*?)```", chapter, re.DOTALL)
-    assert block, "the README has no shell block in its first five minutes"
-    lines = [re.sub(r"\s+#.*$", "", line) for line in block[1].splitlines() if line.strip()]
-    return [line for line in lines if not line.startswith("source ")]
+    """Return the commands of the chapter: its lines that begin with a prompt."""
+    chapter = readme.partition(CHAPTER)[2].partition("\n## ")[0]
+    found = re.findall(r"^\$ (.+)$", chapter, re.MULTILINE)
+    if not found:
+        sys.exit(f"error: README.md has no commands in its chapter {CHAPTER!r}")
+    return found
 
 
 def follow(line: str, work: Path, environment: dict[str, str]) -> None:
-    """Run one line as a user would."""
+    """Run one command as a user would."""
     if line.startswith(WAITING):
         process = subprocess.Popen(
             shlex.split(line), cwd=work, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -86,7 +88,7 @@ def follow(line: str, work: Path, environment: dict[str, str]) -> None:
 
 
 def answers(process: subprocess.Popen[str]) -> None:
-    """Whether a server's first page comes."""
+    """Check that a server delivers its first page."""
     import urllib.request
 
     assert process.stdout
@@ -99,17 +101,8 @@ def answers(process: subprocess.Popen[str]) -> None:
     sys.exit(f"{process.args} ended without an address")
 
 
-def follow_python(work: Path, python: Path, environment: dict[str, str]) -> None:
-    """The README's Python lines."""
-    chapter = (ROOT / "README.md").read_text(encoding="utf-8").partition(CHAPTER)[2]
-    block = re.search(r"```python\n(.*?)```", chapter, re.DOTALL)
-    assert block
-    run([str(python), "-c", block[1]], work, environment)
-    print("ok           the Python lines", flush=True)
-
-
 def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
-    """Run a command; end with its output if it fails."""
+    """Run a command; if it fails, exit with its output."""
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"exit code {done.returncode}: {shlex.join(command)}\n{done.stdout}\n{done.stderr}")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measure the acceptance figures again and rewrite the tables in docs/. Takes some minutes to an hour.
+"""Measure the acceptance figures again and rewrite docs/acceptance.md and docs/sql.md. Takes minutes to an hour.
 
     make verify
 
-Every figure comes from a command that runs here; nothing is carried over from an earlier time.
+Every figure comes from a command that runs here; no figure of an earlier run is kept.
 """
 
 from __future__ import annotations
@@ -21,16 +21,30 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from localsim import __version__  # noqa: E402
+
+TODAY = f"{datetime.now(UTC):%Y-%m-%d}"
 BLIND = "tests/data/endings_heldout.jsonl"
 STUDY = [f"scenarios/{family}_{number:02d}.yaml" for family in ("mutual_friends", "craigslist") for number in (1, 2)]
 POLICIES = {
     "mutual_friends": ("guesser", "friends", "omniscient"),
     "craigslist": ("random-haggler", "haggler", "firm", "omniscient"),
 }
+SQL_HEAD = f"""# Worked queries
+
+You can query these views: `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores`, `v_leaks`, `v_annotations`
+and `v_judgements`. Their columns are stable; the tables behind them may change. `localsim db schema` prints all views
+and tables with their columns. `localsim sql -f db/queries/NAME.sql` runs one of the queries below; `localsim view` has
+them too.
+
+The answers come from a small study on the starter (24 episodes, {TODAY}). `make verify` runs the study again and
+rewrites this page."""
 
 
 def main() -> None:
-    """All figures, then the two pages."""
+    """Measure every figure, then write the two pages."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         parts = [
@@ -43,15 +57,16 @@ def main() -> None:
         queries(folder / "study.duckdb")
     head = (
         "# Acceptance figures\n\n"
-        f"Measured by `make verify` on {datetime.now(UTC):%Y-%m-%d}, {platform.processor() or platform.machine()}, "
-        f"{platform.system()}, Python {platform.python_version()}. Run it again on yours.\n\n"
+        f"`make verify` measured these figures on {TODAY} with localsim {__version__} "
+        f"({platform.processor() or platform.machine()}, {platform.system()}, Python {platform.python_version()}). "
+        "Run it again to measure your own machine. Figures in brackets are 95% intervals.\n\n"
     )
     (ROOT / "docs" / "acceptance.md").write_text(head + "\n".join(parts), encoding="utf-8")
     print("wrote docs/acceptance.md and docs/sql.md")
 
 
 def part(title: str, measure: Callable[[], str]) -> str:
-    """A section of the page."""
+    """Measure one section of the page and print it."""
     print(f"==> {title}", flush=True)
     text = f"## {title}\n\n{measure()}\n"
     print(text, flush=True)
@@ -59,32 +74,35 @@ def part(title: str, measure: Callable[[], str]) -> str:
 
 
 def localsim(*arguments: str, check: bool = True) -> str:
-    """Standard output of a command."""
+    """Run a localsim command and return its standard output."""
     command = [sys.executable, "-m", "localsim", *arguments]
     return subprocess.run(command, cwd=ROOT, check=check, stdout=subprocess.PIPE, text=True).stdout
 
 
 def start_up() -> str:
-    """Seconds that `localsim --help` takes."""
+    """Measure the seconds that `localsim --help` takes."""
     times = []
     for _ in range(11):
         start = time.perf_counter()
         localsim("--help")
         times.append(time.perf_counter() - start)
-    return f"`localsim --help`: {statistics.median(times):.3f} s (median of {len(times)}; at most 0.2 is wanted)."
+    return f"`localsim --help`: {statistics.median(times):.3f} s (median of {len(times)}; target: at most 0.2 s)."
 
 
 def parser() -> str:
-    """Accuracy of the rules on the blind set; stored with the package, because reports print it."""
+    """Measure the rules on the blind set. The result is stored with the package, because reports print it."""
     command = [sys.executable, "scripts/measure_endings.py", BLIND, "--write"]
     out = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    head = f"`python scripts/measure_endings.py {BLIND}` (the rules were written without seeing these talks):"
+    head = f"`python scripts/measure_endings.py {BLIND}` (the rules were written without these conversations):"
     return f"{head}\n\n```\n{out}```"
 
 
 def baselines(folder: Path) -> str:
-    """Scripted players on fresh instances: what guessing and what knowing everything is worth."""
-    lines = ["60 fresh instances a family (seeds 5000 to 5059), mode agents, and mindreaders for `omniscient`.", ""]
+    """Measure scripted players on fresh scenarios: the success of guessing and of knowing everything."""
+    lines = [
+        "60 fresh scenarios of each family (seeds 5000 to 5059) in agents mode; `omniscient` in mindreaders mode.",
+        "",
+    ]
     lines += ["| family | player | success | first mention | deal rate | turns |", "|---|---|---|---|---|---|"]
     for family, names in POLICIES.items():
         place = folder / family
@@ -105,7 +123,7 @@ def baselines(folder: Path) -> str:
 
 
 def study(folder: Path) -> str:
-    """The demo's study, its table and what it took."""
+    """Run the study of the demo and show its table, time and audit."""
     db = str(folder / "study.duckdb")
     options = ["--mode", "all", "-n", "2", "--seed", "7", "--fail-on-error", "99", "--db", db, "--json"]
     found = json.loads(localsim("run", *STUDY, *options))
@@ -114,14 +132,14 @@ def study(folder: Path) -> str:
     rate = found["tokens_generated"] / found["seconds"]
     return (
         f"{found['completed']} of {found['episodes']} episodes completed in {found['seconds']:.0f} s "
-        f"({found['tokens_generated']} tokens generated, {rate:.0f} a second; {found['tokens_evaluated']} prompt "
+        f"({found['tokens_generated']} tokens written, {rate:.0f} a second; {found['tokens_evaluated']} prompt "
         f"tokens evaluated). Audit: {audit['prompts_checked']} prompts checked, {audit['violations']} violations.\n\n"
         f"```\n{table}```"
     )
 
 
 def exactness(folder: Path) -> str:
-    """Whether `exact` gives the same turns under -j 1 and -j 8, and what it costs beside `stable`."""
+    """Check that `exact` gives the same turns under -j 1 and -j 8, and measure its cost beside `stable`."""
     runs = {}
     for repro, parallel in (("exact", "1"), ("exact", "8"), ("stable", "8")):
         db = str(folder / f"{repro}{parallel}.duckdb")
@@ -145,29 +163,22 @@ def exactness(folder: Path) -> str:
         runs[repro, parallel] = (found["seconds"], turns)
     same = runs["exact", "1"][1] == runs["exact", "8"][1]
     if not same:
-        raise SystemExit("exact is not exact: the turns under -j 1 and -j 8 differ")
+        raise SystemExit("error: --repro exact is not exact: the turns under -j 1 and -j 8 differ")
     slow, fast = runs["exact", "8"][0], runs["stable", "8"][0]
     return (
         f"`--repro exact`: {len(runs['exact', '1'][1])} turns of 12 episodes are identical under `-j 1` and `-j 8`. "
-        f"It took {slow:.0f} s where `stable` took {fast:.0f} s ({slow / fast:.2f} times as long)."
+        f"It took {slow:.0f} s; `stable` took {fast:.0f} s ({slow / fast:.2f} times as long)."
     )
 
 
 def queries(db: Path) -> None:
-    """docs/sql.md: every query of db/queries with what it answers about the study."""
-    lines = [
-        "# Worked queries",
-        "",
-        "The views `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores`, `v_leaks`, `v_annotations` and",
-        "`v_judgements` are the public contract; their columns stay. `localsim db schema` prints everything,",
-        "`localsim sql -f db/queries/NAME.sql` runs a query. The answers below are of a small study on the embedded",
-        "model.",
-    ]
+    """Write docs/sql.md: every query of db/queries with its answer about the study."""
+    lines = [SQL_HEAD]
     for file in sorted((ROOT / "db" / "queries").glob("*.sql")):
         out = localsim("sql", "-f", str(file), "--db", str(db))
         lines += [
             "",
-            f"## {file.stem[3:].replace('_', ' ')}",
+            f"## {title_of(file)}",
             "",
             f"```sql\n{file.read_text().strip()}\n```",
             "",
@@ -176,15 +187,20 @@ def queries(db: Path) -> None:
     (ROOT / "docs" / "sql.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def title_of(query: Path) -> str:
+    """Return the title of a worked query: its first comment up to the colon."""
+    return query.read_text().splitlines()[0].removeprefix("-- ").partition(":")[0]
+
+
 def share(row: dict[str, Any], key: str) -> str:
-    """A rate with its interval."""
+    """Format a rate with its interval."""
     if row[key] is None:
         return "–"
     return f"{row[key]:.0%} [{row[key + '_low']:.0%}, {row[key + '_high']:.0%}]"
 
 
 def number(row: dict[str, Any], key: str) -> str:
-    """A mean with its interval."""
+    """Format a mean with its interval."""
     if row[key] is None:
         return "–"
     return f"{row[key]:.2f} [{row[key + '_low']:.2f}, {row[key + '_high']:.2f}]"

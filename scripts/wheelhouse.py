@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Everything that a workshop needs, on a stick: wheels, models, notebook, and an installer that needs no network.
+"""Write a workshop stick: wheels, models, notebook, and an installer that needs no network.
 
     .venv/bin/python scripts/wheelhouse.py /media/stick/localsim
 
-The wheels fit this operating system, processor family and version of Python. llama.cpp is built with portable flags, so
-that the same wheel runs on older laptops; a laptop can be made faster later (`localsim doctor` says how).
+The wheels fit this operating system, processor family and Python version. llama.cpp is built with portable flags, so
+the wheel runs on older laptops; `localsim doctor` prints the command that makes a laptop faster.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ ROOT = Path(__file__).resolve().parent.parent
 PORTABLE = "-DGGML_NATIVE=OFF"
 README = """localsim workshop stick
 
-On each laptop (Python {version} is needed, nothing else):
+On each laptop (you need Python {version} and nothing else):
 
     python3 {folder}/install.py
 
-It makes the folder localsim-workshop in your home, installs without a network, copies the models and simulates one
-short talk. At the end it prints either "ready" or what is wrong.
+This makes the folder localsim-workshop in your home folder, installs localsim without a network, copies the models and
+simulates one short conversation. At the end it prints "ready", or what failed and what to do.
 """
 
 
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--notebook/--no-notebook", default=True, help="Jupyter's notebook as well.")
+@click.option("--notebook/--no-notebook", default=True, help="Include Jupyter's notebook.")
 def main(folder: Path, notebook: bool) -> None:
-    """Write the stick's folder; what is there already is kept and brought up to date."""
+    """Write the folder of the stick, or update it."""
     wheels = folder / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "wheel", "--wheel-dir", str(wheels), "--find-links", str(wheels)]
     environment = {**os.environ, "CMAKE_ARGS": PORTABLE}
-    # pip's own cache does not know flags: a llama.cpp built for this processor must not come out of it.
+    # pip's cache ignores build flags: it could return a llama.cpp that was built for this processor only.
     uncached = ["--no-cache-dir"] if not list(wheels.glob("llama_cpp_python-*.whl")) else []
     llama = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("llama-cpp"))
     _run([*command, *uncached, "--no-deps", llama], environment)
@@ -59,7 +59,7 @@ def main(folder: Path, notebook: bool) -> None:
 def _run(command: list[str], environment: dict[str, str]) -> None:
     done = subprocess.run(command, env=environment, cwd=ROOT, check=False)
     if done.returncode:
-        raise click.ClickException(f"exit code {done.returncode}: {' '.join(command)}")
+        raise click.ClickException(f"the command failed with exit code {done.returncode}: {' '.join(command)}")
 
 
 if __name__ == "__main__":

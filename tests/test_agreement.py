@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localsim.annotation import agreement as agreements
 from localsim.annotation import items as shown_items
@@ -25,8 +27,9 @@ from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.leaks import VERSION as DETECTOR
 from localsim.leakage.pairs import LabelledPair, read_labelled
 from localsim.store.database import Store
-from localsim.store.records import score_events
-from tests.rated import best, given, invoke
+from localsim.store.records import LeakRecord, Record, score_records
+from tests.rated import best, invoke
+from tests.rated import given as answers_given
 
 # ---- what it comes to ----------------------------------------------------------------------------------------------
 
@@ -81,6 +84,20 @@ def test_kappa_of_a_published_example() -> None:
     assert measures.kappa([]) is None and measures.kappa([("y", "y")]) is None
 
 
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), max_size=30))
+def test_kappa_is_what_its_definition_says(pairs: list[tuple[str, str]]) -> None:
+    n = len(pairs)
+    by_chance = sum(
+        sum(one == label for one, _ in pairs) * sum(other == label for _, other in pairs) for label in "abc"
+    )
+    kappa = measures.kappa(pairs)
+    if by_chance == n**2:
+        assert kappa is None, "chance alone always agrees, or there is nothing to agree on"
+    else:
+        equal = n * sum(one == other for one, other in pairs)
+        assert kappa == pytest.approx((equal - by_chance) / (n**2 - by_chance))
+
+
 def test_small_measures() -> None:
     assert measures.correlation([(1, 10), (2, 20), (3, 15), (4, 30)])["rho"] == pytest.approx(0.8)
     assert measures.correlation([(1, 1), (2, 2)]) == {"rho": None, "p": None, "n": 2}
@@ -93,8 +110,8 @@ def test_small_measures() -> None:
 
 
 def test_preferences_of_a_run(store: Store, run: str) -> None:
-    given(store, run, "ann", best("agents", "mindreaders", "script"))
-    given(store, run, "bob", best("agents", "script", "mindreaders"))
+    answers_given(store, run, "ann", best("agents", "mindreaders", "script"))
+    answers_given(store, run, "bob", best("agents", "script", "mindreaders"))
     found = agreement(store, run)["pairs"]
     assert (found["n"], found["items"], found["raters"]) == (24, 12, 2), "attention items are no judgements"
     rates = {(row["first"], row["second"]): row for row in found["rates"]}
@@ -111,7 +128,7 @@ def test_preferences_of_a_run(store: Store, run: str) -> None:
 
 
 def test_ties_are_left_out_of_rates_and_named(store: Store, run: str) -> None:
-    given(store, run, "ann", lambda item: item.expected or 0, ties=True)
+    answers_given(store, run, "ann", lambda item: item.expected or 0, ties=True)
     found = agreement(store, run)["pairs"]
     assert [(row["ties"], row["decided"], row["p"]) for row in found["rates"]] == [(4, 0, None)] * 3
     assert found["strengths"]["by_mode"] is None and found["alpha"]["alpha"] is None
@@ -122,8 +139,8 @@ def test_raters_who_do_not_read_are_named_and_left_out(store: Store, run: str) -
     def careless(item: PairItem) -> int:
         return 3 - item.expected if item.expected else best("script", "agents", "mindreaders")(item)
 
-    given(store, run, "ann", best("agents", "mindreaders", "script"))
-    given(store, run, "bob", careless)
+    answers_given(store, run, "ann", best("agents", "mindreaders", "script"))
+    answers_given(store, run, "bob", careless)
     found = agreement(store, run)
     attention = {row["rater"]: row for row in found["pairs"]["attention"]}
     assert (attention["ann"]["passed"], attention["ann"]["inattentive"]) == (1, False)
@@ -136,18 +153,18 @@ def test_raters_who_do_not_read_are_named_and_left_out(store: Store, run: str) -
 
 def test_judges_of_naturalness_beside_raters(store: Store, run: str) -> None:
     for rater in ("ann", "bob", "cy"):
-        given(store, run, rater, best("agents", "script", "mindreaders"))
+        answers_given(store, run, rater, best("agents", "script", "mindreaders"))
     # The judge prefers script to all: right about script and mindreaders (4), wrong about script and agents (4);
     # of agents and mindreaders it has no stable opinion.
-    events = []
+    records: list[Record] = []
     for talk in talks_of(store, run):
         mode = talk.episode.mode
         for other in MODES:
             if other != mode:
                 value = 1.0 if mode == "script" else 0.0 if other == "script" else 0.5
                 score = Score(f"natural_against_{other}", value)
-                events += score_events(talk.episode.episode_id, "naturalness.toy", "1", [score])
-    store.take_in(events)
+                records += score_records(talk.episode.episode_id, "naturalness.toy", "1", [score])
+    store.take_in(records)
     (judge,) = agreement(store, run)["pairs"]["judges"]
     assert (judge["judge"], judge["n"], judge["decided"], judge["equal"]) == ("toy", 12, 8, 0.5)
     # people: 4 agents, 4 script; the judge: 8 script. Equal 1/2, by chance 1/2.
@@ -160,15 +177,15 @@ def test_dimensions_beside_a_judge(store: Store, run: str) -> None:
     def mark(bias: int) -> Any:
         return lambda item: {**dict.fromkeys(DIMENSIONS, 0), "goal": level[item.episode.mode] + bias, "secret": None}
 
-    given(store, run, "ann", mark(0), "dimensions")
-    given(store, run, "bob", mark(1), "dimensions")
-    events = []
+    answers_given(store, run, "ann", mark(0), "dimensions")
+    answers_given(store, run, "bob", mark(1), "dimensions")
+    records: list[Record] = []
     for talk in talks_of(store, run):
         scores = [
             Score("goal", float(level[talk.episode.mode]) / 2, agent=name) for name in talk.episode.scenario.names
         ]
-        events += score_events(talk.episode.episode_id, "judge.toy", "2", scores)
-    store.take_in(events)
+        records += score_records(talk.episode.episode_id, "judge.toy", "2", scores)
+    store.take_in(records)
     found = agreement(store, run)["dimensions"]
     by_name = {row["dimension"]: row for row in found["by_dimension"]}
     goal = by_name["goal"]
@@ -200,24 +217,23 @@ def marks_of(bo: int | None) -> Any:
 
 def detected(store: Store, run: str, turns: dict[str, int]) -> None:
     """As if the detector had looked at all talks, and had found Bo's fact in these (mode -> turn)."""
-    events: list[Any] = []
+    records: list[Record] = []
     for talk in talks_of(store, run):
         episode = talk.episode
-        events += score_events(episode.episode_id, "leakage", DETECTOR, [Score("disclosed_facts", 0.0, agent="x")])
+        records += score_records(episode.episode_id, "leakage", DETECTOR, [Score("disclosed_facts", 0.0, agent="x")])
         if episode.scenario.id == "talk" and episode.mode in turns:
-            events.append({
-                "event": "leak", "episode_id": episode.episode_id, "version": DETECTOR, "fact_id": "bo_1",
-                "turn": turns[episode.mode], "owner": "Bo", "fact": "The cake stands in the garage.", "speaker": "Bo",
-                "label": "disclosed", "kind": "self", "probability": 0.9, "similarity": 0.9, "evidence": "garage",
-                "first": True, "early": True,
-            })  # fmt: skip
-    store.take_in(events)
+            records.append(LeakRecord(
+                episode_id=episode.episode_id, version=DETECTOR, fact_id="bo_1", turn=turns[episode.mode], owner="Bo",
+                fact="The cake stands in the garage.", speaker="Bo", label="disclosed", leak="self", probability=0.9,
+                similarity=0.9, evidence="garage", first=True, early=True,
+            ))  # fmt: skip
+    store.take_in(records)
 
 
 def test_the_detector_beside_raters(store: Store, run: str) -> None:
     facts = {item.episode.episode_id: len(item.facts) for item in shown_items.disclosure_items(store, run, "ann")}
     for rater, turn in (("ann", 1), ("bob", 1), ("cy", None)):
-        given(store, run, rater, marks_of(turn), "disclosures")
+        answers_given(store, run, rater, marks_of(turn), "disclosures")
     before = agreement(store, run)["disclosures"]
     assert before["detector"] is None and before["undecided"] == 0
     assert before["facts"] == sum(facts.values()) and before["disclosed"] == 6
@@ -232,7 +248,7 @@ def test_the_detector_beside_raters(store: Store, run: str) -> None:
 
 def test_raters_without_a_majority_decide_nothing(store: Store, run: str) -> None:
     for rater, turn in (("ann", 1), ("bob", 2)):
-        given(store, run, rater, marks_of(turn), "disclosures")
+        answers_given(store, run, rater, marks_of(turn), "disclosures")
     found = agreement(store, run)["disclosures"]
     assert found["undecided"] == 6 and found["disclosed"] == 0 and found["alpha"]["items"] == found["facts"]
 
@@ -245,9 +261,9 @@ def test_a_run_without_annotations_tells_nothing(store: Store, run: str) -> None
 
 
 def test_what_agreement_tells_is_json(store: Store, run: str) -> None:
-    given(store, run, "ann", best(*MODES))
-    given(store, run, "ann", lambda _: dict.fromkeys(DIMENSIONS, 0), "dimensions")
-    given(store, run, "ann", marks_of(0), "disclosures")
+    answers_given(store, run, "ann", best(*MODES))
+    answers_given(store, run, "ann", lambda _: dict.fromkeys(DIMENSIONS, 0), "dimensions")
+    answers_given(store, run, "ann", marks_of(0), "disclosures")
     found = agreement(store, run)
     assert json.loads(json.dumps(found)) == found
     assert agreements.pairs([], []) is agreements.dimensions([], []) is agreements.disclosures([], [], set()) is None
@@ -258,7 +274,7 @@ def test_what_agreement_tells_is_json(store: Store, run: str) -> None:
 
 def test_labels_are_read_by_the_detectors_bench(store: Store, run: str) -> None:
     for rater, turn in (("ann", 2), ("bob", 2), ("cy", 0)):
-        given(store, run, rater, marks_of(turn), "disclosures")
+        answers_given(store, run, rater, marks_of(turn), "disclosures")
     result = invoke("labels", "-o", "mine.jsonl")
     assert result.exit_code == 0, result.output
     read: Any = read_labelled(Path("mine.jsonl"))

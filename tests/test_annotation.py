@@ -177,7 +177,7 @@ def test_raters_are_pseudonyms(name: str) -> None:
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "3", True])
 def test_times_are_numbers_from_0(store: Store, run: str, seconds: Any) -> None:
-    with pytest.raises(InvalidInput, match="no time"):
+    with pytest.raises(InvalidInput, match="not a time"):
         answered(pair_items(store, run, "ann")[0], 1, origin="browser", seconds=seconds)
 
 
@@ -333,8 +333,8 @@ def test_answers_come_back_and_importing_twice_changes_nothing(store: Store, run
         ({"task": "poems"}, "no task"),
         ({"rater": "ann@example.org"}, "pseudonyms"),
         ({"rater": "bob"}, r"answers\[0\]: no item"),
-        ({"answers": None}, "answers is no list"),
-        ({"answers": [1]}, r"answers\[0\]: no object"),
+        ({"answers": None}, "answers is not a list"),
+        ({"answers": [1]}, r"answers\[0\]: not an object"),
         ({"answers": [{"value": 1}]}, r"answers\[0\]: item is None"),
         ({"ties": False, "answers": "a tie"}, r"answers\[0\]: answer: 0 is not 1 or 2"),
         ({"answers": "twice"}, r"answers\[1\]: answers item \w+ a second time"),
@@ -363,7 +363,10 @@ def test_a_file_that_does_not_fit_is_refused_with_its_place(
     assert rows(store, run) == []
 
 
-@pytest.mark.parametrize(("text", "told"), [("{\n nope", "a.json:2:2"), ("[]", "no object"), ("\x00", "not JSON")])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{\n nope", "a.json:2:2"), ("[]", "not an object"), ("[" * 5000, "nested too deep"), ("\x00", "not JSON")],
+)
 def test_a_file_that_is_no_json_is_refused(store: Store, text: str, told: str) -> None:
     Path("a.json").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInput, match=told):
@@ -379,18 +382,18 @@ def test_a_session_in_the_terminal_stops_and_goes_on(store: Store, run: str) -> 
     session = ["terminal", "--rater", "ann", "--ties"]
     result = invoke(*session, text="9\nx\n1\n2\nu\n0\nq\n")
     assert result.exit_code == 0, result.output
-    assert "'x' is no whole number" in result.output and "taken back" in result.output
+    assert "'x' is not a whole number" in result.output and "is undone" in result.output
     assert not re.search(r"\b(script|mindreaders|scripted)\b", result.output), "the terminal is blind too"
     found = pair_items(store, run, "ann", ties=True)
     assert {row["item_id"]: row["value"] for row in rows(store, run)} == {found[0].item_id: 1, found[1].item_id: 0}
     assert {row["origin"] for row in rows(store, run)} == {"terminal"}
     assert all(row["seconds"] >= 0 for row in rows(store, run))
     result = invoke(*session, text="1\n")
-    assert result.exit_code == 0 and "2 of 13 answered" in result.output and "The same command goes on" in result.output
+    assert result.exit_code == 0 and "2 of 13 answered" in result.output and "Run the same command" in result.output
     result = invoke(*session, text="2\n" * 10)
-    assert result.exit_code == 0 and "All is answered" in result.output and len(rows(store, run)) == 13
+    assert result.exit_code == 0 and "All items are answered" in result.output and len(rows(store, run)) == 13
     assert json.loads(invoke("undo", "--rater", "ann", "--json").stdout)["undone"] == found[-1].item_id
-    assert "nothing to take back" in invoke("undo", "--rater", "bob").output
+    assert "nothing to undo" in invoke("undo", "--rater", "bob").output
 
 
 def test_other_tasks_in_the_terminal(store: Store, run: str) -> None:

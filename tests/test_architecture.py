@@ -21,6 +21,7 @@ HEAVY = {
     "sentence_transformers": {"leakage.embeddings"},
     "scipy": {"stats", "leakage.accuracy", "annotation.measures"},
     "choix": {"annotation.measures"},
+    "sklearn": {"annotation.measures"},
     "torch": {"leakage.reader", "finetune.trainer"},
     "transformers": {"finetune.trainer"},
     "peft": {"finetune.trainer"},

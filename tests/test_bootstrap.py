@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "bootstrap.py"
-TASKS = ("demo", "test", "verify", "lint")
+TASKS = ("demo", "test", "verify", "lint", "docs")
 
 
 class Shell:
@@ -302,7 +302,7 @@ def test_a_failed_task_ends_with_its_code(
     shell.codes["scripts/verify.py"] = code
     found, err = ends(bootstrap, monkeypatch, capsys, "verify")
     assert found == exits, "a command that was killed fails, too"
-    assert "error: a figure was missed" in err and f"exit code {code}" in err
+    assert "error: an acceptance figure was missed" in err and f"exit code {code}" in err
 
 
 def test_a_model_that_cannot_be_fetched_stops_the_task(

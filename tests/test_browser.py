@@ -218,7 +218,7 @@ def test_a_talk_with_a_model_up_to_the_reveal(page: Page, site: tuple[str, Store
     page.keyboard.press("Tab")
     page.keyboard.type("Goodbye!")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=Both sides", timeout=120_000)
+    page.wait_for_selector("text=All sides", timeout=120_000)
     picture(page, "web-reveal-desktop")
 
 
@@ -242,7 +242,7 @@ def test_two_people_in_two_browsers(browser: Browser, site: tuple[str, Store, st
     first.fill("input[name=text]", "Bye!")
     first.click("[data-send]")
     for page in (first, second):
-        page.wait_for_selector("text=Both sides", timeout=120_000)
+        page.wait_for_selector("text=All sides", timeout=120_000)
     one.close()
     other.close()
 
@@ -252,7 +252,7 @@ def test_pages_work_without_scripts(browser: Browser, site: tuple[str, Store, st
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{base}/annotate/{run_id}/pairs?rater=plain")
-    page.get_by_role("button", name="Talk 1").click()
+    page.get_by_role("button", name="Conversation 1").click()
     page.wait_for_selector("text=1 of")
     assert len(records.done(store, "pairs", run_id, "plain")) == 1
     context.close()

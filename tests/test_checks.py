@@ -9,7 +9,7 @@ import pytest
 from localsim.conversation.scenario import AnswerKey
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import ScenarioInvalid
-from localsim.evaluators import checks
+from localsim.evaluators.checks import CHECKS
 from localsim.reports.curves import curves, steps
 from localsim.reports.report import report
 from localsim.runs import runner
@@ -66,7 +66,7 @@ TALK = transcript(
 )
 def test_a_check_is_decided_with_its_turn(check: str, value: int, turn: int | None) -> None:
     loaded = parse_scenario(f"{TEXT}  - {check}\n", "lamp.yaml")
-    first, passed = checks.score(TALK, loaded.scenario, loaded.answer.checks)
+    first, passed = CHECKS.score(TALK, loaded.scenario, loaded.answer)
     assert (first.name, first.value, first.turns) == ("check.x", value, () if turn is None else (turn,))
     assert (passed.name, passed.value) == ("checks_passed", value)
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from localsim.__main__ import run
 from localsim.cli import _COMMANDS, cli
+from localsim.cli.common import Finite, Progress
 from localsim.models.registry import ModelFile
 from localsim.store.database import Store
 from tests.conftest import TALK
@@ -36,7 +40,11 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     code, out, err = ask(capsys, *arguments, "--json")
     assert code == 0, err
-    return json.loads(out)
+    return json.loads(out, parse_constant=not_json)
+
+
+def not_json(word: str) -> Any:
+    raise AssertionError(f"{word} is not JSON")
 
 
 @pytest.fixture
@@ -174,6 +182,18 @@ BROKEN = "version: 1\nid: x\ntitle: t\n  bad indent: 1\n"
         (["run", "mutual_friend_01"], 3, ["did you mean mutual_friends_01"]),
         (["run", FRIENDS, "--mode", "psychic"], 2, ["psychic", "mindreaders"]),
         (["run", FRIENDS, "-n", "0"], 2, ["-n"]),
+        (["run", FRIENDS, "--temperature", "nan"], 2, ["--temperature", "nan is not a number"]),
+        (["run", FRIENDS, "--fail-on-error", "nan"], 2, ["--fail-on-error", "nan"]),
+        (["run", FRIENDS, "--fail-on-error", "inf"], 2, ["--fail-on-error", "inf"]),
+        (["finetune", "--epochs", "nan"], 2, ["--epochs", "nan"]),
+        (["sql", "SELECT 1", "--timeout", "inf"], 2, ["--timeout", "inf"]),
+        (["run", FRIENDS, "--seed", "1", "--seed", "2"], 2, ["--seed is given 2 times"]),
+        (["run", FRIENDS, "-n", "1", "--episodes", "2"], 2, ["--episodes is given 2 times"]),
+        (["run", FRIENDS, "--leaks", "--no-leaks"], 2, ["--leaks is given 2 times"]),
+        (["sql", "SELECT 1", "--db", "a", "--db", "b"], 2, ["--db is given 2 times"]),
+        (["models", "list", "--json", "--json"], 0, []),
+        (["run", FRIENDS, "--mode", "agents", "--mode", "scrip"], 2, ["did you mean script"]),
+        (["leakage", "bench", "deep.jsonl"], 3, ["deep.jsonl:2", "nested too deep"]),
         (["run"], 2, ["SCENARIO"]),
         (["nonsense"], 2, ["nonsense"]),
         (["show", "@last"], 5, ["localsim run"]),
@@ -190,11 +210,12 @@ def test_bad_input_gets_one_clear_message(
     starter: ModelFile,
 ) -> None:
     (tmp_path / "broken.yaml").write_text(BROKEN)
+    (tmp_path / "deep.jsonl").write_text("\n" + "[" * 100_000)
     with starter.path.open("rb") as whole:
         (tmp_path / "cut.gguf").write_bytes(whole.read(3_000_000))
     found, out, err = ask(capsys, *arguments)
     assert found == code, err
-    assert out == "" and "Traceback" not in err
+    assert (out == "" or code == 0) and "Traceback" not in err
     assert all(word in err for word in words), err
     assert not (tmp_path / "test.duckdb").exists()
 
@@ -256,15 +277,122 @@ def test_failed_episodes_set_the_exit_code_and_keep_their_raw_text(
     assert ask(capsys, *arguments, "--fail-on-error", "5")[0] == 0
 
 
+def test_every_option_that_takes_a_fraction_refuses_what_is_no_number() -> None:
+    def options(command: click.Command) -> Iterator[click.Parameter]:
+        yield from command.params
+        for child in command.commands.values() if isinstance(command, click.Group) else ():
+            yield from options(child)
+
+    for name in _COMMANDS:
+        command = cli.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        for option in options(command):
+            fraction = isinstance(option.type, click.FloatRange) or option.type is click.FLOAT
+            assert not fraction or isinstance(option.type, Finite), f"{name}: {option.name}"
+
+
+def test_modes_are_combined(capsys: pytest.CaptureFixture[str]) -> None:
+    def modes(*options: str) -> list[str]:
+        found: list[str] = as_json(capsys, "run", FRIENDS, "-m", "scripted", "--dry-run", *options)["modes"]
+        return found
+
+    assert modes() == ["agents"]
+    assert modes("--mode", "agents", "--mode", "script") == ["agents", "script"]
+    assert modes("--mode", "script,agents", "--mode", "script") == ["script", "agents"]
+    assert modes("--mode", "script", "--mode", "all") == ["script", "agents", "mindreaders"]
+
+
+# ---- queries -------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_of_many_rows_is_cut_and_says_so(done: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert done
+    for form, lines in (("table", 10_002), ("csv", 10_001)):
+        code, out, err = ask(capsys, "sql", "SELECT * FROM range(400000000)", "--format", form)
+        assert (code, len(out.splitlines())) == (0, lines)
+        assert "only the first 10000 rows" in err and "--limit 0" in err
+    assert len(as_json(capsys, "sql", "SELECT * FROM range(20000)")) == 10_000
+    assert len(as_json(capsys, "sql", "SELECT * FROM range(20000)", "--limit", "0")) == 20_000
+    code, out, err = ask(capsys, "sql", "SELECT * FROM range(5)", "--limit", "5", "--format", "csv")
+    assert (code, len(out.splitlines()), err) == (0, 6, "")
+
+
+def test_all_rows_stream_in_little_memory_until_the_time_is_over(done: dict[str, Any]) -> None:
+    assert done
+    code = (
+        "import pathlib, re, sys; from localsim.__main__ import run; code = run(sys.argv[1:]);"
+        "status = pathlib.Path('/proc/self/status'); text = status.read_text() if status.exists() else 'VmHWM: 0';"
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', text)[1]) // 1024, file=sys.stderr); sys.exit(code)"
+    )
+    query = ["sql", "SELECT * FROM range(400000000)", "--limit", "0", "--timeout", "2", "--format"]
+    for form in ("csv", "json"):
+        found = subprocess.run([sys.executable, "-c", code, *query, form], capture_output=True, text=True, check=False)
+        assert found.returncode == 3, found.stderr[-500:]
+        assert "broken off after 2 s" in found.stderr
+        assert int(found.stderr.split()[-1]) < 600, "MB"
+        assert len(found.stdout) > 10_000
+
+
+def test_json_is_valid_for_every_number_and_the_same_however_it_is_printed(
+    done: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert done
+    numbers = "SELECT 'nan'::DOUBLE AS a, '-inf'::DOUBLE AS b, [1.5, 'inf'::DOUBLE] AS c"
+    assert as_json(capsys, "sql", numbers) == [{"a": None, "b": None, "c": [1.5, None]}]
+    for query in ("FROM v_turns ORDER BY ALL", "SELECT * FROM v_turns WHERE false", "SELECT 'a\u2028\nb' AS t, 1"):
+        whole = ask(capsys, "sql", query, "--json")[1]
+        assert ask(capsys, "sql", query, "--json", "--limit", "0")[1] == whole
+        assert json.dumps(json.loads(whole), indent=2, ensure_ascii=False) + "\n" == whole
+
+
+STEERING = "\x1b[31m\x07\x9b31m\u202e\u2066\u200b\u2028\x00\x7f\U000e0001"
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "table"])
+def test_stored_text_does_not_steer_a_terminal(
+    done: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    assert done
+    characters = " || ".join(f"chr({ord(char)})" for char in STEERING if char != "\0")
+    query = f"SELECT 'é漢' || {characters} || 'end' AS text"
+    _, piped, _ = ask(capsys, "sql", query, "--format", form)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    code, shown, _ = ask(capsys, "sql", query, "--format", form)
+    assert code == 0 and "é漢" in shown and "end" in shown
+    shown = re.sub(r"\x1b\[(?:0|1|22)m", "", shown)  # the style of headings
+    assert all(char.isprintable() or char == "\n" for char in shown), repr(shown)
+    if form != "table":
+        assert "\u202e" in piped, "a pipe gets the text as it is"
+    if form == "json":
+        assert json.loads(shown) == json.loads(piped)
+
+
+def test_a_database_that_vanishes_during_a_run_is_one_error_and_resume_continues(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Progress.ended
+    with monkeypatch.context() as during:
+        during.setattr("localsim.runs.recorder.EVERY_S", 0.0)
+        during.setattr(
+            Progress, "ended", lambda bar, end: (ended(bar, end), (tmp_path / "test.duckdb").unlink(missing_ok=True))
+        )
+        code, out, err = ask(capsys, "run", FRIENDS, "-m", "scripted", "-n", "4", "-j", "1")
+    assert (code, out) == (5, "") and "Traceback" not in err
+    assert "removed or replaced" in err and "localsim resume" in err
+    assert as_json(capsys, "resume")["completed"] == 4
+    assert as_json(capsys, "db", "check") == {"problems": []}
+    assert len(as_json(capsys, "sql", "FROM v_episodes")) == 4
+
+
 # ---- start-up ------------------------------------------------------------------------------------------------------
 
 
 def test_help_names_every_command_and_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = ask(capsys, "--help")
-    readme = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
     for name in _COMMANDS:
         assert f"  {name} " in out
-        assert f"localsim {name}" in readme, f"README does not show {name}"
+        assert f"localsim {name}" in page, f"the page of commands does not show {name}"
         command = cli.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None and command.help and command.help.splitlines()[0].endswith(".")
 

@@ -9,6 +9,7 @@ import pytest
 
 import localsim
 from localsim.__main__ import run as command
+from localsim.errors import InvalidInput
 
 TOML = 'model = "scripted"\ndb = "x.duckdb"\n[run]\nseed = 7\nepisodes = 2\nmode = "all"\nfail-on-error = 3\n'
 
@@ -48,6 +49,13 @@ def test_option_before_environment_before_file_before_default(
     assert plan(capsys, "-m", "scripted")["seed"] == 1
     monkeypatch.setenv("LOCALSIM_RUN_MODE", "script,agents")
     assert plan(capsys, "-m", "scripted")["modes"] == ["script", "agents"]
+    assert plan(capsys, "-m", "scripted", "--mode", "mindreaders")["modes"] == ["mindreaders"]
+
+
+def test_modes_in_the_file_are_one_text_or_a_list(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for written in ('"script, agents"', '["script", "agents"]'):
+        project.write_text(f'model = "scripted"\n[run]\nmode = {written}\n')
+        assert plan(capsys)["modes"] == ["script", "agents"]
 
 
 def test_a_table_for_the_commands_of_db_is_no_name_of_a_database(
@@ -86,7 +94,7 @@ def test_config_list_says_where_values_come_from(
     [
         ("[run]\nsead = 1\n", "unknown setting run.sead"),
         ("[rum]\nseed = 1\n", "unknown setting rum"),
-        ("run = 3\n", "run is no table"),
+        ("run = 3\n", "run is not a table"),
         ("[run]\nseed = 'x'\n", "'--seed'"),
         ("[run\n", "not valid TOML"),
     ],
@@ -118,3 +126,9 @@ def test_the_shell_completes_names(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert {"starter", "scripted"} <= set(completed(monkeypatch, capsys, "localsim run -m s"))
     assert "smollm2-135m" in completed(monkeypatch, capsys, "localsim models pull smo")
     assert "config" in completed(monkeypatch, capsys, "localsim con")
+
+
+@pytest.mark.parametrize("temperature", [float("nan"), float("inf")])
+def test_python_refuses_a_temperature_that_is_no_number(temperature: float) -> None:
+    with pytest.raises(InvalidInput, match="temperature"):
+        localsim.run("mutual_friends_01", model="scripted", temperature=temperature)

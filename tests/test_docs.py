@@ -1,21 +1,52 @@
-"""What is documented is true: queries run, links lead somewhere, generated files are current."""
+"""The documentation is true: commands exist, outputs match, queries run, links resolve, generated pages are current."""
 
 from __future__ import annotations
 
+import json
+import logging
 import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
 
+import localsim
+from localsim.cli import cli
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
+from scripts import make_docs
 from tests.conftest import Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "scenarios/README.md"]
+README = ROOT / "README.md"
+PAGES = [
+    README,
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "scenarios/README.md",
+    ROOT / "models/README.md",
+    ROOT / "models/starter.md",
+]
+CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "log"]
+"""Pages about localsim as it is; the others are history, and may show commands as they were."""
 QUERIES = sorted((ROOT / "db" / "queries").glob("*.sql"))
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+# ---- queries, links, the map of the code ---------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +64,31 @@ def test_every_worked_query_runs_and_is_documented(file: Path, filled: Store) ->
     assert file.read_text().strip() in (ROOT / "docs" / "sql.md").read_text(), "run make verify"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_inside_the_repository_lead_somewhere(page: Path) -> None:
-    prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text()))
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(#[^)]*)?", prose):
+        linked = page.parent / target if target else page
+        assert linked.exists(), f"{page.name} links to {target}"
+        if anchor and linked.suffix == ".md":
+            headings = re.findall(r"^#+ (.*)", FENCE.sub("", linked.read_text()), re.MULTILINE)
+            assert anchor[1:] in map(slug, headings), f"{page.name} links to {target}{anchor}"
 
 
-def test_the_file_tree_of_the_readme_is_complete() -> None:
-    tree = (ROOT / "README.md").read_text().partition("## Where things are")[2]
-    for file in sorted((ROOT / "localsim").rglob("*.py")):
-        inside = file.relative_to(ROOT / "localsim")
-        name = inside.parts[0] + "/" if len(inside.parts) > 1 else inside.name
-        assert name in tree or name.startswith("__"), f"{name} is not in the README's file tree"
+def slug(heading: str) -> str:
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower())).strip("-")
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().split()) <= 700
+
+
+def test_the_readme_names_every_folder_and_file_of_the_package_and_no_other() -> None:
+    chapter = README.read_text().partition("## Where things are")[2].partition("\n## ")[0]
+    inside = [path for path in (ROOT / "localsim").iterdir() if not path.name.startswith("__")]
+    folders = {path.name for path in inside if path.is_dir()}
+    assert set(re.findall(r"^(\w+)/ ", chapter, re.MULTILINE)) == folders
+    assert set(re.findall(r"\b\w+\.py\b", chapter)) == {path.name for path in inside if path.suffix == ".py"}
 
 
 def test_examples_of_play_name_roles_that_exist() -> None:
@@ -55,3 +98,211 @@ def test_examples_of_play_name_roles_that_exist() -> None:
     assert len(named) >= 3
     for scenario, role in named:
         assert role in find_scenarios([scenario])[0].scenario.names, f"{scenario} has no {role}"
+
+
+# ---- every command line of every page ------------------------------------------------------------------------------
+
+
+def command_lines(text: str) -> Iterator[str]:
+    """Yield the localsim commands of a page, from blocks of shell lines and from code within a sentence.
+
+    Code within a sentence may end with an option whose value the sentence leaves open; it gets one here.
+    """
+    for block in FENCE.finditer(text):
+        if block["language"] in ("", "console", "bash", "sh"):
+            for line in re.sub(r"\\\n", " ", block["text"]).splitlines():
+                yield from re.findall(r"(?:^|[$;|(&] *|\bdo |/bin/)(localsim [a-z].*)", line.strip())
+    for line in re.findall(r"`([^`\n]+)`", FENCE.sub("", text)):
+        for found in re.findall(r"^(?:\.venv/bin/)?(localsim (?:-|[a-z]).*)", line):
+            yield f"{found} X" if re.search(r" --\w[\w-]*$", found) and problem_of(found) else found
+
+
+def problem_of(line: str) -> str | None:
+    """Return what is wrong with a documented command line, if anything."""
+    words = shlex.split(re.split(r"\s(?:#|;|&&|\||>|2>)(?:\s|$)", line.replace("; done", ""))[0].replace("...", "…"))[
+        1:
+    ]
+    if not words or words[0].startswith("-"):
+        return None if set(words) <= {"-h", "--help", "--version"} else f"no option {words[0]}"
+    command: click.Command = cli
+    context = click.Context(cli, info_name="localsim")
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        child = command.get_command(context, words[0])
+        if child is None:
+            return f"no command {words[0]!r}"
+        command, context = child, click.Context(child, parent=context, info_name=words.pop(0))
+    arguments = [word for word in words if word != "…"]
+    try:
+        values, _, _ = command.make_parser(context).parse_args(arguments)
+    except click.UsageError as error:
+        return error.format_message()
+    return next(filter(None, (bad_value(param, values.get(param.name or "")) for param in command.params)), None)
+
+
+def bad_value(param: click.Parameter, value: Any) -> str | None:
+    """Return why a value does not suit its option; a word in capitals stands for any value."""
+    if isinstance(value, str) and not value.isupper() and isinstance(param.type, click.Choice | click.IntRange):
+        try:
+            param.type.convert(value, param, None)
+        except click.UsageError as error:
+            return error.format_message()
+    return None
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=name_of)
+def test_every_command_line_of_a_page_exists(page: Path) -> None:
+    wrong = [f"{line}: {problem}" for line in command_lines(page.read_text()) if (problem := problem_of(line))]
+    assert not wrong, f"{name_of(page)} shows commands that do not work: {wrong}"
+
+
+def test_command_lines_are_found_and_wrong_ones_noticed() -> None:
+    assert sum(len(list(command_lines(page.read_text()))) for page in CURRENT) > 200
+    for wrong in (
+        "localsim dance",
+        "localsim models fetch starter",
+        "localsim run roommates --modes all",
+        "localsim export @last -f xml",
+        "localsim run roommates -n 0",
+        "localsim show @last --prompt",
+    ):
+        assert problem_of(wrong), wrong
+    for right in (
+        "localsim run FILE... -n N --live  # a comment",
+        "localsim runs",
+        "localsim --help",
+        "localsim sql -f x",
+    ):
+        assert problem_of(right) is None, right
+
+
+# ---- generated pages and the site ----------------------------------------------------------------------------------
+
+
+def test_generated_pages_are_current() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "make_docs.py"), "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_stale_generated_page_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(make_docs, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["make_docs.py"])
+    assert make_docs.main() == 0
+    monkeypatch.setattr(sys, "argv", ["make_docs.py", "--check"])
+    assert make_docs.main() == 0
+    (tmp_path / "docs" / "reference" / "views.md").write_text("old")
+    assert make_docs.main() == 1 and "docs/reference/views.md" in capsys.readouterr().err
+
+
+def test_the_reference_is_complete() -> None:
+    pages = make_docs.pages()
+    for name, command in make_docs.all_commands():
+        assert f" localsim {name}\n" in pages["reference/commands.md"]
+        for option in command.params:
+            assert not isinstance(option, click.Option) or f"`{option.envvar}`" in pages["reference/commands.md"]
+    for name in (*make_docs.TABLES, *make_docs.VIEWS):
+        assert f"### {name}\n" in pages["reference/views.md"]
+    for line in pages["reference/views.md"].splitlines():
+        assert not line.endswith("|  |"), f"a column without a meaning: {line}"
+    for name in localsim.__all__:
+        assert name.startswith("__") or f"localsim.{name}" in pages["reference/python.md"]
+
+
+def test_the_site_builds_offline_without_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In this process, so that the guard of conftest.py refuses every connection."""
+    config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path / "site"), strict=True)
+    config.plugins.on_startup(command="build", dirty=False)
+    with caplog.at_level(logging.WARNING, "mkdocs"):
+        build(config)
+    assert not [record for record in caplog.records if record.name.startswith("mkdocs")]
+    built = list((tmp_path / "site").rglob("*.html"))
+    assert len(built) > 20
+    for page in built:
+        loaded = re.findall(
+            r"<(?:script|img|link|iframe)\b[^>]*(?:src|href)=\"((?:https?:)?//[^\"]*)", page.read_text()
+        )
+        assert not loaded, f"{page.name} loads {loaded}"
+
+
+# ---- what README and tutorial show ---------------------------------------------------------------------------------
+
+TURN = re.compile(r" {1,3}\d+ \w+(?: \[[\w -]+\])?(?:: |$)|    \S")
+"""A line of a transcript, a line that goes on with it, or a note below it."""
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The output of every command that the pages quote, on the real model where they say so."""
+    return make_docs.quoted_outputs(tmp_path_factory.mktemp("quoted"))
+
+
+def quoted() -> list[Any]:
+    found = []
+    for page in make_docs.QUOTING:
+        for block in make_docs.BLOCK.finditer((ROOT / page).read_text()):
+            found.append(pytest.param(block["command"], block["output"], id=f"{page}: {block['command'][9:40]}"))
+    return found
+
+
+def plain(lines: list[str], *, by_a_model: bool) -> list[str]:
+    """Lines without what differs from run to run: ids, numbers with their intervals, and the words of a model."""
+    kept = [line for line in lines if not (by_a_model and TURN.match(line))]
+    text = "\n".join(kept)
+    text = re.sub(r"\b\d{8}-\d{6}-[0-9a-f]{4}\b|\b[0-9a-f]{16}\b", "ID", text)
+    text = re.sub(r"-?\d+(?:\.\d+)?%?(?: \[[^\]\n]*\])?", "#", text)
+    text = re.sub(r"(?<= )-(?=\s)", "#", text)  # a value that is missing
+    return [" ".join(re.sub(r"-{3,}", "---", line).split()) for line in text.split("\n")]
+
+
+@pytest.mark.parametrize(("command", "shown"), quoted())
+def test_quoted_outputs_are_those_of_the_commands(command: str, shown: str, outputs: dict[str, list[str]]) -> None:
+    by_a_model = "show @last" in command
+    real = plain(outputs[command], by_a_model=by_a_model)
+    place = 0
+    for part in re.split(r"^\.\.\.$", shown.rstrip("\n"), flags=re.MULTILINE):
+        wanted = [line for line in plain(part.strip("\n").split("\n"), by_a_model=by_a_model) if line]
+        if wanted:
+            starts = range(place, len(real) - len(wanted) + 1)
+            found = next((start for start in starts if real[start : start + len(wanted)] == wanted), None)
+            assert found is not None, f"{command} does not print {wanted}, but {real}: make_docs.py --readme-outputs"
+            place = found + len(wanted)
+
+
+def test_quoted_conversations_are_from_the_recorded_run() -> None:
+    """A model's words differ from machine to machine; those shown are in the record of the run, word for word."""
+    episodes = make_docs.read_record()
+    shown = [block for page in make_docs.QUOTING for block in make_docs.BLOCK.finditer((ROOT / page).read_text())]
+    transcripts = [block["output"] for block in shown if block["command"] == "localsim show @last"]
+    assert len(transcripts) == 2
+    for transcript in transcripts:
+        mode, seed = re.search(r"\[(\w+), starter, seed (\d+)\]", transcript).groups()  # type: ignore[union-attr]
+        (episode,) = (found for found in episodes if (found["mode"], found["seed"]) == (mode, int(seed)))
+        spoken = {f"{turn['turn']:>3} {turn['speaker']}: {turn['text']}" for turn in episode["turns"]}
+        lines = [line for line in transcript.splitlines() if re.match(r" {1,3}\d+ \w+: ", line)]
+        assert lines and set(lines) <= spoken
+        disclosed = {leak["fact_id"] for leak in episode["leaks"]}
+        assert set(re.findall(r"\^ discloses (\w+)", transcript)) <= disclosed
+
+
+def test_the_scene_of_the_readme_is_from_the_recorded_run() -> None:
+    scene = make_docs.SCENE.search(README.read_text())
+    assert scene and scene["scene"].splitlines() == make_docs.scene_of(make_docs.read_record())
+    turns = [line for line in scene["scene"].splitlines() if re.match(r"  \w+: ", line)]
+    assert len(turns) == 2 * make_docs.SCENE_TURNS
+    script, agents = scene["scene"].split("\n\n")
+    assert "LEAK" in script and "LEAK" not in agents
+
+
+def test_the_record_is_of_the_commands_that_the_pages_show() -> None:
+    for page in make_docs.QUOTING:
+        assert f"$ {make_docs.QUOTED_RUN}\n" in (ROOT / page).read_text()
+    assert {episode["mode"] for episode in make_docs.read_record()} == {"script", "agents", "mindreaders"}
+    assert all(json.dumps(episode) for episode in make_docs.read_record())
+
+
+def test_the_python_of_the_page_works(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -206,7 +206,7 @@ def test_a_pin_that_the_hub_no_longer_has_is_refused_before_fetching(hub: Hub, p
 
 @pytest.mark.parametrize(
     ("reference", "told"),
-    [("hf:lab/nothing/x.gguf", "the hub does not give it"), ("hf:lab/tiny-gguf/other.gguf", f"it has {FILE}")],
+    [("hf:lab/nothing/x.gguf", "the hub did not provide the file"), ("hf:lab/tiny-gguf/other.gguf", f"it has {FILE}")],
 )
 def test_what_is_not_there_is_said(reference: str, told: str, folder: Path, pull: Pull) -> None:
     done = pull(reference, "-y")
@@ -256,7 +256,7 @@ def test_an_address_is_followed_and_continued(hub: Hub, folder: Path) -> None:
     address = f"{hub.url}/file/{FILE}"
     with pytest.raises(ModelMissing) as caught:
         downloads.fetch(address, quietly, yes, SHA)
-    assert "goes on" in str(caught.value.hint) and left(folder) == set()
+    assert "continues" in str(caught.value.hint) and left(folder) == set()
     assert downloads.fetch(address, quietly, yes, SHA).read_bytes() == WHOLE
     assert any(asked == "bytes=1000000-" for asked in hub.gets())
     assert models.resolve("tiny-q8_0").sha256 == SHA
@@ -282,7 +282,7 @@ def test_a_path_is_copied_and_locked(folder: Path, tmp_path: Path) -> None:
     source.write_bytes(WHOLE)
     assert downloads.fetch(str(source), quietly, yes).read_bytes() == WHOLE
     assert models.resolve("tiny-q8_0").sha256 == SHA
-    with pytest.raises(InvalidInput, match="lies in a model folder already"):
+    with pytest.raises(InvalidInput, match="is in a model folder already"):
         downloads.fetch(str(folder / FILE), quietly, yes)
     with pytest.raises(ModelMissing, match="no such model file"):
         downloads.fetch(str(tmp_path / "nothing.gguf"), quietly, yes)
@@ -333,5 +333,5 @@ def test_a_file_that_is_called_like_another_model_is_refused(tmp_path: Path) -> 
         if number:
             downloads.fetch(str(source), quietly, yes)
             source = source.rename(tmp_path / name)
-        with pytest.raises(InvalidInput, match="another model is called"):
+        with pytest.raises(InvalidInput, match="another model has a file called"):
             downloads.fetch(str(source), quietly, yes)

@@ -11,7 +11,8 @@ from types import ModuleType
 import pytest
 
 from localsim.conversation.transcript import ACTION_TYPES, Action, Turn
-from localsim.families.craigslist.endings import Ending, bargain_ending, offers, says_farewell
+from localsim.families.craigslist.endings import Ending, bargain_ending, offers
+from localsim.families.farewells import says_farewell
 from localsim.families.mutual_friends.names import FriendsOutcome, friends_outcome, mentions
 from localsim.families.prices import find_prices
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from localsim.backends import endpoint
+from localsim.backends.base import Done
 from localsim.backends.endpoint import Endpoint, EndpointBackend, Patience, parse_endpoint
 from localsim.conversation.episode import Sampling
 from localsim.conversation.exchange import Generation, Message, Request, Thought
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import BackendUnavailable, InvalidInput
-from localsim.evaluators.asking import answers
-from localsim.evaluators.verdicts import Verdict
+from localsim.evaluators.asking import Verdict
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
@@ -256,7 +256,7 @@ def test_a_key_is_sent_and_never_written(
 
 def test_nobody_there_is_said_before_anything_is_simulated(talk: LoadedScenario, store: Store) -> None:
     plan = Plan((talk,), ("agents",), model="openai:http://127.0.0.1:9/v1#m")
-    with pytest.raises(BackendUnavailable, match="nobody answers"):
+    with pytest.raises(BackendUnavailable, match="no server answers"):
         runner.start(plan, store, Quiet(), lambda _: None)
 
 
@@ -267,7 +267,7 @@ def test_names_of_servers() -> None:
         "openai:h:1#m": "names no server",
         "openai:http://h:1/v1": "names no model",
         "openai:http://u:p@h/v1#m": "no password",
-        "openai:http://h/v1?token=1#m": "means nothing",
+        "openai:http://h/v1?token=1#m": "unknown setting 'token'",
     }.items():
         with pytest.raises(InvalidInput, match=problem):
             parse_endpoint(wrong)
@@ -292,16 +292,20 @@ def test_a_script_is_one_request(serve: Callable[..., Server], talk: LoadedScena
 
 
 def verdict_of(server: Server) -> tuple[Generation, list[dict[str, Any]]]:
-    """What a judge on the server replies to one question, and what it was asked after the trial."""
+    """The reply of a judge on the server to one question, and the requests after the trial."""
     backend = EndpointBackend(server.name, parallel=1, patience=Patience(timeout_s=30, pause_s=0.01))
     messages = (Message("system", "Judge."), Message("user", "How was it?"))
     request = Request(
-        session="s", speaker="judge", turn=0, attempt=0, messages=messages, prefill="Reason:", seed=1, max_tokens=50,
-        sampling=Sampling(temperature=0.0), form=Verdict(0, 10), heard=(), observation=None,
+        session="s", speaker="judge", messages=messages, prefill="Reason:", seed=1, max_tokens=50,
+        sampling=Sampling(temperature=0.0), form=Verdict(0, 10),
         think=64 if backend.thinks() else 0,
     )  # fmt: skip
     try:
-        result = answers(backend, [request])[0]
+        backend.submit(request)
+        done: list[Done] = []
+        while not done:
+            done = backend.poll()
+        result = done[0].result
         assert isinstance(result, Generation), result
         return result, server.bodies[1:]
     finally:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from localsim.__main__ import run
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
+from localsim.cli import cli
 from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.exchange import Message
 from localsim.conversation.modes import turn_by_turn
@@ -22,6 +26,7 @@ from localsim.finetune import trainer as trainer_module
 from localsim.finetune.chats import Chat, TrainingRow, chats_of, clipped, row_of
 from localsim.finetune.trainer import Settings, Trainer, batches, load_base
 from localsim.models import registry as models
+from tests import tiny_model
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +64,7 @@ def test_a_row_holds_the_tokens_that_the_engine_evaluates_and_writes(
     names = scenario.names
     transcript = spoken(names, "Hello!", "Good day.", "How are you?", "Fine. Goodbye!")
     spec = spec_of(scenario)
-    for chat in chats_of(spec, transcript):
+    for chat in chats_of(scenario, "agents", transcript):
         row = row_of(chat, tokenizer)
         own = [turn for turn in transcript.turns if turn.speaker == chat.name]
         play = turn_by_turn(spec)
@@ -88,7 +93,7 @@ def reply(turn: Turn) -> Any:
 def test_no_row_shows_what_its_agent_may_not_know(talk: LoadedScenario, tokenizer: ChatTokenizer) -> None:
     scenario = talk.scenario
     one, other = scenario.names[:2]
-    for chat in chats_of(spec_of(scenario), spoken(scenario.names, "Hello!", "Hi.")):
+    for chat in chats_of(scenario, "agents", spoken(scenario.names, "Hello!", "Hi.")):
         text = shown(row_of(chat, tokenizer), tokenizer, learnt=False)
         hidden = scenario.agent(other if chat.name == one else one)
         assert hidden.goal not in text
@@ -98,7 +103,7 @@ def test_no_row_shows_what_its_agent_may_not_know(talk: LoadedScenario, tokenize
 def test_a_script_is_one_row_and_its_speakers_lines_are_learnt(talk: LoadedScenario, tokenizer: ChatTokenizer) -> None:
     scenario = talk.scenario
     transcript = spoken(scenario.names, "Hello!", "Hi.", "Bye!")
-    (chat,) = chats_of(spec_of(scenario, "script"), transcript)
+    (chat,) = chats_of(scenario, "script", transcript)
     learnt = shown(row_of(chat, tokenizer), tokenizer, learnt=True)
     assert learnt == "\n".join(turn.line for turn in transcript.turns).removeprefix(scenario.names[0]) + "<|im_end|>"
 
@@ -131,9 +136,11 @@ def test_written_chats_are_read_back(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("{", "not a chat"),
+        ("{", "not JSON"),
+        ("[" * 5000, "nested too deep"),
+        ('{"messages": ' + "[" * 200 + "]" * 200 + "}", "nested too deep"),
         ('{"messages": [{"role": "robot", "content": "x"}]}', "not a chat"),
-        ('{"messages": [{"role": "user", "content": "x"}]}', "must end with what the assistant says"),
+        ('{"messages": [{"role": "user", "content": "x"}]}', "must end with a message of the assistant"),
         ("[]", "not a chat"),
     ],
 )
@@ -148,24 +155,64 @@ def test_a_wrong_line_is_named(line: str, problem: str, tmp_path: Path) -> None:
 # ---- training ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.model
-def test_a_training_learns_stops_and_goes_on(tokenizer: ChatTokenizer, tmp_path: Path) -> None:
-    """Four steps at once, and two steps, a crash, and the other two: the same weights; the loss falls."""
+CHAT = Chat("Ana", (Message("system", "Be Ana."), Message("user", "Ben: Hi"), Message("assistant", "Ana: Blue.")), "g")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """torch in one thread: two threads that wait for each other on a busy machine take many times as long."""
     import torch
 
-    chat = Chat(
-        "Ana", (Message("system", "Be Ana."), Message("user", "Ben: Hi"), Message("assistant", "Ana: Blue.")), "g"
-    )
-    row = row_of(chat, tokenizer)
-    settings = Settings(rank=2, alpha=4, epochs=4, batch_tokens=64, evaluations=4, bf16=False)
-    base = models.resolve("smollm2-135m")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model file of two layers with random weights; a step of training takes milliseconds."""
+    return tiny_model.write(tmp_path_factory.mktemp("tiny") / "tiny.gguf", tiny_model.FAMILIES["llama-3"])
+
+
+def row_for(path: Path) -> TrainingRow:
+    """The chat as a row of tokens of a model."""
+    model = LlamaModel(path, vocab_only=True)
+    row = row_of(CHAT, ChatTokenizer(model))
+    model.free()
+    return row
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("one_thread")
+def test_the_starters_base_learns() -> None:
+    """The default learning rate, two steps: the validation loss falls after each."""
+    base = models.resolve("smollm2-135m").path
+    row = row_for(base)
+    settings = Settings(rank=2, alpha=4, epochs=3, batch_tokens=64, evaluations=3)
+    trainer = Trainer(load_base(base, bf16=False), [row], [row], settings)
+    losses = [trainer.validation()]
+    for batch in trainer.order[:2]:
+        trainer.step(batch)
+        losses.append(trainer.validation())
+    assert losses[0] > losses[1] > losses[2]
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_learns_stops_and_goes_on(tiny: Path, tmp_path: Path) -> None:
+    """Four steps at once, and two steps, a crash, and the other two: the same weights; the loss falls."""
+    import torch
+    from safetensors.torch import load_file
+
+    row = row_for(tiny)
+    settings = Settings(rank=2, alpha=4, epochs=4, batch_tokens=64, learning_rate=1e-2, evaluations=4)
 
     def trainer() -> Trainer:
-        return Trainer(load_base(base.path, bf16=False), [row], [row], settings)
+        return Trainer(load_base(tiny, bf16=False), [row], [row], settings)
 
     whole = trainer().train(tmp_path / "whole", lambda _: None)
     losses = [point["validation"] for point in whole.progress.history]
-    assert len(losses) == 4 and losses[-1] < losses[0]
+    assert len(losses) == 4 and losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
 
     class Crash(Exception):
         pass
@@ -176,14 +223,43 @@ def test_a_training_learns_stops_and_goes_on(tokenizer: ChatTokenizer, tmp_path:
 
     with pytest.raises(Crash):
         trainer().train(tmp_path / "parts", crash)
-    again = trainer().train(tmp_path / "parts", lambda _: None)
-    assert again.progress.step == 4
-    for name in ("whole", "parts"):
-        assert (tmp_path / name / "best" / "adapter_model.safetensors").is_file()
-    from safetensors.torch import load_file
-
+    steps: list[int] = []
+    again = trainer().train(tmp_path / "parts", lambda progress: steps.append(progress.step))
+    assert steps == [3, 4] and again.progress.step == 4
     one, other = (load_file(tmp_path / name / "best" / "adapter_model.safetensors") for name in ("whole", "parts"))
+    assert set(one) == set(other)
     assert all(torch.allclose(one[key], other[key], atol=1e-5) for key in one)
+    assert any(tensor.abs().max() > 0 for name, tensor in one.items() if "lora_B" in name), "it has learned something"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_the_command_writes_an_adapter_that_llama_cpp_loads(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path / "models"))
+    (tmp_path / "models").mkdir()
+    chats = [Chat(CHAT.name, CHAT.messages, f"scenario {number}") for number in range(4)]
+    source.write_chats(chats, "sft", tmp_path / "chats.jsonl")
+    command = ["finetune", "chats.jsonl", "--name", "blue", "--base", str(tiny), "--rank", "2", "--float32", "--json"]
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 0, result.output
+    card = json.loads(result.stdout)
+    assert card["data"] | {"file": "chats.jsonl", "rows": 3, "rows_held_out": 1} == card["data"]
+    assert card["settings"]["rank"] == 2 and len(card["losses"]) == 1
+    file = models.resolve(f"{tiny}+blue")
+    assert file.adapter == Path(card["path"])
+    LlamaModel(file.path, adapter=file.adapter).free()
+    assert "data: 3 chats" in CliRunner().invoke(cli, ["adapters", "show", "blue"]).stdout
+    again = CliRunner().invoke(cli, command)
+    assert isinstance(again.exception, InvalidInput) and "--force" in str(again.exception.hint)
+
+
+def test_a_file_of_brackets_is_one_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "deep.jsonl").write_text("[" * 20_000 + "\n")
+    assert run(["finetune", "deep.jsonl"]) == 3
+    printed = capsys.readouterr()
+    assert "deep.jsonl:1: " in printed.err and "nested too deep" in printed.err
+    assert "Traceback" not in printed.err and not printed.out
 
 
 @pytest.mark.parametrize(("short", "taken"), [(0.5, True), (0.95, False), (9.0, False)])
@@ -217,7 +293,7 @@ def test_an_adapter_card_says_what_was_learnt() -> None:
     }
     text = card_text(json.loads(json.dumps(card)))
     assert "tokens a step, float32" in text
-    assert "1 chats, 2 tokens, 1 of them learnt" in text and '"run": "r"' in text and "| 1 | 2.000 | 1.500 |" in text
+    assert "1 chats, 2 tokens, 1 of them targets" in text and '"run": "r"' in text and "| 1 | 2.000 | 1.500 |" in text
 
 
 def test_a_reply_that_repeats_what_was_said_is_told_apart(tokenizer: ChatTokenizer) -> None:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from localsim import paths
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation import modes, visibility
 from localsim.conversation.episode import MODES as MODE_NAMES
 from localsim.conversation.modes import MODES, Ask
+from localsim.conversation.prompts import agent_messages
 from localsim.conversation.scenario import RelationshipLevel, Scenario
-from localsim.conversation.transcript import Action
+from localsim.conversation.transcript import Action, Transcript
 from localsim.reports import audit as audit_module
 from localsim.runs.recorder import Recorder
 from localsim.runs.runner import Plan, start
 from localsim.runs.scheduler import Simulation
+from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 from localsim.store.journal import Journal
+from localsim.store.records import RunRecord
 from tests.conftest import TALK, Quiet, generated, spec_of
 
 HOSTILE = [
@@ -136,23 +142,23 @@ def test_a_sound_run_passes_the_audit(store: Store, talk: Any) -> None:
 def leak(change: Callable[[Any], Any]) -> Callable[..., Any]:
     real = visibility.observe
 
-    def broken(spec: Any, viewer: str, transcript: Any) -> Any:
-        return change(real(spec, viewer, transcript), spec)  # type: ignore[call-arg]
+    def broken(scenario: Any, mode: Any, viewer: str, transcript: Any) -> Any:
+        return change(real(scenario, mode, viewer, transcript), scenario)  # type: ignore[call-arg]
 
     return broken
 
 
-def with_everything(seen: Any, spec: Any) -> Any:
+def with_everything(seen: Any, scenario: Any) -> Any:
     from dataclasses import replace
 
     agents = tuple(
         replace(view, goal=agent.goal, secret=agent.secret, facts=agent.facts)
-        for view, agent in zip(seen.agents, spec.scenario.agents, strict=True)
+        for view, agent in zip(seen.agents, scenario.agents, strict=True)
     )
     return replace(seen, agents=agents)
 
 
-def with_answer(seen: Any, _spec: Any) -> Any:
+def with_answer(seen: Any, _scenario: Any) -> Any:
     from dataclasses import replace
 
     return replace(seen, setting=f"{seen.setting} JUDGE-ONLY-GARAGE")
@@ -181,6 +187,92 @@ def test_what_was_said_aloud_and_what_both_hold_is_granted() -> None:
     assert not list(audit_module.held(f"{bo}: I know {own}.", loaded, "agents", ana, [f"I know {own}."]))
 
 
+def test_honest_runs_of_every_bundled_scenario_pass_the_audit(store: Store) -> None:
+    plan = Plan(tuple(find_scenarios([str(paths.bundled("scenarios"))])), MODE_NAMES, "scripted", seed=11)
+    found = audit_module.audit_run(store, start(plan, store, Quiet(), print).run_id)
+    assert found.prompts_checked > 400
+    assert found.violations == ()
+
+
+INVISIBLE = ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u202e", "\x07", "\ufe0f"]
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "as it is": lambda text: text,
+    "without its final dot": lambda text: text.rstrip(". "),
+    "in capitals": str.upper,
+    "in small letters": str.lower,
+    "without punctuation": lambda text: re.sub(r"[^\w\s]", " ", re.sub(r"(?<=\w)['’](?=\w)", "", text)),
+    "in wide letters": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
+    "decomposed": lambda text: unicodedata.normalize("NFD", text),
+    "over several lines": lambda text: text.replace(" ", "\n  "),
+    "with dashes for blanks": lambda text: text.replace(" ", " - "),
+}
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_planted_text_is_found_in_any_disguise(data: st.DataObject) -> None:
+    loaded = data.draw(st.sampled_from(PLANTED), "scenario")
+    viewer = loaded.scenario.names[0]
+    other = loaded.scenario.agents[1]
+    whole = {f"goal of {other.name}": other.goal, **{f"fact of {other.name}": fact.text for fact in other.facts[:3]}}
+    if other.secret:
+        whole[f"secret of {other.name}"] = other.secret
+    what = data.draw(st.sampled_from(sorted(whole)), "kind")
+    text = whole[what]
+    if data.draw(st.booleans(), "a part"):
+        words = data.draw(st.sampled_from(re.split(r"(?<=[.!?;:])\s+", text)), "sentence").split()
+        size = data.draw(st.integers(min(audit_module.RUN, len(words)), len(words)), "words")
+        start_at = data.draw(st.integers(0, len(words) - size), "from")
+        text = " ".join(words[start_at : start_at + size])
+        assume(size >= audit_module.RUN)
+    sound = "\n".join(message.content for message in agents_prompt(loaded, viewer))
+    assume(fold(text) not in fold(sound))  # both sides hold it
+    text = DISGUISES[data.draw(st.sampled_from(sorted(DISGUISES)), "disguise")](text)
+    if data.draw(st.booleans(), "invisible characters"):
+        places = data.draw(st.sets(st.integers(1, len(text) - 1), max_size=5), "places")
+        mark = data.draw(st.sampled_from(INVISIBLE), "mark")
+        text = "".join(mark + char if index in places else char for index, char in enumerate(text))
+    lines = sound.split("\n")
+    place = data.draw(st.integers(0, len(lines)), "line")
+    planted = "\n".join([*lines[:place], "", text, "", *lines[place:]])
+    assert not list(audit_module.held(sound, loaded, "agents", viewer, []))
+    assert list(audit_module.held(planted, loaded, "agents", viewer, [])), repr(text)
+    assert not list(audit_module.held(planted, loaded, "agents", viewer, [text])), "it was said aloud"
+    assert not list(audit_module.held(planted, loaded, "mindreaders", viewer, [])), "all of it is granted"
+
+
+PLANTED = [parse_scenario(TALK, "t.yaml"), generated("mutual_friends"), generated("craigslist", 4)]
+
+
+def agents_prompt(loaded: Any, viewer: str) -> Any:
+    return agent_messages(visibility.observe(loaded.scenario, "agents", viewer, Transcript()))
+
+
+def fold(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def test_the_audit_finds_what_it_once_missed(talk: Any) -> None:
+    for text in (
+        "Keep the cake for the party",
+        "BO HID THE CAKE IN THE GARAGE",
+        "Bo h\u200bid the ca\u200bke in the gar\u200bage.",
+        "Bo\u200bhid\u200bthe\u200bcake\u200bin\u200bthe\u200bgarage.",
+        "hid the cake in",
+        "judge-only-garage",
+    ):
+        assert list(audit_module.held(f"You are Ana. {text}", talk, "agents", "Ana", [])), text
+
+
+def test_a_name_that_is_a_word_too_is_found_as_a_name_and_not_as_a_word() -> None:
+    document = TALK.replace(
+        "text: The cake stands in the garage., terms: [garage]", "text: Bo knows Will., terms: [Will]"
+    )
+    loaded = parse_scenario(document.replace("setting: Ana", "setting: It will rain. Ana"), "t.yaml")
+    assert not list(audit_module.held("It will rain.", loaded, "agents", "Ana", []))
+    assert list(audit_module.held("Ask Will about it.", loaded, "agents", "Ana", []))
+
+
 # ---- hostile text --------------------------------------------------------------------------------------------------
 
 
@@ -192,8 +284,7 @@ def test_hostile_text_reaches_the_partner_unchanged(store: Store, talk: Any, tex
         "hostile": ScriptedBackend(replies=[Action("speak", text)] * 9 + [Action("leave")]),
         "listener": listener,
     }
-    run = {"run_id": "r", "status": "running", "started_utc": "2026-01-01T00:00:00", "seed": 1, "repro": "stable"}
-    run |= {"parallel": 1, "episodes_planned": 1, "plan_json": "{}", "models_json": "{}", "versions_json": "{}"}
+    run = RunRecord("r", "running", "2026-01-01T00:00:00", None, 1, "stable", 1, 1, "{}", "{}", "{}")
     recorder = Recorder(store, Journal(store.path, "r"), run, [talk], print)
     Simulation("r", backends, {talk.scenario.hash: talk.answer}, recorder, Quiet(), parallel=1).run([spec])
     recorder.close(finished_utc="2026-01-01T00:00:01", complete=True)
@@ -234,7 +325,7 @@ def test_hostile_text_becomes_no_control_token(engine_model: LlamaModel, text: s
 
 
 def asks_after(scenario: Scenario, text: str) -> Any:
-    from localsim.conversation.transcript import Transcript, Turn
+    from localsim.conversation.transcript import Turn
 
     loaded = parse_scenario(TALK, "t.yaml")
     spec = spec_of(loaded)

@@ -10,13 +10,13 @@ import pytest
 
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
-from localsim.evaluators import asking as judgements
-from localsim.evaluators import judge, naturalness
-from localsim.evaluators.verdicts import Verdict
+from localsim.evaluators import asking, evaluate, judge, naturalness
+from localsim.evaluators.asking import Verdict
+from localsim.reports import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
-from localsim.store.episodes import load_episode
+from localsim.store.scoring_queries import subjects
 from tests.conftest import Quiet, generated
 from tests.test_grammar import admits
 
@@ -55,12 +55,16 @@ def test_the_grammar_admits_the_range_and_nothing_else(engine_model: LlamaModel)
 
 def test_every_dimension_of_every_agent_is_asked(played: tuple[Store, str]) -> None:
     store, run_id = played
-    row = store.rows("SELECT episode_id FROM episodes WHERE run_id = ?", [run_id])[0]
-    asked = list(judge.questions(load_episode(store, row["episode_id"]), samples=2))
+    asked = list(judge.questions(subjects(store, run_id)[0], samples=2))
     assert len(asked) == 2 * len(judge.DIMENSIONS) * 2
     assert len({question.request.seed for question in asked}) == len(asked)
     heads = {question.request.messages[1].content.rpartition("\n\nQuestion")[0] for question in asked}
     assert len(heads) == 1, "prompts about one talk share all but the question"
+
+
+def scored_by(store: Store, run_id: str, evaluator: Any) -> int:
+    """Let one evaluator score a run; the number of episodes that it scored."""
+    return evaluate.score_run(store, run_id, [evaluator], lambda _line: None)[evaluator.name]
 
 
 def replies(goal: str) -> list[str]:
@@ -73,10 +77,10 @@ def test_scores_are_kept_apart_and_nothing_is_asked_twice(
 ) -> None:
     store, run_id = played
     texts = [*replies("9"), *replies("nonsense"), *replies("2"), *replies("3")]
-    monkeypatch.setattr(judge, "open_judge", lambda *_: nullcontext(ScriptedBackend("scripted", replies=texts)))
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(ScriptedBackend("scripted", replies=texts)))
     before = store.rows("SELECT * FROM scores ORDER BY ALL")
-    assert judge.judge_run(store, run_id, "toy", print) == 4
-    assert judge.judge_run(store, run_id, "toy", print) == 0
+    assert scored_by(store, run_id, judge.Judge("toy")) == 4
+    assert scored_by(store, run_id, judge.Judge("toy")) == 0
     after = store.rows("SELECT * FROM scores ORDER BY ALL")
     assert [row for row in after if not row["evaluator"].startswith("judge.")] == before
     goals = store.rows("SELECT value FROM scores WHERE name = 'goal' AND evaluator = 'judge.toy' ORDER BY value")
@@ -89,17 +93,17 @@ def test_scores_are_kept_apart_and_nothing_is_asked_twice(
 def test_every_prompt_and_reply_is_kept(played: tuple[Store, str], monkeypatch: pytest.MonkeyPatch) -> None:
     store, run_id = played
     texts = [*replies("9"), *replies("nonsense"), *replies("2"), *replies("3")]
-    monkeypatch.setattr(judge, "open_judge", lambda *_: nullcontext(ScriptedBackend("scripted", replies=texts)))
-    judge.judge_run(store, run_id, "toy", print)
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(ScriptedBackend("scripted", replies=texts)))
+    scored_by(store, run_id, judge.Judge("toy"))
     rows = store.rows("SELECT * FROM v_judgements ORDER BY ALL")
     assert len(rows) == 4 * 2 * len(judge.DIMENSIONS)
-    for episode_id in {row["episode_id"] for row in rows}:
-        asked = {(q.case.agent, q.case.name): q.request for q in judge.questions(load_episode(store, episode_id), 1)}
-        for row in (row for row in rows if row["episode_id"] == episode_id):
+    for subject in subjects(store, run_id):
+        asked = {(q.case.agent, q.case.name): q.request for q in judge.questions(subject, 1)}
+        for row in (row for row in rows if row["episode_id"] == subject.episode_id):
             request = asked[row["agent"], row["name"]]
             assert (row["instructions"], row["prompt"]) == tuple(message.content for message in request.messages)
             assert row["seed"] == request.seed and row["thought"] is None and not row["truncated"]
-    bad = [row["reply"] for row in rows if row["malformed"] == judgements.UNREADABLE]
+    bad = [row["reply"] for row in rows if row["malformed"] == asking.UNREADABLE]
     assert bad == ["Reason: Because.\nScore: nonsense"] * 2
     scored = "SELECT count(*) AS n FROM judgements JOIN scores USING (episode_id, evaluator, version, name, agent)"
     assert store.rows(scored)[0]["n"] == len(rows), "a score leads to what was asked"
@@ -119,8 +123,8 @@ def test_a_reply_that_could_not_be_had_is_a_row_and_is_asked_again(
     # The second time only the talk is asked about whose last reply was missing.
     for texts, failures, judged in ((whole[:-1], 1, 3), (replies("6"), 0, 4)):
         backend = ScriptedBackend("scripted", replies=texts)
-        monkeypatch.setattr(judge, "open_judge", lambda *_, backend=backend: nullcontext(backend))
-        judge.judge_run(store, run_id, "toy", print)
+        monkeypatch.setattr(evaluate, "open_judge", lambda *_, backend=backend: nullcontext(backend))
+        scored_by(store, run_id, judge.Judge("toy"))
         failed = store.rows("SELECT malformed FROM v_judgements WHERE cause = 'error'")
         scored = store.rows("SELECT count(DISTINCT episode_id) AS n FROM scores WHERE evaluator = 'judge.toy'")
         assert (len(failed), scored[0]["n"]) == (failures, judged)
@@ -135,20 +139,19 @@ def test_a_judge_no_better_than_chance_is_called_so() -> None:
             for goal, success in zip(goals, outcomes, strict=True)
         ]
 
-    bad, good = judge._judge("judge.x", rows([5.0] * 8)), judge._judge("judge.x", rows([9.0, 1.0] * 40))
+    bad, good = judges._judge("judge.x", rows([5.0] * 8)), judges._judge("judge.x", rows([9.0, 1.0] * 40))
     assert bad["goal_auroc"] == 0.5 and "chance" in bad["warning"]
     assert good["goal_auroc"] == 1.0 and good["warning"] is None
-    assert "could not" in judge._judge("judge.x", [])["warning"]
+    assert "could not" in judges._judge("judge.x", [])["warning"]
 
 
 @pytest.mark.model
 def test_a_real_model_judges_a_talk(played: tuple[Store, str]) -> None:
     store, run_id = played
     said: list[str] = []
-    row = store.rows("SELECT episode_id FROM episodes WHERE run_id = ?", [run_id])[0]
-    with judge.open_judge("starter", said.append) as backend:
-        asked = list(judge.questions(load_episode(store, row["episode_id"]), samples=1))[:4]
-        found = judgements.answers(backend, [question.request for question in asked])
+    with asking.open_judge("starter", said.append) as backend:
+        asked = list(judge.questions(subjects(store, run_id)[0], samples=1))[:4]
+        found = asking.ask(backend, [question.request for question in asked])
     assert "weights" in said[0], "memory is stated before the judge is loaded"
     for question, result in zip(asked, found, strict=True):
         assert question.read(result) is not None
@@ -195,11 +198,11 @@ def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = modes_run(store)
-    monkeypatch.setattr(naturalness, "open_judge", lambda *_: nullcontext(choosing("place")))
-    assert naturalness.compare_run(store, run, "m", lambda _line: None) == 6
-    found = naturalness.rates(store, run)
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("place")))
+    assert scored_by(store, run, naturalness.Naturalness("m")) == 6
+    found = judges.rates(store, run)
     assert len(found) == 3 and all(row["orders_agree"] == 0 and row["warning"] for row in found)
-    assert naturalness.compare_run(store, run, "m", lambda _line: None) == 0, "nothing is asked twice"
+    assert scored_by(store, run, naturalness.Naturalness("m")) == 0, "nothing is asked twice"
     rows = store.rows("SELECT * FROM v_judgements ORDER BY ALL")
     assert len(rows) == 2 * 6 and {row["sample"] for row in rows} == {0, 1}
     for row in rows:
@@ -207,7 +210,7 @@ def test_a_judge_that_picks_a_place_decides_nothing_and_is_warned_of(
         first, second = row["prompt"].split("Conversation 1:")[1].split("Conversation 2:")
         shown = first if row["sample"] == 0 else second
         turns = store.rows("SELECT text FROM turns WHERE episode_id = ? ORDER BY turn", [row["episode_id"]])
-        assert all(turn["text"] in shown for turn in turns[: naturalness.TALK_TURNS])
+        assert all(turn["text"] in shown for turn in turns[: naturalness.TURNS])
     assert store.check() == []
 
 
@@ -215,9 +218,9 @@ def test_a_judge_that_looks_at_the_talks_is_counted(store: Store, monkeypatch: p
     run = modes_run(store)
     rows = store.rows("SELECT episode_index, mode, turns FROM v_episodes")
     size = {(row["episode_index"], row["mode"]): row["turns"] for row in rows}
-    monkeypatch.setattr(naturalness, "open_judge", lambda *_: nullcontext(choosing("length")))
-    naturalness.compare_run(store, run, "m", lambda _line: None)
-    for row in naturalness.rates(store, run):
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))
+    scored_by(store, run, naturalness.Naturalness("m"))
+    for row in judges.rates(store, run):
         clear = [i for i in range(2) if size[i, row["first"]] != size[i, row["second"]]]
         wins = sum(size[i, row["first"]] > size[i, row["second"]] for i in clear)
         assert row["decided"] == len(clear)

@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localsim.conversation.scenario import After
+from localsim.conversation.episode import Subject
+from localsim.conversation.scenario import After, AnswerKey
+from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
 from localsim.evaluators import leaks
 from localsim.leakage import accuracy, features, wording
 from localsim.leakage.calibrate import calibrated
-from localsim.leakage.detector import Finding, LeakageDetector, Weights
+from localsim.leakage.detector import VERSION, Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import LabelledPair, Pair, PrivateFact, pairs_of, read_labelled
-from localsim.leakage.track import talk_of, track
+from localsim.leakage.track import Row, decided, read, track
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
+from localsim.store.records import EpisodeEnded, EpisodeRecord, LeakRecord, ScenarioRecord, score_records
 from tests.conftest import generated
 from tests.test_docs import ROOT
 
@@ -57,6 +60,9 @@ def test_the_labelled_files_are_as_promised() -> None:
         ('{"fact":1,"owner":"b","speaker":"c","utterance":"d","label":"none"}', "strings"),
         ('{"facts":[],"turns":[],"disclosures":[{"fact_id":"x","turn":0,"by_owner":true}]}', "not listed"),
         ("", "no labelled rows"),
+        ("[1]", "wrong type"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"context":[' + "[" * 900 + "]" * 900 + '],"fact":"a","label":"none"}', ""),
     ],
 )
 def test_a_wrong_file_is_refused_by_line(tmp_path: Path, text: str, message: str) -> None:
@@ -157,7 +163,7 @@ def test_the_first_disclosure_counts_and_who_made_it() -> None:
         (OWN, 2, "Bo", finding("disclosed")),
         (OWN, 3, "Ana", finding("disclosed")),
     ]
-    talk = talk_of(rows)
+    talk = decided(rows, Weights.read())
     assert [(leak.turn, leak.kind) for leak in talk.leaks] == [(2, "omniscient")]
     assert len(talk.findings) == 3
 
@@ -178,6 +184,17 @@ def test_measures_of_transcripts() -> None:
     assert found["omniscient_recall"] is None and found["silence_accuracy"] is None
     assert len(list(pairs_of(facts, turns))) == 3
     assert track(Exact(), [(facts, turns)])[0].leaks[0].turn == 1  # type: ignore[arg-type]
+
+
+class Silent:
+    """A detector whose findings are given."""
+
+    weights = Weights.read()
+
+
+def labelled(scenario: Any, turns: Any, rows: list[Row]) -> Any:
+    """The leaks of a conversation with these findings of a detector."""
+    return leaks.with_terms(scenario, turns, rows, Silent())  # type: ignore[arg-type]
 
 
 SCENE = """
@@ -210,15 +227,16 @@ TALK = (
 def test_planted_leaks_give_the_right_rows(store: Store) -> None:
     scenario = parse_scenario(SCENE, "planted.yaml").scenario
     facts = leaks.private_facts(scenario)
-    talk = leaks.judged(scenario, TALK, track(LeakageDetector(), [(facts, TALK)])[0])
-    events = leaks.events_of("e1", scenario, TALK, talk)
-    episode = {"event": "episode", "episode_id": "e1", "run_id": "r", "scenario_hash": "h", "mode": "agents"}
-    episode |= {"model": "m", "seed": 1, "episode_index": 0, "spec_json": "{}", "spec_hash": "s"}
-    scene = {"event": "scenario", "scenario_hash": "h", "scenario_id": "planted", "title": "t", "family": None}
-    scene |= {"document_json": scenario.model_dump_json(), "answer_json": "{}", "path": None}
-    ended = {"event": "episode_ended", "episode_id": "e1", "status": "completed", "stop_reason": "turn_limit"}
-    ended |= {"turns": len(TALK), "duration_ms": 1.0, "error": None}
-    store.take_in([scene, episode, ended, *events])
+    detector = LeakageDetector()
+    talk = leaks.with_terms(scenario, TALK, read(detector, [(facts, TALK)])[0], detector)
+    turns = tuple(Turn(index, speaker, Action("speak", text)) for index, (speaker, text) in enumerate(TALK))
+    subject = Subject("e1", scenario, AnswerKey(), "agents", 0, 1, Transcript(turns))
+    found = leaks.evaluation(subject, leaks.turns_of(subject), talk)
+    episode = EpisodeRecord("e1", "r", "h", "agents", "m", 0, 1, "s", "{}")
+    scene = ScenarioRecord("h", "planted", "t", None, scenario.model_dump_json(), "{}", None)
+    ended = EpisodeEnded("e1", "completed", "turn_limit", None, len(TALK), 1.0)
+    scores = score_records("e1", leaks.EVALUATOR, VERSION, found.scores)
+    store.take_in([scene, episode, ended, *found.records, *scores])
     rows = store.rows("SELECT fact_id, turn, speaker, kind, early FROM v_leaks ORDER BY turn")
     assert [tuple(row.values()) for row in rows] == [
         ("soon", 0, "Ana", "self", True),
@@ -235,7 +253,7 @@ def test_what_the_speaker_holds_too_is_no_leak() -> None:
     )
     scenario = parse_scenario(text, "t.yaml").scenario
     turns = (("Ana", "Hello."), ("Bo", "So you are pregnant!"))
-    talk = leaks.judged(scenario, turns, talk_of([(leaks.private_facts(scenario)[0], 1, "Bo", finding("disclosed"))]))
+    talk = labelled(scenario, turns, [(leaks.private_facts(scenario)[0], 1, "Bo", finding("disclosed"))])
     assert not [leak for leak in talk.leaks if leak.fact.id == "soon"]
 
 
@@ -244,8 +262,8 @@ def test_a_term_makes_a_finding_one_step_surer() -> None:
     scenario = parse_scenario(text, "t.yaml").scenario
     fact = leaks.private_facts(scenario)[0]
     turns = (("Ana", "I am expecting."),)
-    assert [found.label for _, _, found in leaks.judged(scenario, turns, talk_of([])).findings] == ["hint"]
-    surer = leaks.judged(scenario, turns, talk_of([(fact, 0, "Ana", finding("hint"))]))
+    assert [found.label for _, _, found in labelled(scenario, turns, []).findings] == ["hint"]
+    surer = labelled(scenario, turns, [(fact, 0, "Ana", finding("hint"))])
     assert [leak.fact.id for leak in surer.leaks] == ["soon"]
 
 
@@ -257,7 +275,7 @@ def test_words_about_another_amount_do_not_disclose_an_amount(said: str, label: 
     text = SCENE.replace("Ana is pregnant.,", "Ana's lowest price is $70., terms: [$70],")
     scenario = parse_scenario(text, "t.yaml").scenario
     found = [(leaks.private_facts(scenario)[0], 0, "Ana", finding("disclosed"))]
-    assert [each.label for _, _, each in leaks.judged(scenario, (("Ana", said),), talk_of(found)).findings] == [label]
+    assert [each.label for _, _, each in labelled(scenario, (("Ana", said),), found).findings] == [label]
 
 
 @pytest.mark.parametrize(
@@ -292,10 +310,10 @@ def test_vectors_are_computed_once(store: Store) -> None:
     store.take_in([])
     first = leaks.VectorCache(store)
     vectors = first.encode(["Hello there", "Goodbye"])
-    store.take_in(first.events())
+    store.take_in(first.records())
     again = leaks.VectorCache(store)
     assert np.abs(again.encode(["Goodbye", "Hello there"]) - vectors[::-1]).max() < 1e-6
-    assert again.events() == []
+    assert again.records() == []
     query = "SELECT array_inner_product(a.vector, b.vector) AS c FROM vectors a, vectors b WHERE a.text < b.text"
     assert store.rows(query)[0]["c"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
 
@@ -315,9 +333,11 @@ def test_a_friend_whom_both_know_is_nobodys_leak() -> None:
         (one, f"{strange.terms[0]}, yes."),
         (two, f"So {strange.terms[0]} it is."),
     )
-    talk = leaks.judged(scenario, turns, talk_of([]))
-    events = [event for event in leaks.events_of("e", scenario, turns, talk) if event["event"] == "leak"]
-    kinds = [(event["turn"], event["kind"]) for event in events]
+    talk = labelled(scenario, turns, [])
+    said = tuple(Turn(index, speaker, Action("speak", text)) for index, (speaker, text) in enumerate(turns))
+    subject = Subject("e", scenario, AnswerKey(), "agents", 0, 1, Transcript(said))
+    records = leaks.evaluation(subject, turns, talk).records
+    kinds = [(record.turn, record.leak) for record in records if isinstance(record, LeakRecord)]
     assert kinds == [(1, "self"), (2, "self"), (3, "omniscient"), (4, "self"), (5, "repeat")]
     first = [(leak.turn, leak.kind) for leak in talk.leaks if leak.fact.text == strange.text]
     assert first == [(3, "omniscient")]

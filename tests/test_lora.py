@@ -12,9 +12,10 @@ import pytest
 from localsim.backends.llama.lib import LlamaModel, library, new_context
 from localsim.backends.open import memory_plans
 from localsim.errors import ModelMissing
-from localsim.machine import convert as derived
+from localsim.machine.convert import derive
 from localsim.models import lora
 from localsim.models import registry as models
+from localsim.models.fetch import pull
 from localsim.runs.plan import Plan
 from localsim.runs.preview import needs_of
 from localsim.scenarios.find import find_scenarios
@@ -195,5 +196,5 @@ def test_the_same_weights_in_another_type_are_the_same_base(
     trained: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path / "models"))
-    derived.pull("smollm2-135m-q8_0", lambda _line: None)
+    pull("smollm2-135m-q8_0", lambda _line: None, lambda _licence: False, derive)
     assert models.resolve(f"smollm2-135m-q8_0+{trained[1]}").adapter == trained[1]

@@ -94,7 +94,7 @@ def test_layers_on_a_gpu_that_is_not_there_are_refused() -> None:
     if library().llama_supports_gpu_offload():
         pytest.skip("this build has a GPU")
     assert engines.gpu_layers("auto") == engines.gpu_layers("off") == engines.gpu_layers("0") == 0
-    with pytest.raises(InvalidInput, match="processor alone"):
+    with pytest.raises(InvalidInput, match="processor only"):
         engines.gpu_layers("12")
 
 

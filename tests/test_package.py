@@ -68,5 +68,5 @@ def test_the_notebook_runs_on_the_starter(tmp_path: Path) -> None:
         [sys.executable, "-c", "\n".join(cells)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert "3 talks, 0 failed" in done.stdout
-    assert "{'mode':" in done.stdout, "no friend was named in any of the talks"
+    assert "3 conversations, 0 failed" in done.stdout
+    assert "{'mode':" in done.stdout, "no friend was named in any of the conversations"

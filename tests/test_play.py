@@ -103,7 +103,7 @@ def test_an_action_that_the_scenario_forbids() -> None:
 
 def test_nobody_to_ask_is_said(talk: LoadedScenario, store: Store) -> None:
     plan = Plan((talk,), ("agents",), model="scripted", roles={talk.scenario.names[0]: "human"})
-    with pytest.raises(InvalidInput, match="nobody is there to ask"):
+    with pytest.raises(InvalidInput, match="cannot ask one"):
         start(plan, store, Quiet(), lambda _line: None)
 
 

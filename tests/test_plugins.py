@@ -17,7 +17,7 @@ from localsim.families import FAMILIES
 
 PLUGIN = """
 from localsim.backends.scripted import ScriptedBackend
-from localsim.families.players import POLICIES
+from localsim.families import PLAYERS
 from localsim.conversation.episode import Score
 from localsim.families.mutual_friends import MutualFriends
 
@@ -50,7 +50,7 @@ class Acquaintances(MutualFriends):
     name = "acquaintances"
 
 def backend(name, parallel):
-    return ScriptedBackend(name, policy=POLICIES[name.partition(":")[2]])
+    return ScriptedBackend(name, player=PLAYERS[name.partition(":")[2]])
 """
 ENTRY_POINTS = """
 [localsim.evaluators]

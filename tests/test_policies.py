@@ -18,12 +18,12 @@ from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
+from localsim.families import PLAYERS
 from localsim.families.mutual_friends.family import friends_of
-from localsim.families.players import POLICIES
 from localsim.runs.runner import Plan, start
 from localsim.scenarios.parse import load_scenario, parse_scenario
 from localsim.store.database import Store
-from tests.conftest import TALK, Quiet, generated, spec_of
+from tests.conftest import TALK, Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
 SEEDS = range(1, 21)
@@ -143,7 +143,9 @@ def test_guessing_is_later_than_knowing(play: Play) -> None:
 
 
 def test_guesses_are_spread_over_the_list() -> None:
-    seen = observe(spec_of(generated("mutual_friends")), generated("mutual_friends").scenario.names[0], Transcript())
+    seen = observe(
+        generated("mutual_friends").scenario, "agents", generated("mutual_friends").scenario.names[0], Transcript()
+    )
     first = [moves(seen, "guesser", seed)[0].text for seed in range(60)]
     assert {ASKED.findall(text)[0] for text in first} == {fact.terms[0] for fact in seen.me().facts}
 
@@ -259,7 +261,7 @@ def test_auto_plays_what_fits_the_family(play: Play) -> None:
     assert play("auto", everyday).talks() == play("smalltalk", everyday).talks()
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("policy", sorted(PLAYERS))
 def test_every_policy_plays_every_scenario(play: Play, policy: str) -> None:
     """Also those in which nobody may leave."""
     talk = parse_scenario(TALK, "talk.yaml")
@@ -293,7 +295,7 @@ answer: {{seller: Sal, buyer: Bree, list_price: 1200, seller_target: 1000, buyer
 
 
 def moves(seen: Observation, policy: str, seed: int = 1) -> list[Action]:
-    return [POLICIES[policy](seen, random.Random(seed))]
+    return [PLAYERS[policy](seen, random.Random(seed))]
 
 
 def with_other_hidden_things(scenario: Scenario, changed: str) -> Scenario:
@@ -316,7 +318,7 @@ def with_other_hidden_things(scenario: Scenario, changed: str) -> Scenario:
     return scenario.model_copy(update={"agents": agents})
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("policy", sorted(PLAYERS))
 @pytest.mark.parametrize("family", ["mutual_friends", "craigslist"])
 def test_what_the_partner_hides_changes_no_move(policy: str, family: str) -> None:
     for seed in range(1, 6):
@@ -325,7 +327,7 @@ def test_what_the_partner_hides_changes_no_move(policy: str, family: str) -> Non
         other = replace(loaded, scenario=with_other_hidden_things(loaded.scenario, partner))
         opening = Turn(0, viewer, Action("speak", "Hello."))
         for transcript in (Transcript(), Transcript((opening, Turn(1, partner, Action("speak", "How about $50?"))))):
-            one, two = (observe(spec_of(each), viewer, transcript) for each in (loaded, other))
+            one, two = (observe(each.scenario, "agents", viewer, transcript) for each in (loaded, other))
             assert one == two
             assert moves(one, policy, seed) == moves(two, policy, seed)
 
@@ -334,7 +336,7 @@ def test_the_omniscient_policy_does_use_what_it_is_shown() -> None:
     loaded = generated("craigslist")
     viewer, partner = loaded.scenario.names
     other = replace(loaded, scenario=with_other_hidden_things(loaded.scenario, partner))
-    one, two = (observe(spec_of(each, "mindreaders"), viewer, Transcript()) for each in (loaded, other))
+    one, two = (observe(each.scenario, "mindreaders", viewer, Transcript()) for each in (loaded, other))
     assert moves(one, "omniscient") != moves(two, "omniscient")
 
 
@@ -353,7 +355,7 @@ def test_the_same_seed_gives_the_same_transcript(play: Play, policy: str) -> Non
 def test_an_unknown_policy_is_refused(name: str, store: Store, talk: LoadedScenario) -> None:
     with pytest.raises(InvalidInput) as caught:
         start(Plan((talk,), ("agents",), name), store, Quiet(), print)
-    assert all(known in str(caught.value.hint) for known in POLICIES)
+    assert all(known in str(caught.value.hint) for known in PLAYERS)
     assert not store.path.exists(), "nothing was begun"
 
 
@@ -363,7 +365,7 @@ def test_a_backend_says_that_it_is_scripted() -> None:
     with pytest.raises(ValueError, match="either"):
         ScriptedBackend()
     with pytest.raises(ValueError, match="either"):
-        ScriptedBackend(replies=[], policy=POLICIES["auto"])
+        ScriptedBackend(replies=[], player=PLAYERS["auto"])
 
 
 def test_replies_from_a_file(store: Store, talk: LoadedScenario, tmp_path: Path) -> None:

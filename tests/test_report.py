@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from localsim import stats
+from localsim import families, stats
 from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES
-from localsim.reports import report as reports
-from localsim.reports.report import COLUMNS, parser_accuracy, report
+from localsim.reports import report as report_module
+from localsim.reports.measures import measures_of
+from localsim.reports.report import report
 from localsim.runs.runner import Plan, Result, resume, start
 from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share
@@ -200,7 +201,7 @@ def test_a_cell_in_which_all_failed_has_no_rates(store: Store, tmp_path: Path) -
     (row,) = found["comparison"]
     assert (row["n"], row["completed"], row["failed"]) == (1, 0, 1)
     of_turns = ("malformed_rate", "truncated_rate")  # of what was written, whatever came of the episode
-    rates = {key: row[key] for key, _, _ in COLUMNS if key not in of_turns}
+    rates = {measure.key: row[measure.key] for measure in measures_of() if measure.key not in of_turns}
     assert set(rates.values()) == {None}, "nothing is 0 that was not seen"
     assert any("1 of 1 episodes failed" in warning for warning in found["warnings"])
 
@@ -283,7 +284,7 @@ def warnings_of(*cells: dict[str, Any], planned: int | None = None, **identity: 
     total = sum(row["completed"] + row["failed"] for row in cells)
     run = {"run_id": "r1", "episodes_planned": total if planned is None else planned}
     run["models_json"] = json.dumps({"m": {"kind": "llama", "file": "Other.gguf", **identity}})
-    return "\n".join(reports._warnings(run, list(cells)))
+    return "\n".join(report_module._warnings(run, list(cells)))
 
 
 def test_small_numbers_are_said() -> None:
@@ -326,7 +327,7 @@ def test_the_accuracy_that_is_reported_is_what_is_measured(bargains: dict[str, A
     script = measuring()
     rows = script.read_rows(HELDOUT)
     measured = script.as_json(script.measure(rows), HELDOUT.name, len(rows))
-    stored = parser_accuracy()
+    stored = families.accuracy()
     assert stored is not None
     for key in ("file", "n", "measures"):
         same = stored[key] == measured[key]
@@ -335,8 +336,8 @@ def test_the_accuracy_that_is_reported_is_what_is_measured(bargains: dict[str, A
 
 
 def test_an_accuracy_that_was_never_measured_is_absent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(reports, "files", lambda _package: tmp_path)
-    assert parser_accuracy() is None
+    monkeypatch.setattr(families, "files", lambda _package: tmp_path)
+    assert families.accuracy() is None
 
 
 def test_all_intervals_are_of_the_stated_confidence() -> None:
@@ -365,4 +366,4 @@ def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_m
     assert "## craigslist" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
     assert "## Simulation card" in text and "played by a script" in text
     assert "a \\| b" in text and "\\[x\\](http://y)" in text and "<b>" not in text
-    assert comparison(data["comparison"], ["a", "b"])[0] == "| | a | b |"
+    assert comparison(data["comparison"], ["a", "b"], data["measures"])[0] == "| | a | b |"

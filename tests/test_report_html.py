@@ -14,11 +14,11 @@ import pytest
 from localsim.conversation.episode import MODES, Episode, EpisodeSpec, Observation
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Turn
-from localsim.families import FAMILIES
-from localsim.families.players import POLICIES
-from localsim.families.terms import first_mentions
+from localsim.families import FAMILIES, PLAYERS
+from localsim.families.mentions import first_mentions
 from localsim.reports.html import Example, examples, render
-from localsim.reports.report import COLUMNS, report
+from localsim.reports.measures import measures_of
+from localsim.reports.report import report
 from localsim.runs.runner import Plan, start
 from localsim.store.database import Store
 
@@ -247,7 +247,7 @@ def test_run_without_completed_episodes_is_explained(
     def broken(_seen: Observation, _rng: Any) -> Action:
         return Action("speak", "")
 
-    monkeypatch.setitem(POLICIES, "auto", broken)
+    monkeypatch.setitem(PLAYERS, "auto", broken)
     store, run_id = simulate(tmp_path / "x.duckdb", everyday(), generated("craigslist", 1))
     data = report(store, run_id)
     assert sum(row["failed"] for row in data["comparison"]) == 6
@@ -311,6 +311,6 @@ def test_same_data_gives_the_same_page(made: tuple[dict[str, Any], list[Example]
 
 def test_meanings_cover_every_column(made: tuple[dict[str, Any], list[Example]]) -> None:
     data, shown = made
-    full = [{**row, **{key: 0.5 for key, _, _ in COLUMNS}} for row in data["comparison"]]
+    full = [{**row, **{measure.key: 0.5 for measure in measures_of()}} for row in data["comparison"]]
     text = render({**data, "comparison": full}, shown)
     assert "<dd></dd>" not in text and '<p class="meaning"></p>' not in text

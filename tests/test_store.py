@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,8 @@ from typing import Any
 
 import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import localsim
 from localsim.conversation.episode import Episode, EpisodeSpec
@@ -27,7 +30,9 @@ from localsim.runs.recorder import EVERY_S, Recorder
 from localsim.store import migrations
 from localsim.store.database import Busy, Store
 from localsim.store.journal import Journal, journal_folder, read_journal
-from localsim.store.migrations import MIGRATIONS, TABLES, VIEWS, migrate, schema_sql
+from localsim.store.migrations import MIGRATIONS, Migration, migrate
+from localsim.store.records import ContentRecord, RejectRecord, RunRecord
+from localsim.store.schema import TABLES, VIEWS, schema_sql
 from tests.conftest import Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,7 +91,7 @@ def test_a_file_held_to_the_end_leaves_a_journal_that_the_next_reader_takes_in(
 ) -> None:
     simulate(store, episodes=1)
     monkeypatch.setattr("localsim.runs.recorder.END_PATIENCE_S", 0.5)
-    monkeypatch.setattr("localsim.runs.recorder.BREATH_PATIENCE_S", 0.1)
+    monkeypatch.setattr("localsim.runs.recorder.FLUSH_PATIENCE_S", 0.1)
     with held_by_another(store.path):
         result = simulate(store, episodes=1)
         assert not result.in_database
@@ -131,9 +136,7 @@ def test_a_late_write_needs_no_further_episode_to_end(store: Store, monkeypatch:
     monkeypatch.setattr("localsim.runs.recorder.time", SimpleNamespace(monotonic=lambda: now[0]))
     loaded = generated("mutual_friends")
     specs = [EpisodeSpec(loaded.scenario, "agents", {}, index, 1) for index in range(2)]
-    run = {"run_id": "r", "status": "running", "started_utc": "2026-01-01T00:00:00", "finished_utc": None, "seed": 1}
-    run |= {"repro": "stable", "parallel": 2, "episodes_planned": 2}
-    run |= {"plan_json": "{}", "models_json": "{}", "versions_json": "{}"}
+    run = RunRecord("r", "running", "2026-01-01T00:00:00", None, 1, "stable", 2, 2, "{}", "{}", "{}")
     journal = Journal(store.path, "r")
     recorder = Recorder(store, journal, run, [loaded], print)
     for number, spec in enumerate(specs):
@@ -163,11 +166,11 @@ def test_two_writers_take_turns(store: Store) -> None:
 
 def test_a_torn_journal_keeps_all_whole_events(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "x.duckdb", "r1")
-    journal.append({"event": "a"}, {"event": "b", "text": "ü\u2028"})
+    journal.append(RejectRecord("a", 0, "no"), ContentRecord("b", "ü\u2028"))
     journal.close(remove=False)
     path = journal_folder(tmp_path / "x.duckdb") / "r1.jsonl"
     path.write_bytes(path.read_bytes() + b'{"event": "tor')
-    assert [event["event"] for event in read_journal(path)] == ["a", "b"]
+    assert [event["event"] for event in read_journal(path)] == ["reject", "content"]
 
 
 def test_one_journal_has_one_writer(tmp_path: Path) -> None:
@@ -181,8 +184,7 @@ def test_taking_in_twice_changes_nothing(store: Store) -> None:
     simulate(store)
     before = {table: store.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in TABLES}
     run = store.rows("SELECT * FROM runs")[0]
-    event = {"event": "run", **{k: v.isoformat() if hasattr(v, "isoformat") else v for k, v in run.items()}}
-    store.take_in([event])
+    store.take_in([RunRecord(**{k: v.isoformat() if hasattr(v, "isoformat") else v for k, v in run.items()})])
     assert {table: store.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in TABLES} == before
 
 
@@ -207,7 +209,7 @@ def test_a_run_is_not_resumed_from_a_database_that_lacks_its_journal(
 ) -> None:
     simulate(store, episodes=1)
     monkeypatch.setattr("localsim.runs.recorder.END_PATIENCE_S", 0.3)
-    monkeypatch.setattr("localsim.runs.recorder.BREATH_PATIENCE_S", 0.1)
+    monkeypatch.setattr("localsim.runs.recorder.FLUSH_PATIENCE_S", 0.1)
     with held_by_another(store.path):
         run_id = simulate(store, episodes=1).run_id
         with pytest.raises(Busy):
@@ -232,6 +234,128 @@ def test_a_changed_answer_key_is_a_row_of_its_own(store: Store) -> None:
         runner.start(Plan((scenario,), ("agents",), "scripted"), store, Quiet(), print)
     assert len(store.rows("SELECT 1 FROM scenarios")) == 2
     assert len(store.rows("SELECT DISTINCT scenario_hash FROM episodes")) == 2
+
+
+# ---- a file that is gone -------------------------------------------------------------------------------------------
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def replace_by_another_run(path: Path) -> None:
+    other = path.with_name("other.duckdb")
+    simulate(Store(other), episodes=1)
+    other.replace(path)
+
+
+def overwrite_in_place(path: Path) -> None:
+    """The same inode with the content of another database."""
+    other = path.with_name("other.duckdb")
+    simulate(Store(other), episodes=1)
+    path.write_bytes(other.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("harm", "turn"), [(remove, 3), (remove, 25), (replace_by_another_run, 25), (overwrite_in_place, 25)]
+)
+def test_a_file_that_vanishes_during_a_run_stops_it_and_the_journal_brings_everything_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch, harm: Any, turn: int
+) -> None:
+    monkeypatch.setattr("localsim.runs.recorder.EVERY_S", 0.0)
+    turns = (
+        "SELECT e.mode, e.episode_index, t.turn, t.text FROM turns t JOIN episodes e USING (episode_id) "
+        "WHERE e.run_id = ? ORDER BY ALL"
+    )
+    whole = Store(store.path.with_name("whole.duckdb"))
+    expected = whole.rows(turns, [simulate(whole, episodes=3).run_id])
+    watcher = Quiet(lambda: harm(store.path) if len(watcher.turns) == turn else None)
+    with pytest.raises(DatabaseError, match="removed or replaced") as caught:
+        simulate(store, episodes=3, watcher=watcher)
+    assert caught.value.exit_code == 5 and caught.value.where == str(store.path)
+    (journal,) = journal_folder(store.path).glob("*.jsonl")
+    run_id = journal.stem
+    assert f"localsim resume {run_id}" in str(caught.value.hint)
+    kept = {(event["episode_id"], event["turn"]) for event in read_events(journal) if event["event"] == "turn"}
+    assert len(kept) >= turn
+    stored = {(row["episode_id"], row["turn"]) for row in store.rows("SELECT episode_id, turn FROM turns")}
+    assert kept <= stored, "the next command takes the journal in"
+    assert store.check() == []
+    result = runner.resume(run_id, store, Quiet(), print)
+    assert (result.summary.completed, result.in_database) == (6, True)
+    assert store.rows(turns, [run_id]) == expected
+    assert store.check() == []
+    assert not journal_folder(store.path).exists()
+
+
+def read_events(journal: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_file_that_was_held_and_removed_before_the_first_write_is_no_loss(store: Store) -> None:
+    watcher = Quiet(lambda: None)
+    simulate(store, episodes=1)
+    store.path.unlink()
+    assert simulate(store, episodes=1, watcher=watcher).in_database, "a new run makes a new file"
+    assert store.check() == []
+
+
+def test_a_journal_that_vanishes_during_a_run_stops_it(store: Store) -> None:
+    def harm() -> None:
+        for path in journal_folder(store.path).glob("*.jsonl"):
+            path.unlink()
+
+    with pytest.raises(DatabaseError, match="journal was removed") as caught:
+        simulate(store, watcher=Quiet(harm))
+    assert caught.value.exit_code == 5
+
+
+# ---- queries that people type --------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from(["", " ", "\n", "\t", ";", "-- SELECT 1\n", "/* SELECT 2 */", "--;"]), max_size=5))
+@settings(max_examples=20, deadline=None)
+def test_a_query_without_a_statement_is_one_clear_error(parts: list[str]) -> None:
+    for attempt in (EMPTY.sql, EMPTY.dataframe):
+        with pytest.raises(InvalidInput, match="the query is empty"):
+            attempt("\n".join(parts))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A database without rows, for tests of queries."""
+    EMPTY.path = tmp_path_factory.mktemp("queries") / "empty.duckdb"
+    EMPTY.take_in([])
+
+
+EMPTY = Store(Path("empty.duckdb"))
+
+
+def test_rows_are_read_one_after_the_other_and_all_of_them() -> None:
+    with EMPTY.asking("SELECT * FROM range(400000000)") as (columns, rows):
+        assert columns == ["range"]
+        assert [next(rows) for _ in range(3)] == [(0,), (1,), (2,)]
+    columns, found = EMPTY.sql("SELECT * FROM range(20000)")
+    assert len(found) == 20_000, "Python gets every row"
+    assert EMPTY.sql_page("SELECT * FROM range(10)", rows=10)[1:] == ([(number,) for number in range(10)], False)
+    assert EMPTY.sql_page("SELECT * FROM range(11)", rows=10)[2]
+
+
+def test_a_query_and_a_slow_reader_end_with_the_time() -> None:
+    with pytest.raises(InvalidInput, match=r"broken off after 0\.3 s"):
+        EMPTY.sql_page("SELECT count(*) FROM range(1000000000000) a WHERE hash(a.range) = 1", seconds=0.3)
+    with (
+        pytest.raises(InvalidInput, match=r"broken off after 0\.3 s"),
+        EMPTY.asking("SELECT * FROM range(400000000)", 0.3) as (_, rows),
+    ):
+        for number, _ in enumerate(rows):
+            if number == 0:
+                time.sleep(0.4)
+
+
+def test_an_error_of_the_reader_is_not_an_error_of_the_query() -> None:
+    with pytest.raises(ValueError, match="mine"), EMPTY.asking("SELECT 1"):
+        raise ValueError("mine")
 
 
 # ---- refusals ------------------------------------------------------------------------------------------------------
@@ -368,10 +492,7 @@ def test_a_blank_file_gets_the_whole_schema(tmp_path: Path) -> None:
 
 
 def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(connection: duckdb.DuckDBPyConnection) -> None:
-        connection.execute("CREATE TABLE half (a INTEGER)")
-        raise duckdb.Error("no")
-
+    broken = Migration("m999_broken", ("CREATE TABLE half (a INTEGER)", "SELECT no_such_column"))
     monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, broken])
     with duckdb.connect(str(tmp_path / "m.duckdb")) as connection:
         with pytest.raises(duckdb.Error):

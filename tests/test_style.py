@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from localsim.conversation.episode import Score
-from localsim.conversation.scenario import Scenario
+from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
-from localsim.evaluators import language, style
+from localsim.evaluators import language
+from localsim.evaluators.style import STYLE
 from localsim.scenarios.parse import parse_scenario
 from tests.conftest import TALK
 
@@ -17,7 +18,7 @@ GERMAN = ENGLISH.model_copy(update={"language": "de"})
 
 def scored(*texts: str, scenario: Scenario = ENGLISH) -> dict[str, Score]:
     turns = tuple(Turn(n, "AB"[n % 2], Action("speak" if text else "none", text)) for n, text in enumerate(texts))
-    return {score.name: score for score in style.score(Transcript(turns), scenario)}
+    return {score.name: score for score in STYLE.score(Transcript(turns), scenario, AnswerKey())}
 
 
 def scores(*texts: str) -> dict[str, float]:

@@ -16,11 +16,11 @@ from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
 from localsim.conversation.exchange import Generation, Message, Request
 from localsim.errors import BackendUnavailable
-from localsim.evaluators import asking as judgements
-from localsim.evaluators import judge
+from localsim.evaluators import asking, evaluate, judge
+from localsim.evaluators.base import Asked
 from localsim.machine.template_check import shown
 from localsim.store.database import Store
-from localsim.store.episodes import load_episode
+from localsim.store.scoring_queries import subjects
 from tests import tiny_model
 
 THINK = 24
@@ -44,7 +44,7 @@ class Spoken(LlamaBackend):
 
     def _choose(self, job: Any, logits: Any, *, in_text: bool) -> int:
         thinking = bool(job.thinking)
-        told = list(self._chat._part_tokens(self.thinking if thinking else self.answer))
+        told = list(self._tools.chat._part_tokens(self.thinking if thinking else self.answer))
         script = self.scripts.setdefault((job.ticket, thinking), told)
         self.seen = list(job.cache.tokens)
         return script.pop(0) if script else super()._choose(job, logits, in_text=in_text)
@@ -73,14 +73,18 @@ def backend(family: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 def asked(store: Store, run: str, **changes: Any) -> judge.Question:
-    row = store.rows("SELECT episode_id FROM episodes WHERE run_id = ? ORDER BY turns, 1", [run])[0]
-    question = next(judge.questions(load_episode(store, row["episode_id"]), 1, THINK))
-    return replace(question, request=replace(question.request, **changes))
+    shortest = min(subjects(store, run), key=lambda subject: len(subject.transcript))
+    question = next(judge.questions(shortest, 1))
+    return replace(question, request=replace(question.request, think=THINK, **changes))
 
 
 def reply(backend: Spoken, request: Request, thinking: str = "", answer: str = VERDICT) -> Generation:
     backend.thinking, backend.answer = thinking, answer
-    result = judgements.answers(backend, [request])[0]
+    backend.submit(request)
+    while not (done := backend.poll()):
+        pass
+    backend.release(request.session)
+    result = done[0].result
     assert isinstance(result, Generation), result
     return result
 
@@ -90,7 +94,7 @@ def test_a_thought_is_cut_at_its_limit_and_the_verdict_is_in_form(
 ) -> None:
     question = asked(store, run, max_tokens=900)
     result = reply(backend, question.request, answer="")
-    assert question.read(result) is not None, result.text
+    assert question.read(Asked(question.request, result)) is not None, result.text
     if family == "qwen2.5":
         assert result.thought is None and not backend.thinks(), "a model that does not think judges as before"
         return
@@ -107,7 +111,7 @@ def test_a_thought_ends_where_the_model_ends_it_and_stands_before_the_verdict(
     result = reply(backend, question.request, "They shout.\nScore: 9\n</think>")
     assert result.thought is not None and not result.thought.cut
     assert result.thought.text == "They shout.\nScore: 9", "what is thought is no verdict"
-    assert question.read(result) is not None
+    assert question.read(Asked(question.request, result)) is not None
     prompt = shown(backend._model, backend.seen)
     assert prompt.startswith(f"{ASKED}<think>\nThey shout.\nScore: 9\n</think>\n\nReason:")
     assert prompt.count("</think>") == 1
@@ -118,15 +122,15 @@ def test_a_thought_that_ends_the_text_is_closed(backend: Spoken, store: Store, r
     question = asked(store, run, messages=SHORT)
     result = reply(backend, question.request, "Hm.<|im_end|>")
     assert result.thought is not None and (result.thought.text, result.thought.cut) == ("Hm.", False)
-    assert question.read(result) is not None
+    assert question.read(Asked(question.request, result)) is not None
     assert f"{ASKED}<think>\nHm.\n</think>\n\nReason:" in shown(backend._model, backend.seen)
 
 
 def test_where_the_context_has_no_room_nothing_is_thought(family: str, backend: Spoken, store: Store, run: str) -> None:
     question = asked(store, run)
-    length = len(backend._chat.prompt(question.request.messages, judge.START))
+    length = len(backend._tools.chat.prompt(question.request.messages, judge.START))
     result = reply(backend, replace(question.request, max_tokens=2048 - length))
-    assert result.thought is None and question.read(result) is not None, family
+    assert result.thought is None and question.read(Asked(question.request, result)) is not None, family
 
 
 def test_agents_never_think(backend: Spoken, store: Store, run: str) -> None:
@@ -158,15 +162,15 @@ def test_a_thought_is_opened_once(end: str, opened: str | None) -> None:
 def test_a_judgement_holds_the_thought(
     family: str, backend: Spoken, store: Store, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judgements, "THINK_TOKENS", THINK)
-    monkeypatch.setattr(judge, "open_judge", lambda *_: nullcontext(backend))
+    monkeypatch.setattr(asking, "THINK_TOKENS", THINK)
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(backend))
     monkeypatch.setattr(backend, "close", lambda: None)
     only = store.rows("SELECT min(episode_id) AS id FROM episodes WHERE run_id = ?", [run])[0]["id"]
     with store.writing() as connection:
         connection.execute("UPDATE episodes SET status = 'failed' WHERE episode_id <> ?", [only])
     said: list[str] = []
     backend.thinking, backend.answer = "x" * THINK, VERDICT
-    assert judge.judge_run(store, run, "tiny", said.append) == 1
+    assert evaluate.score_run(store, run, [judge.Judge("tiny")], said.append) == {"judge.tiny": 1}
     rows = store.rows("SELECT * FROM v_judgements")
     assert rows and all(row["malformed"] is None for row in rows)
     thinks = family in THINKING

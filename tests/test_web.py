@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import re
+import shlex
+import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urljoin, urlsplit
 
+import click
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from localsim.cli import cli
 from localsim.conversation.exchange import Generation, Message, Thought
 from localsim.errors import InvalidInput
 from localsim.evaluators import judge
-from localsim.evaluators.asking import Case, judgement_events
+from localsim.evaluators.asking import Case, judgement_records
+from localsim.evaluators.base import Asked
+from localsim.store import scoring_queries
 from localsim.store.database import Store
+from localsim.store.journal import Journal
+from localsim.store.records import EpisodeEnded, EpisodeRecord, ScenarioRecord, TurnRecord
 from localsim.web import serve, view_data
 from tests.test_report_html import Page
-from tests.web_server import HOSTILE, client_of, field, simulated
+from tests.web_server import BASE, HOSTILE, client_of, field, serving, simulated
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +56,7 @@ def episode_of(made: tuple[Store, str], family: str, mode: str) -> str:
 def test_every_page_is_whole(made: tuple[Store, str], client: TestClient) -> None:
     episode, other = (episode_of(made, "craigslist", mode) for mode in ("agents", "script"))
     for path in (
-        "/", f"/runs/{made[1]}", f"/episodes/{episode}", f"/episodes/{episode}/turns/1",
+        "/", f"/runs/{made[1]}", f"/annotate/{made[1]}", f"/episodes/{episode}", f"/episodes/{episode}/turns/1",
         f"/compare?a={episode}&b={other}", "/sql", "/sql?q=SELECT+1", "/annotate", "/play", "/nothing",
     ):  # fmt: skip
         answer = client.get(path)
@@ -98,7 +107,7 @@ def test_the_prompt_of_a_turn_is_the_stored_one_and_holds_the_own_side_alone(
     made: tuple[Store, str], client: TestClient
 ) -> None:
     episode = episode_of(made, "craigslist", "agents")
-    scenario = view_data.talk(made[0], episode).episode.scenario
+    scenario = view_data.marked_episode(made[0], episode).episode.scenario
     text = client.get(f"/episodes/{episode}/turns/0").text
     speaker, other = scenario.agents
     assert speaker.facts[0].text.replace("'", "&#39;") in text and other.facts[0].text.replace("'", "&#39;") not in text
@@ -110,11 +119,12 @@ def test_what_judges_were_asked_is_shown_with_thought_and_reply(made: tuple[Stor
     first, second = (episode_of(made, "craigslist", mode) for mode in ("agents", "script"))
     assert "judgements" not in client.get(f"/episodes/{first}").text
     messages = (Message("system", "Judge."), Message("user", "A talk & its <b>question</b>"))
-    question = next(judge.questions(view_data.talk(store, first).episode, 1, 9))
+    subject = next(each for each in scoring_queries.subjects(store, made[1]) if each.episode_id == first)
+    question = next(judge.questions(subject, 1))
     request = replace(question.request, messages=messages)
     reply = Generation(" So <i>so</i>.", "length", "m", thought=Thought("Hm & hm.", 9, cut=True))
     case = Case(first, "natural_against_script", sample=1, other_id=second)
-    store.take_in(judgement_events(case, "naturalness.m", "2", request, reply, readable=False))
+    store.take_in(judgement_records(case, "naturalness.m", "2", Asked(request, reply), readable=False))
     for episode in (first, second):
         assert f'href="/episodes/{episode}/judgements"' in client.get(f"/episodes/{episode}").text
         text = client.get(f"/episodes/{episode}/judgements").text
@@ -141,17 +151,22 @@ def test_a_megabyte_of_words_is_shown(made: tuple[Store, str], client: TestClien
     assert answer.status_code == 200 and answer.text.count("word word") > 50_000
 
 
-def test_a_run_in_progress_shows_its_turns(made: tuple[Store, str]) -> None:
+def test_a_run_in_progress_shows_its_turns(made: tuple[Store, str], client: TestClient) -> None:
     store, run_id = made
-    folder = store.path.with_name(store.path.name + ".d")
-    folder.mkdir(exist_ok=True)
-    journal = folder / f"{run_id}.jsonl"
-    event = '{"event":"%s","episode_id":"e1","scenario_hash":"h","title":"T","mode":"agents","model":"m"%s}\n'
-    journal.write_text(event % ("episode", "") + event % ("turn", ',"turn":0,"speaker":"Ana","text":"<i>hi</i>"'))
+    journal = Journal(store.path, run_id)
     try:
-        assert view_data.live(store, run_id)[0]["turns"][0]["speaker"] == "Ana"
+        journal.append(
+            ScenarioRecord("h", "s1", "A <b>title</b>", None, "{}", "{}", None),
+            *(EpisodeRecord(name, run_id, "h", "agents", "m", 0, 1, "s", "{}") for name in ("e1", "e2")),
+            *(TurnRecord(name, 0, "Ana", "speak", f"<i>hi</i> from {name}", 1, False, 0) for name in ("e1", "e2")),
+            EpisodeEnded("e2", "completed", "left", None, 1, 1.0),
+        )
+        assert [row["turns"][0]["text"] for row in view_data.live(store, run_id)] == ["<i>hi</i> from e1"]
+        text = client.get(f"/runs/{run_id}/live").text
+        assert "A &lt;b&gt;title" in text and "&lt;i&gt;hi&lt;/i&gt; from e1" in text and "from e2" not in text
     finally:
-        journal.unlink()
+        journal.close(remove=True)
+    assert view_data.live(store, run_id) == []
 
 
 # ---- SQL -----------------------------------------------------------------------------------------------------------
@@ -160,8 +175,21 @@ def test_a_run_in_progress_shows_its_turns(made: tuple[Store, str]) -> None:
 def test_the_sql_box_answers_with_a_table_and_a_chart(client: TestClient) -> None:
     text = client.get("/sql?q=" + quote("SELECT mode, count(*) AS n FROM v_turns GROUP BY mode")).text
     assert "3 rows" in text and "<rect" in text and "mindreaders" in text
-    for worked in view_data.worked_queries():
+    for worked in view_data.example_queries():
         assert client.get("/sql?q=" + quote(worked["text"])).status_code == 200, worked["name"]
+
+
+@pytest.mark.parametrize("query", ["", "  ", ";", ";;", "-- only a comment", "/* */"])
+def test_an_empty_query_is_refused_with_a_message(client: TestClient, query: str) -> None:
+    assert client.get("/sql").status_code == 200
+    answer = client.get("/sql?q=" + quote(query))
+    assert answer.status_code == 400 and "the query is empty" in answer.text
+
+
+def test_pages_send_no_sql_but_what_a_person_typed() -> None:
+    """Queries of pages are in store/page_queries.py; `sql_page` runs the query of the SQL box."""
+    for file in sorted(Path(view_data.__file__).parent.glob("*.py")):
+        assert not re.search(r"\bSELECT\b|\.rows\(|\.execute\(|\.writing\(|\.reading\(", file.read_text()), file.name
 
 
 @pytest.mark.parametrize(
@@ -215,9 +243,22 @@ def test_a_query_that_takes_too_long_is_broken_off(client: TestClient, monkeypat
 # ---- guard ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("host", ["evil.example:7580", "127.0.0.1:7581", "127.0.0.1", "localhost.evil.example:7580"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example:7580", "evil.example", "localhost.evil.example:7580", "evil.localhost:7580", "0.0.0.0:7580", "[::2]",
+     "127.0.0.1.", "127.0.0.1:7580@evil.example", "*"],
+)  # fmt: skip
 def test_a_foreign_host_is_refused(client: TestClient, host: str) -> None:
-    assert client.get("/", headers={"host": host}).status_code == 421
+    answer = client.get("/", headers={"host": host})
+    assert answer.status_code == 400 and "Runs" not in answer.text and not answer.cookies
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:7580", "LOCALHOST:7580", "[::1]:7580", "127.0.0.1:9999"])
+def test_own_names_are_served_also_through_a_tunnel_with_another_port(client: TestClient, host: str) -> None:
+    assert client.get("/", headers={"host": host}).status_code == 200
+    foreign = {"host": host, "origin": "http://127.0.0.1:1111"}
+    assert client.post("/play", headers=foreign, data={"scenario": "x"}).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -271,6 +312,50 @@ def test_a_server_on_a_network_wants_its_token(made: tuple[Store, str]) -> None:
         assert client.get("/").status_code == 200
 
 
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=st.text("/\\.:@%?#ae\t\u202e", max_size=12).map(lambda text: "/" + quote(text)))
+@example(path="//other.site")
+@example(path="//other.site/%2e%2e")
+@example(path="///other.site")
+@example(path="/%5Cother.site")
+@example(path="/%2F%2Fother.site")
+@example(path="/%09/other.site")
+def test_the_access_token_never_leads_to_another_site(made: tuple[Store, str], path: str) -> None:
+    with client_of(made[0], access="secret-token") as client:
+        answer = client.get(f"{BASE}{path}?token=secret-token&a=1", follow_redirects=False)
+    place = answer.headers["location"]
+    assert answer.status_code == 303 and place.startswith("/") and not place.startswith(("//", "/\\"))
+    assert urlsplit(urljoin(f"{BASE}{path}", place)).netloc == urlsplit(BASE).netloc
+    assert place.endswith("?a=1")
+
+
+def _answer_to(base: str, *parts: bytes, pause: float = 0.0) -> tuple[bytes, float]:
+    """Everything that a server sends until it closes the connection, and the seconds until then."""
+    begun = time.monotonic()
+    with socket.create_connection(urlsplit(base).netloc.split(":"), timeout=20) as connection:
+        for part in parts:
+            connection.sendall(part)
+            time.sleep(pause)
+        received = b""
+        while more := connection.recv(65536):
+            received += more
+    return received, time.monotonic() - begun
+
+
+def test_a_body_that_does_not_arrive_ends_the_connection(made: tuple[Store, str]) -> None:
+    with serving(made[0], body_seconds=1.0) as base:
+        host = f"Host: {urlsplit(base).netloc}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        half = f"POST /play HTTP/1.1\r\n{host}Content-Length: 100\r\n\r\ncsrf=".encode()
+        answer, seconds = _answer_to(base, half)
+        assert answer.startswith(b"HTTP/1.1 408") and b"did not arrive in time" in answer and 0.9 < seconds < 10
+        drops = [f"POST /play HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n".encode(), *[b"1\r\nx\r\n"] * 3]
+        assert _answer_to(base, *drops, pause=0.2)[0].startswith(b"HTTP/1.1 408")
+        for status, request in (("200", "GET /play"), ("404", "POST /no-such-page"), ("405", "POST /sql")):
+            half = f"{request} HTTP/1.1\r\n{host}Content-Length: 100\r\n\r\ncsrf=".encode()
+            answer, seconds = _answer_to(base, half)
+            assert answer.startswith(f"HTTP/1.1 {status}".encode()) and seconds < 4, request
+
+
 def test_headers_forbid_what_the_pages_do_not_need(client: TestClient) -> None:
     headers = client.get("/").headers
     assert "default-src 'none'" in headers["content-security-policy"]
@@ -281,6 +366,33 @@ def test_headers_forbid_what_the_pages_do_not_need(client: TestClient) -> None:
 @pytest.mark.parametrize("path", ["/static/../guard.py", "/static/%2e%2e/guard.py", "/static//etc/passwd", "/static/"])
 def test_nothing_but_assets_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "0", "", "::", "0:0::0", "::ffff:0.0.0.0"])
+def test_every_network_at_once_is_refused(host: str) -> None:
+    with pytest.raises(InvalidInput, match="every network"):
+        serve.check_host(host)
+
+
+def test_an_address_of_another_machine_is_refused_with_the_reason() -> None:
+    for host in ("192.0.2.1", "no-such-name.invalid", "a" * 300):
+        with pytest.raises(InvalidInput, match="not an address of this machine"):
+            serve.serve(serve.Place(host, 0), Store(Path("x")), "", frozenset(), "/", print, open_browser=False)
+
+
+def test_the_commands_for_a_class_are_accepted() -> None:
+    """The workshop's page tells an instructor how to serve a room: the options exist and the address is not refused."""
+    text = (Path(__file__).parent.parent / "docs" / "workshop.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^localsim (.*--host .*)$|`localsim (.*?--host [^`]*)`", text, re.MULTILINE)
+    assert commands
+    for words in (shlex.split(" ".join(found), comments=True) for found in commands):
+        context, command = click.Context(cli), cli
+        while isinstance(command, click.Group):
+            name, command, words = command.resolve_command(context, words)
+            context = click.Context(command, parent=context, info_name=name)
+        given = command.make_context(command.name, words).params
+        serve.check_host(given["host"])
+        assert not serve.is_loopback(given["host"])
 
 
 def test_only_loopback_without_being_asked() -> None:
@@ -296,7 +408,7 @@ ANYTHING = st.text(max_size=40) | st.sampled_from(["@last", "@last-9", "-1", "1e
 @given(
     path=st.sampled_from(
         ["/runs/{}", "/runs/{}/live", "/runs/{}/report", "/episodes/{}", "/episodes/{}/turns/{}", "/annotate/{}/{}",
-         "/annotate/{}", "/play/{}/{}", "/play/{}/{}/talk", "/compare", "/sql", "/annotate/begin", "/{}"]
+         "/annotate/{}", "/play/{}/{}", "/play/{}/{}/turns", "/compare", "/sql", "/annotate/begin", "/{}"]
     ),
     parts=st.lists(ANYTHING, min_size=2, max_size=2),
     query=st.dictionaries(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -17,8 +18,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from localsim.annotation import records
-from localsim.conversation.transcript import Action
+from localsim.conversation.episode import Mode, Observation
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Action, Transcript
+from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
+from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Rules
@@ -169,6 +174,41 @@ def test_two_people_play_each_other_and_see_their_own_side_alone(tmp_path: Path)
         )
 
 
+@pytest.mark.parametrize("mode", ["agents", "mindreaders"])
+def test_a_seat_shows_its_own_observation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    """A turn that `observe` hides from an agent is hidden on the pages of its seat, and the seat can still answer."""
+
+    def deaf(scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript) -> Observation:
+        seen = observe(scenario, mode, viewer, transcript)
+        heard = tuple(turn for turn in transcript.turns if viewer == turn.speaker or "psst" not in turn.action.text)
+        hidden_goal = tuple(replace(agent, goal="only this goal") for agent in seen.agents)
+        return replace(seen, transcript=Transcript(heard), agents=hidden_goal, actions=("speak", "leave"))
+
+    monkeypatch.setattr("localsim.web.stage.observe", deaf)
+    store = Store(tmp_path / "o.duckdb")
+    with client_of(store) as client:
+        page = client.get("/play").text
+        first, second = find_scenarios(["craigslist_01"])[0].scenario.names
+        data = {"csrf": field(page, "csrf"), "scenario": "craigslist_01", "against": "person", "mode": mode}
+        seat = client.post("/play", data={**data, "role": first}, follow_redirects=False).headers["location"]
+        game, _ = client.app.state.stage.find(*seat.split("/")[2:])  # type: ignore[attr-defined]
+        other = f"{seat.rpartition('/')[0]}/{next(key for key, name in game.seats.items() if name == second)}"
+        for number, (address, kind, text) in enumerate(
+            [(seat, "speak", "psst, the secret line"), (other, "speak", "I heard nothing"), (seat, "leave", "Bye")]
+        ):
+            wait_for(lambda name=(first, second)[number % 2]: game.asked == name)
+            shown = client.get(address).text
+            assert "only this goal" in shown and "show without words" not in shown
+            said = {"csrf": data["csrf"], "turn": field(shown, "turn"), "kind": kind, "text": text}
+            assert client.post(address, data=said).status_code == 200
+            wait_for(lambda count=number + 1: len(game.turns) == count)
+            for part in ("", "/turns"):
+                assert "psst" in client.get(seat + part).text or game.ended
+                assert "psst" not in client.get(other + part).text or game.ended
+        wait_for(lambda: game.ended, 120)
+        assert "psst" in client.get(other).text  # the reveal hides nothing
+
+
 def test_a_seat_cannot_be_guessed_and_games_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("localsim.web.stage.MOST_GAMES", 1)
     stage = Stage(Store(tmp_path / "s.duckdb"), "scripted")
@@ -176,7 +216,7 @@ def test_a_seat_cannot_be_guessed_and_games_are_bounded(tmp_path: Path, monkeypa
     name, game = stage.open(loaded, loaded.scenario.names, "agents")
     with pytest.raises(InvalidInput, match="no such seat"):
         stage.find(name, "guess")
-    with pytest.raises(InvalidInput, match="under way"):
+    with pytest.raises(InvalidInput, match="in progress"):
         stage.open(loaded, loaded.scenario.names, "agents")
     wait_for(lambda: game.asked is not None)
     for role in loaded.scenario.names:

@@ -19,11 +19,12 @@ from localsim.leakage.detector import VERSION
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store
+from localsim.store.records import LeakRecord, ScoreRecord
 from localsim.web.app import PARTS, Site, create_app
 from localsim.web.guard import Rules, hosts_of
 from tests.conftest import Quiet, generated
 
-HOSTS = hosts_of("127.0.0.1", 7580)
+HOSTS = hosts_of("127.0.0.1")
 BASE = "http://127.0.0.1:7580"
 HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eRTL {{7*7}} \"'&"
 
@@ -45,20 +46,20 @@ def simulated(path: Path, **options: Any) -> tuple[Store, str]:
     return store, run_id
 
 
-def leak(episode: str, turn: int, speaker: str, evidence: str, kind: str) -> dict[str, Any]:
-    return {
-        "event": "leak", "episode_id": episode, "version": VERSION, "fact_id": f"fact_{kind}", "turn": turn,
-        "owner": speaker if kind == "self" else "Somebody", "fact": f"A fact <b>{kind}</b>.", "speaker": speaker,
-        "label": "disclosed", "kind": kind, "probability": 0.9, "similarity": 0.8, "evidence": evidence,
-        "first": True, "early": kind == "self",
-    }  # fmt: skip
+def leak(episode: str, turn: int, speaker: str, evidence: str, kind: str) -> LeakRecord:
+    return LeakRecord(
+        episode_id=episode, version=VERSION, fact_id=f"fact_{kind}", turn=turn,
+        owner=speaker if kind == "self" else "Somebody", fact=f"A fact <b>{kind}</b>.", speaker=speaker,
+        label="disclosed", leak=kind, probability=0.9, similarity=0.8, evidence=evidence, first=True,
+        early=kind == "self",
+    )  # fmt: skip
 
 
-def score(episode: str) -> dict[str, Any]:
-    return {
-        "event": "score", "episode_id": episode, "evaluator": "leakage", "version": VERSION, "name": "omniscient_leaks",
-        "agent": "", "value": 1.0, "label": None, "reason": "", "turns": [0],
-    }  # fmt: skip
+def score(episode: str) -> ScoreRecord:
+    return ScoreRecord(
+        episode_id=episode, evaluator="leakage", version=VERSION, name="omniscient_leaks", agent="", value=1.0,
+        label=None, reason="", turns=[0],
+    )  # fmt: skip
 
 
 def client_of(store: Store, **changes: object) -> TestClient:
@@ -75,12 +76,12 @@ def field(text: str, name: str) -> str:
 
 
 @contextmanager
-def serving(store: Store, *, model: str = "scripted", parts: tuple[str, ...] = PARTS) -> Iterator[str]:
-    """The address of a server in a thread."""
+def serving(store: Store, *, model: str = "scripted", parts: tuple[str, ...] = PARTS, **changes: Any) -> Iterator[str]:
+    """The address of a server in a thread; `changes` of the rules."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    rules = Rules(hosts_of("127.0.0.1", port), rate=10_000, burst=10_000)
+    rules = Rules(hosts_of("127.0.0.1"), **{"rate": 10_000.0, "burst": 10_000.0, **changes})
     app = create_app(Site(store, rules, model, frozenset(parts)))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

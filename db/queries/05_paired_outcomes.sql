@@ -1,4 +1,4 @@
--- The same scenario and seed in two modes, side by side.
+-- Paired outcomes: success of the same scenario and seed in script and agents mode.
 SELECT s.scenario_id, e.seed,
        max(s.value) FILTER (s.mode = 'script') AS script,
        max(s.value) FILTER (s.mode = 'agents') AS agents

@@ -1,4 +1,4 @@
--- The words in which somebody used a fact that nobody had told them.
+-- Omniscient leaks: the words in which an agent used a fact that it had not been told.
 SELECT l.episode_id, l.mode, l.scenario_id, l.fact, l.speaker, l.turn, t.text, round(l.probability, 2) AS sure
 FROM v_leaks l JOIN v_turns t ON t.episode_id = l.episode_id AND t.turn = l.turn
 WHERE l.kind = 'omniscient' ORDER BY l.probability DESC, l.episode_id, l.turn LIMIT 10;

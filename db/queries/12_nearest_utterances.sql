@@ -1,4 +1,4 @@
--- Search by meaning: the utterances nearest to a private fact, by cosine of their embeddings.
+-- Nearest utterances: search by meaning, with the cosine of the embeddings of fact and utterance.
 SELECT round(array_inner_product(f.vector, v.vector), 2) AS cosine, l.fact, v.text
 FROM (SELECT DISTINCT fact FROM leaks) l JOIN vectors f ON f.text = l.fact
 JOIN vectors v ON v.text <> l.fact JOIN (SELECT DISTINCT text FROM v_turns) t ON t.text = v.text

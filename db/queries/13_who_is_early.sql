@@ -1,3 +1,3 @@
--- Who gives away what the scenario asked them to keep, and when.
+-- Early disclosures: which facts did their owners disclose before the scenario allowed it?
 SELECT mode, owner, fact_id, count(*) AS talks, round(min(position), 2) AS earliest
 FROM v_leaks WHERE early AND kind = 'self' GROUP BY mode, owner, fact_id ORDER BY talks DESC, mode, owner, fact_id LIMIT 10;

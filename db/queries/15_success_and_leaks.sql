@@ -1,4 +1,4 @@
--- Do talks in which somebody knew too much succeed more often?
+-- Success and leaks: do conversations with an omniscient leak succeed more often?
 SELECT s.mode, coalesce(l.leaks, 0) > 0 AS omniscient, round(avg(s.value), 2) AS success, count(*) AS talks
 FROM v_scores s LEFT JOIN (SELECT episode_id, count(*) AS leaks FROM v_leaks WHERE kind = 'omniscient' GROUP BY 1) l
   ON l.episode_id = s.episode_id

@@ -1,1 +1,1 @@
-"""Human annotation: what raters are shown, what they answer, and how far they agree with each other and with judges."""
+"""Human annotation: items to judge, answers, and how well raters agree with each other, with judges and detector."""

@@ -1,7 +1,7 @@
-"""What raters found, how far they agree with each other, and how far judges and the leakage detector agree with them.
+"""Results of human annotation, and agreement: between raters, and of judges and the leakage detector with raters.
 
-Every rate stands beside its n. Several raters of one item are counted one by one, as in the paper; their judgements
-are not independent, so intervals and p values are somewhat too sure, and alpha says how far raters agree.
+Every rate has its n. Several raters of one item count one by one, as in the paper. Their judgements are not
+independent, so intervals are somewhat too narrow and p values too small; alpha measures how well raters agree.
 """
 
 from __future__ import annotations
@@ -17,41 +17,38 @@ from localsim.annotation.records import rows as stored_rows
 from localsim.conversation.episode import MODES
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import holm, share
+from localsim.store import annotation_queries as queries
 from localsim.store.database import Store
 
 Row = dict[str, Any]
 FAILED_AT_MOST = 1 / 3
-"""Share of attention items that a rater may get wrong and still count."""
+"""Largest share of attention items that a rater may get wrong and still count."""
 ENOUGH = 20
-"""Judgements from which modes are ranked in words; fewer are counted and no more."""
+"""Fewest judgements for which the sentences rank the modes."""
 TIE = "tie"
 NOT_DISCLOSED = "none"
 _NATURAL, _JUDGE, _AGAINST = "naturalness.", "judge.", "natural_against_"
 
 
 def agreement(store: Store, run_id: str, *, drop_inattentive: bool = True) -> Row:
-    """All that the annotations of a run tell, fit for JSON: run_id, raters, pairs, dimensions, disclosures.
+    """The results of a run's annotations, fit for JSON: run_id, raters, pairs, dimensions, disclosures.
 
-    A task without annotations is None. `drop_inattentive` leaves raters who fail more than a third of their attention
-    items out of all that is told about pairs.
+    A task without annotations is None. `drop_inattentive` excludes raters who fail more than a third of their attention
+    items from the results about pairs.
     """
     rows = stored_rows(store, run_id)
-    scores = store.rows(
-        "SELECT evaluator, episode_id, agent, name, value FROM v_scores WHERE run_id = ? AND newest AND value IS NOT "
-        "NULL AND (starts_with(evaluator, 'naturalness.') OR starts_with(evaluator, 'judge.')) ORDER BY ALL",
-        [run_id],
-    )
-    detected = store.rows("SELECT episode_id, fact_id, turn FROM v_leaks WHERE run_id = ? ORDER BY ALL", [run_id])
-    looked = store.rows(
-        "SELECT DISTINCT episode_id FROM v_scores WHERE run_id = ? AND evaluator = 'leakage' ORDER BY 1", [run_id]
-    )
+    scores = queries.judge_scores(store, run_id)
     by_task = {task: [row for row in rows if row["task"] == task] for task in ("pairs", "dimensions", "disclosures")}
     return {
         "run_id": run_id,
         "raters": sorted({row["rater"] for row in rows}),
         "pairs": pairs(by_task["pairs"], scores, drop_inattentive=drop_inattentive),
         "dimensions": dimensions(by_task["dimensions"], scores),
-        "disclosures": disclosures(by_task["disclosures"], detected, {row["episode_id"] for row in looked}),
+        "disclosures": disclosures(
+            by_task["disclosures"],
+            queries.first_disclosures(store, run_id),
+            queries.episodes_with_leak_scores(store, run_id),
+        ),
     }
 
 
@@ -61,9 +58,9 @@ def agreement(store: Store, run_id: str, *, drop_inattentive: bool = True) -> Ro
 def pairs(rows: Sequence[Row], scores: Sequence[Row], *, drop_inattentive: bool = True) -> Row | None:
     """Preferences between modes; None without rows.
 
-    `rows` as of `records.rows`; `scores`: evaluator, episode_id, name, value. Keys: counts (`_counts`), attention (a
-    row for each rater), left_out (raters), rates (a row for each two modes; ties are left out of share, interval and
-    p), strengths (Bradley–Terry), alpha (nominal), judges (`_natural_judge`).
+    `rows` are those of `records.rows`; `scores` have evaluator, episode_id, name, value. Keys: counts (`_counts`),
+    attention (a row for each rater), left_out (raters), rates (a row for each two modes; share, interval and p ignore
+    ties), strengths (Bradley–Terry), alpha (nominal), judges (`_natural_judge`).
     """
     if not rows:
         return None
@@ -91,7 +88,7 @@ def pairs(rows: Sequence[Row], scores: Sequence[Row], *, drop_inattentive: bool 
 
 
 def _counts(rows: Sequence[Row]) -> Row:
-    """Judgements, items and raters, and the median seconds that a judgement took."""
+    """The counts of judgements, items and raters, and the median seconds of a judgement."""
     seconds = [row["seconds"] for row in rows if row["seconds"] is not None]
     return {
         "n": len(rows),
@@ -102,7 +99,7 @@ def _counts(rows: Sequence[Row]) -> Row:
 
 
 def _attention(rows: Sequence[Row]) -> list[Row]:
-    """For each rater: attention items passed and failed, and whether more than a third failed."""
+    """A row for each rater: attention items passed and failed, and inattentive if more than a third failed."""
     found = []
     for rater in sorted({row["rater"] for row in rows}):
         asked = [row for row in rows if row["rater"] == rater and row["attention"]]
@@ -137,11 +134,11 @@ def _judges(scores: Sequence[Row], prefix: str) -> list[str]:
 def _natural_judge(
     judge: str, items: Mapping[str, Sequence[str]], modes: Mapping[str, tuple[str, str]], scores: Sequence[Row]
 ) -> Row:
-    """A model's choices beside what most raters chose, over the pairs that both judged.
+    """A model's choices compared with the majority of raters, over the pairs that both judged.
 
     n: such pairs; decided: those in which both chose; equal: the share of the same choice among these, with its 95%
-    interval and Cohen's kappa. Where raters are divided evenly or say tie, and where the model's two orders differ,
-    nothing is decided.
+    interval and Cohen's kappa. Raters decide nothing if they are divided evenly or say tie; a model decides nothing if
+    its choice depends on the order of the two conversations.
     """
     values = {
         (row["episode_id"], row["name"].removeprefix(_AGAINST)): row["value"]
@@ -166,10 +163,10 @@ def _natural_judge(
 
 
 def dimensions(rows: Sequence[Row], scores: Sequence[Row]) -> Row | None:
-    """Scores of people by dimension and mode; None without rows.
+    """Marks of raters by dimension and mode; None without rows.
 
-    Keys: counts (`_counts`), by_dimension: a row for each with n (marks given), alpha (interval), means by mode, and
-    for each judge.MODEL Spearman's correlation of its score with the mean of the raters, over talks and agents.
+    Keys: counts (`_counts`), and by_dimension, a row for each dimension: n (marks), alpha (interval), means by mode,
+    and for each judge.MODEL Spearman's correlation of its score with the mean of the raters, over episodes and agents.
     """
     if not rows:
         return None
@@ -201,19 +198,20 @@ def _dimension(name: str, rows: Sequence[Row], scores: Sequence[Row]) -> Row:
 # ---- disclosures ---------------------------------------------------------------------------------------------------
 
 
-def disclosures(rows: Sequence[Row], detected: Sequence[Row], looked: set[str]) -> Row | None:
-    """First disclosures as people see them beside the detector's; None without rows.
+def disclosures(rows: Sequence[Row], detected: Sequence[Row], scored: set[str]) -> Row | None:
+    """First disclosures according to raters, compared with the detector's; None without rows.
 
-    `detected`: episode_id, fact_id, turn of first disclosures; `looked`: episodes that the detector has seen. Keys:
-    counts (`_counts`), facts (in talks), alpha (nominal, over facts, of the first turn or none), undecided (facts
-    without a majority of raters, left out of what follows), disclosed (facts that most raters saw come out), detector:
-    n (facts), precision, recall and F1 over (fact, turn) pairs, first_turn (share of facts with the same turn or none).
+    `detected`: episode_id, fact_id, turn of first disclosures; `scored`: episodes that the detector has scored. Keys:
+    counts (`_counts`), facts (in all episodes), alpha (nominal, over facts, of the first turn or none), undecided
+    (facts without a majority of raters; the other results ignore them), disclosed (facts that most raters mark as
+    disclosed), detector: n (facts), precision, recall and F1 over (fact, turn) pairs, first_turn (share of facts with
+    the same turn or none).
     """
     if not rows:
         return None
     votes = votes_of(rows)
     agreed = {key: value for key, found in votes.items() for clear, value in [measures.majority(found)] if clear}
-    here = {key: value for key, value in agreed.items() if key[0] in looked}
+    here = {key: value for key, value in agreed.items() if key[0] in scored}
     said = {(row["episode_id"], row["fact_id"]): row["turn"] for row in detected}
     truth = {(*key, turn) for key, turn in here.items() if turn != NOT_DISCLOSED}
     found = {(*key, said[key]) for key in here if key in said}
@@ -231,7 +229,7 @@ def disclosures(rows: Sequence[Row], detected: Sequence[Row], looked: set[str]) 
 
 
 def votes_of(rows: Sequence[Row]) -> dict[tuple[str, str], list[int | str]]:
-    """(episode_id, fact id) -> what each rater marked: the turn of the first disclosure, or `none`."""
+    """The mark of each rater by (episode_id, fact id): the turn of the first disclosure, or `none`."""
     found: dict[tuple[str, str], list[int | str]] = defaultdict(list)
     for row in rows:
         for fact, turn in row["value"].items():
@@ -239,26 +237,26 @@ def votes_of(rows: Sequence[Row]) -> dict[tuple[str, str], list[int | str]]:
     return dict(found)
 
 
-# ---- for people ----------------------------------------------------------------------------------------------------
+# ---- sentences -----------------------------------------------------------------------------------------------------
 
 
 def sentences(found: Row) -> list[str]:
-    """What `agreement` returns, a line for each finding."""
+    """The results of `agreement` in sentences, one for each line."""
     lines = [f"Run {found['run_id']}: {_number(len(found['raters']), 'rater')}."]
     if found["pairs"]:
-        lines += _told_pairs(found["pairs"])
+        lines += _on_pairs(found["pairs"])
     if found["dimensions"]:
-        lines += _told_dimensions(found["dimensions"])
+        lines += _on_dimensions(found["dimensions"])
     if found["disclosures"]:
-        lines += _told_disclosures(found["disclosures"])
+        lines += _on_disclosures(found["disclosures"])
     return lines if len(lines) > 1 else [*lines, "Nothing is annotated yet."]
 
 
-def _told_pairs(found: Row) -> list[str]:
+def _on_pairs(found: Row) -> list[str]:
     lines = [_head("Pairs", found)]
     for row in found["attention"]:
         if row["inattentive"]:
-            what = "is left out" if row["rater"] in found["left_out"] else "counts all the same"
+            what = "is left out" if row["rater"] in found["left_out"] else "is counted all the same"
             failed = f"{row['rater']} fails {row['failed']} of {_number(row['n'], 'attention item')}"
             lines.append(f"  {failed} and {what}.")
     for row in found["rates"]:
@@ -280,13 +278,13 @@ def _told_pairs(found: Row) -> list[str]:
     for row in found["judges"]:
         equal = _share(row["equal"], row["low"], row["high"])
         lines.append(
-            f"  Judge {row['judge']} chooses as most raters do in {equal} of {_number(row['decided'], 'pair')} that "
+            f"  Judge {row['judge']} agrees with most raters on {equal} of {_number(row['decided'], 'pair')} that "
             f"both decide, of {row['n']}; kappa {_value(row['kappa'])}."
         )
     return lines
 
 
-def _told_dimensions(found: Row) -> list[str]:
+def _on_dimensions(found: Row) -> list[str]:
     lines = [_head("Dimensions", found)]
     for row in found["by_dimension"]:
         if row["n"]:
@@ -298,15 +296,15 @@ def _told_dimensions(found: Row) -> list[str]:
     return lines
 
 
-def _told_disclosures(found: Row) -> list[str]:
+def _on_disclosures(found: Row) -> list[str]:
     lines = [_head("Disclosures", found)]
     lines.append(
-        f"  {found['disclosed']} of {_number(found['facts'], 'fact')} come out, as most raters see it; "
+        f"  Most raters mark {found['disclosed']} of {_number(found['facts'], 'fact')} as disclosed; "
         f"no majority for {found['undecided']}; {_alpha(found['alpha'])}."
     )
     row = found["detector"]
     if row is None:
-        return [*lines, "  The detector has not looked at these talks (localsim score looks)."]
+        return [*lines, "  The detector has not scored these episodes; localsim score does."]
     same = _share(row["first_turn"], row["low"], row["high"])
     return [
         *lines,

@@ -1,7 +1,7 @@
-"""Annotation without a server: one HTML file that a rater opens from disk, and the file of answers that comes back.
+"""Annotation without a server: one HTML file that a rater opens from disk, and the file of answers that it saves.
 
-The page holds what `items.shown` shows and nothing else; items are known by their keys, which tell no mode and no
-attention item. What comes back is held against the items of the run before anything is stored.
+The page contains only what `items.shown` returns. Items are named by their keys, which reveal neither modes nor
+attention items. Answers are checked against the items of the run before any of them is stored.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from markupsafe import Markup
 from localsim.annotation.items import Item, PairItem, Task, find, items_of, shown
 from localsim.annotation.records import Annotation, answered, checked_rater, checked_task
 from localsim.errors import InvalidInput, LocalsimError
+from localsim.paths import json_value
+from localsim.store import annotation_queries as queries
 from localsim.store.database import Store
 
 FORMAT = "localsim-annotations"
 VERSION = 1
 LARGEST = 20_000_000
-"""Bytes of a file of answers; a rater's hundred talks make some ten thousand."""
+"""Most bytes of a file of answers; the answers to a hundred conversations need about ten thousand."""
 TITLES: dict[Task, str] = {
     "pairs": "Which conversation is more natural?",
     "dimensions": "How do people fare in these conversations?",
@@ -35,9 +37,9 @@ _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def bundle(items: Sequence[Item], task: Task, rater: str, title: str) -> str:
-    """One HTML page that works from file://, without a network, and downloads the answers as JSON.
+    """One HTML page that works from file:// without a network, and saves the answers as a JSON file.
 
-    Raises InvalidInput where there are no items, or the rater's name is no pseudonym.
+    Raises InvalidInput without items, and for a rater's name that is not a pseudonym.
     """
     checked_rater(rater)
     if not items:
@@ -62,14 +64,14 @@ def embedded(data: Any) -> str:
     return json.dumps(data).translate(_ESCAPED)
 
 
-# ---- what comes back -----------------------------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------------------------
 
 
 def read_answers(path: Path, store: Store) -> list[Annotation]:
-    """The answers of a file that a page has saved, each checked against the items of its run and rater.
+    """Read the answers of a file that a page has saved, and check each against the items of its run and rater.
 
-    Nothing is stored. Raises InvalidInput naming the place where the file is not what a page saves, is about a run that
-    is not in the database, or answers an item that the rater was not shown in this arrangement.
+    Stores nothing. Raises InvalidInput with the place in the file if the file does not come from a page, its run is not
+    in the database, or the rater was not shown one of its items in this arrangement.
     """
     data = _parsed(path)
     for name, wanted in (("format", FORMAT), ("version", VERSION)):
@@ -84,7 +86,7 @@ def read_answers(path: Path, store: Store) -> list[Annotation]:
     items = items_of(store, run_id, task, rater, ties=data.get("ties") is True)
     answers = data.get("answers")
     if not isinstance(answers, list):
-        raise InvalidInput("answers is no list", where=str(path))
+        raise InvalidInput("answers is not a list", where=str(path))
     found: dict[str, Annotation] = {}
     for number, answer in enumerate(answers):
         where = f"{path}: answers[{number}]"
@@ -101,23 +103,23 @@ def read_answers(path: Path, store: Store) -> list[Annotation]:
 def _parsed(path: Path) -> Row:
     try:
         if path.stat().st_size > LARGEST:
-            raise InvalidInput(f"larger than {LARGEST / 1e6:.0f} MB; no page saves so much", where=str(path))
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+            raise InvalidInput(f"larger than {LARGEST / 1e6:.0f} MB, so no page saved it", where=str(path))
+        data = json_value(path.read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise InvalidInput(f"not JSON: {error.msg}", where=f"{path}:{error.lineno}:{error.colno}") from error
-    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+    except ValueError as error:
         raise InvalidInput(f"not a file of answers: {error}", where=str(path)) from error
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", where=str(path)) from error
     if not isinstance(data, dict):
-        raise InvalidInput("not a file of answers: no object", where=str(path))
+        raise InvalidInput("not a file of answers: not an object", where=str(path))
     return data
 
 
 def _known_run(store: Store, run_id: str) -> str:
-    if not store.rows("SELECT 1 FROM runs WHERE run_id = ?", [run_id]):
+    if not queries.has_run(store, run_id):
         raise InvalidInput(
-            f"answers about run {_short(run_id)}, which is not in {store.path}",
+            f"the answers are about run {_short(run_id)}, which is not in {store.path}",
             hint="choose the database with --db; localsim runs list shows its runs",
         )
     return run_id
@@ -125,7 +127,7 @@ def _known_run(store: Store, run_id: str) -> str:
 
 def _answer(answer: Any, items: Sequence[Item]) -> Annotation:
     if not isinstance(answer, dict):
-        raise InvalidInput("no object")
+        raise InvalidInput("not an object")
     item: Item = find(items, _text(answer, "item"))
     if "value" not in answer:
         raise InvalidInput("has no value")
@@ -150,7 +152,7 @@ def _time(value: Any) -> datetime:
 
 
 def _placed(error: LocalsimError, where: str) -> InvalidInput:
-    """The error with the place in the file before its own."""
+    """The same error, with its place in the file first."""
     own = f"{error.where}: " if error.where else ""
     return InvalidInput(f"{own}{error.message}", where=where, hint=error.hint)
 

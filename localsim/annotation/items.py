@@ -1,8 +1,7 @@
-"""What raters are shown: pairs of talks, talks with one person to judge, talks with private facts to look for.
+"""Items for raters: pairs of conversations, one person to judge, or private facts to look for.
 
-Blind: nothing shown names a mode, a model or a run, and `key` stands for ids that would tell something (which talk is
-of which mode, which items only check attention). Sides and order come from hashes of the rater's name, so that every
-start shows the same again.
+Rating is blind: a page names no mode, model or run, and names items by `key`, because their ids would reveal modes and
+attention items. Sides and order come from hashes of the rater's name, so that every start shows the same.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.leaks import private_facts
 from localsim.evaluators.naturalness import QUESTION
 from localsim.leakage.pairs import PrivateFact
+from localsim.store import annotation_queries as queries
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.records import hash_of
@@ -31,27 +31,27 @@ Task = Literal["pairs", "dimensions", "disclosures"]
 TASKS: tuple[Task, ...] = get_args(Task)
 Row = dict[str, Any]
 Unit = tuple[str, int, int]
-"""scenario_hash, episode_index, seed: what the talks of a pair have in common."""
+"""scenario_hash, episode_index, seed: the same in both episodes of a pair."""
 
 EVERY = 7
 """Pairs between two attention items."""
 FEW = 4
-"""Pairs from which on there is an attention item at all."""
+"""Fewest pairs with an attention item."""
 PLAIN_WORDS = 4
-"""Words of a turn from which on it is plain to see that they are shuffled."""
+"""Fewest words of a turn in which a reader notices that they are shuffled."""
 ATTENTION = "attention:"
 
 
 @dataclass(frozen=True)
 class Talk:
-    """A stored episode and what it shares with the same task in other modes."""
+    """A stored episode and the unit that it shares with the same scenario and seed in other modes."""
 
     unit: Unit
     episode: StoredEpisode
 
 
 class _Keyed:
-    """What all items have: ids, and a key that tells nothing."""
+    """The common part of all items: ids, and a key that reveals nothing."""
 
     task: ClassVar[Task]
     item_id: str
@@ -59,7 +59,7 @@ class _Keyed:
 
     @property
     def sides(self) -> dict[str, str]:
-        """What stood where, for storage."""
+        """The contents of each side, for storage."""
         raise NotImplementedError
 
     @cached_property
@@ -70,7 +70,7 @@ class _Keyed:
 
 @dataclass(frozen=True)
 class PairItem(_Keyed):
-    """Two talks of one scenario and seed; `first` stands as 1. For attention items one has shuffled words."""
+    """Two episodes of one scenario and seed; `first` is shown as 1. In an attention item one has shuffled words."""
 
     item_id: str
     """The ids of both episodes in the order of MODES, joined with ~; attention items: attention:EPISODE."""
@@ -79,26 +79,26 @@ class PairItem(_Keyed):
     second: StoredEpisode
     attention: bool = False
     expected: int | None = None
-    """The intact talk of an attention item, 1 or 2."""
+    """The intact conversation of an attention item, 1 or 2."""
     ties: bool = False
-    """Whether 0 (no difference) may be answered."""
+    """True if the rater may answer 0 (no difference)."""
     task: ClassVar[Task] = "pairs"
 
     @property
     def episode(self) -> StoredEpisode:
-        """The talk that stands as 1."""
+        """The episode that is shown as 1."""
         return self.first
 
     @property
     def sides(self) -> dict[str, str]:
-        """Episode ids by place; for attention items also which place has shuffled words."""
+        """Episode ids by side; in attention items also the side with shuffled words."""
         found = {"1": self.first.episode_id, "2": self.second.episode_id}
         return found if self.expected is None else {**found, "shuffled": str(3 - self.expected)}
 
 
 @dataclass(frozen=True)
 class DimensionItem(_Keyed):
-    """A talk and one of its agents, to be judged on the dimensions of `judge.DIMENSIONS`."""
+    """An episode and one of its agents, to be judged on the dimensions of `judge.DIMENSIONS`."""
 
     item_id: str
     """EPISODE:AGENT."""
@@ -116,7 +116,7 @@ class DimensionItem(_Keyed):
 
 @dataclass(frozen=True)
 class DisclosureItem(_Keyed):
-    """A talk and the private facts whose first disclosure the rater looks for."""
+    """An episode and the private facts whose first disclosure the rater looks for."""
 
     item_id: str
     """The episode's id."""
@@ -140,20 +140,9 @@ _Some = TypeVar("_Some", bound=Item)
 
 
 def talks_of(store: Store, run_id: str) -> list[Talk]:
-    """The completed talks of a run that have turns, in a fixed order; scores and leaks are not read."""
-    # Two queries for the whole run: each opens the database, and a page of a rater must not wait for hundreds.
-    episodes = store.rows(
-        "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE e.run_id = ? "
-        "AND e.status = 'completed' AND e.turns > 0 ORDER BY e.scenario_hash, e.episode_index, e.seed, e.episode_id",
-        [run_id],
-    )
-    turns: dict[str, list[Row]] = defaultdict(list)
-    for row in store.rows(
-        "SELECT episode_id, turn, speaker, action, text, words, truncated FROM v_turns WHERE run_id = ? "
-        "ORDER BY episode_id, turn",
-        [run_id],
-    ):
-        turns[row.pop("episode_id")].append(row)
+    """The completed episodes of a run that have turns, in a fixed order, without scores and leaks."""
+    # Two queries for the whole run: each query opens the database, and a rater's page must not wait for hundreds.
+    episodes, turns = queries.completed_episodes(store, run_id), queries.turns_by_episode(store, run_id)
     scenarios: dict[str, Scenario] = {}
     found = []
     for row in episodes:
@@ -167,46 +156,46 @@ def talks_of(store: Store, run_id: str) -> list[Talk]:
 def _episode(row: Row, scenario: Scenario, turns: Mapping[str, list[Row]]) -> StoredEpisode:
     names = ("episode_id", "run_id", "mode", "model", "seed", "status", "stop_reason", "error")
     given = {name: row[name] for name in names}
-    said = turns[row["episode_id"]]
+    said = turns.get(row["episode_id"], [])
     return StoredEpisode(**given, scenario=scenario, turns=said, scores=[], mentions=[], leaks=[])
 
 
 def items_of(store: Store, run_id: str, task: Task, rater: str, *, ties: bool = False) -> Sequence[Item]:
-    """All items of a task for a rater, in the rater's order. Raises InvalidInput where the run has none."""
+    """All items of a task for a rater, in the rater's order. Raises InvalidInput if the run has none."""
     found: Sequence[Item]
     if task == "pairs":
         found, why = pair_items(store, run_id, rater, ties=ties), "no two modes completed the same scenario and seed"
     elif task == "dimensions":
-        found, why = dimension_items(store, run_id, rater), "it has no completed talks"
+        found, why = dimension_items(store, run_id, rater), "it has no completed episodes"
     else:
-        found, why = disclosure_items(store, run_id, rater), "no completed talk has private facts"
+        found, why = disclosure_items(store, run_id, rater), "no completed episode has private facts"
     if not found:
-        hint = "localsim run SCENARIO --mode all makes talks to annotate"
+        hint = "localsim run SCENARIO --mode all makes episodes to annotate"
         raise InvalidInput(f"run {run_id} has nothing to annotate here: {why}", where=task, hint=hint)
     return found
 
 
 def pair_items(store: Store, run_id: str, rater: str, *, ties: bool = False) -> list[PairItem]:
-    """The pairs of a run for a rater, attention items among them."""
+    """The pairs of a run for a rater, with attention items."""
     return pairs_from(talks_of(store, run_id), rater, ties=ties)
 
 
 def dimension_items(store: Store, run_id: str, rater: str) -> list[DimensionItem]:
-    """Every agent of every talk of a run; the agents of one talk follow each other."""
+    """Every agent of every episode of a run; the agents of one episode follow each other."""
     return dimensions_from(talks_of(store, run_id), rater)
 
 
 def disclosure_items(store: Store, run_id: str, rater: str) -> list[DisclosureItem]:
-    """Every talk of a run whose scenario has private facts."""
+    """Every episode of a run whose scenario has private facts."""
     return disclosures_from(talks_of(store, run_id), rater)
 
 
-# ---- pure ----------------------------------------------------------------------------------------------------------
+# ---- from episodes -------------------------------------------------------------------------------------------------
 
 
 def pairs_from(talks: Sequence[Talk], rater: str, *, ties: bool = False) -> list[PairItem]:
-    """All pairs of modes of one scenario, index and seed, in the rater's order; after every seventh an attention item
-    (from four pairs on, at least one).
+    """All pairs of modes of one scenario, index and seed, in the rater's order, with an attention item after every
+    seventh pair (and at least one from four pairs on).
     """
     units: dict[Unit, list[StoredEpisode]] = defaultdict(list)
     for talk in talks:
@@ -235,12 +224,12 @@ def _swapped(rater: str, item_id: str) -> bool:
 
 
 def _mixed(items: Sequence[_Some]) -> list[_Some]:
-    """Items in the rater's order; what belongs to one talk or pair stays together."""
+    """Items in the rater's order; the items of one episode or pair stay together."""
     return sorted(items, key=lambda item: derive_seed("order", item.rater, item.item_id.partition(":")[0]))
 
 
 def _attention(talks: Sequence[Talk], rater: str, ties: bool, count: int) -> list[PairItem]:
-    """So many talks, each beside itself with shuffled words; fewer where talks are too short for it."""
+    """`count` attention items, each an episode beside its shuffled copy; fewer if too many episodes are too short."""
     found: list[PairItem] = []
     for talk in sorted(talks, key=lambda talk: derive_seed("attention", rater, talk.episode.episode_id)):
         if len(found) == count:
@@ -254,7 +243,7 @@ def _attention(talks: Sequence[Talk], rater: str, ties: bool, count: int) -> lis
 
 
 def shuffled(episode: StoredEpisode) -> StoredEpisode | None:
-    """The talk with the words of each turn in another order; None where no turn is long enough to show it."""
+    """The episode with the words of each turn in another order; None if no turn is long enough to notice it."""
     turns, plain = [], False
     for turn in episode.turns:
         words = str(turn["text"]).split()
@@ -266,7 +255,7 @@ def shuffled(episode: StoredEpisode) -> StoredEpisode | None:
 
 
 def dimensions_from(talks: Sequence[Talk], rater: str) -> list[DimensionItem]:
-    """An item for each agent of each talk, in the rater's order."""
+    """An item for each agent of each episode, in the rater's order."""
     return _mixed([
         DimensionItem(f"{talk.episode.episode_id}:{name}", rater, talk.episode, name)
         for talk in talks
@@ -275,7 +264,7 @@ def dimensions_from(talks: Sequence[Talk], rater: str) -> list[DimensionItem]:
 
 
 def disclosures_from(talks: Sequence[Talk], rater: str) -> list[DisclosureItem]:
-    """An item for each talk whose scenario has private facts, in the rater's order."""
+    """An item for each episode whose scenario has private facts, in the rater's order."""
     return _mixed([
         DisclosureItem(talk.episode.episode_id, rater, talk.episode, facts)
         for talk in talks
@@ -287,10 +276,10 @@ def disclosures_from(talks: Sequence[Talk], rater: str) -> list[DisclosureItem]:
 
 
 def shown(item: Item) -> Row:
-    """What pages, bundles and the terminal show of an item, fit for JSON.
+    """The content of an item for pages, bundles and the terminal, fit for JSON.
 
-    task, item (its key), question, setting, people (name, background, goal; secret where it is judged), talks (lists of
-    {turn, speaker, text, action}); and by task: ties; person and dimensions; facts.
+    task, item (its key), question, setting, people (name, background, goal; secret if it is judged), talks (one list of
+    {turn, speaker, text, action} for each conversation); and by task: ties; person and dimensions; facts.
     """
     scenario = item.episode.scenario
     secrets = item.task == "dimensions"
@@ -327,28 +316,28 @@ def _lines(episode: StoredEpisode) -> list[Row]:
     return [{name: turn[name] for name in ("turn", "speaker", "text", "action")} for turn in episode.turns]
 
 
-# ---- going through -------------------------------------------------------------------------------------------------
+# ---- progress ------------------------------------------------------------------------------------------------------
 
 
 class Progress(NamedTuple):
-    """How many items are answered, and how many there are."""
+    """The number of answered items and of all items."""
 
     done: int
     total: int
 
 
 def next_item(items: Sequence[_Some], done: Collection[str]) -> _Some | None:
-    """The first item whose id is not among those done; None at the end."""
+    """The first item that is not done; None at the end."""
     return next((item for item in items if item.item_id not in done), None)
 
 
 def progress(items: Sequence[Item], done: Collection[str]) -> Progress:
-    """Counts of the items, answers to other items left out."""
+    """The progress through the items; answers to other items do not count."""
     return Progress(sum(item.item_id in done for item in items), len(items))
 
 
 def find(items: Sequence[_Some], key: str) -> _Some:
-    """The item that a page or file means by its key. Raises InvalidInput."""
+    """The item with this key. Raises InvalidInput."""
     for item in items:
         if key == item.key:
             return item

@@ -1,4 +1,4 @@
-"""Marks of disclosure as labelled pairs, in the form that `localsim leakage bench` and `calibrate` read."""
+"""Marked disclosures as labelled pairs, in the format that `localsim leakage bench` and `calibrate` read."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Row = dict[str, Any]
 def labels(store: Store, run_id: str) -> list[Row]:
     """Rows {fact, owner, speaker, context, utterance, label} of the facts on which more than half of the raters agree.
 
-    Raters mark where a fact comes out first. So the turns before are `none`, that turn is `disclosed`, and what comes
-    after it is left out: nobody was asked whether it gives the fact away again. Turns without words are left out too.
+    Raters mark the first turn that discloses a fact. So that turn is `disclosed`, and the turns before it are `none`.
+    Later turns are left out, because raters do not say whether they repeat the fact. So are turns without words.
     """
     votes = votes_of([row for row in stored_rows(store, run_id) if row["task"] == "disclosures"])
     found = []

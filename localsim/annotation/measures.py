@@ -1,4 +1,4 @@
-"""Measures of agreement and of preference, each with the n it rests on and None where that is too little. Pure."""
+"""Measures of agreement and preference, each with its n; None if the data are too few. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Row = dict[str, Any]
 Level = Literal["nominal", "interval"]
 
 REGULARISATION = 0.01
-"""Weight of the squared strengths (L2) in Bradley–Terry's model: a mode that always wins gets a finite strength."""
+"""Weight of the squared strengths (L2) in Bradley–Terry's model, so that a mode that always wins stays finite."""
 
 
 def alpha(units: Sequence[Sequence[Hashable]], level: Level) -> Row:
-    """Krippendorff's alpha over the units that two or more raters judged: 1 less the disagreement within units over
-    that between any two judgements (K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011).
+    """Krippendorff's alpha over the units that two or more raters judged: 1 minus the ratio of the disagreement within
+    units to that between any two judgements (K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011).
 
-    `units`: the judgements of each unit, by whomever; numbers where `level` is interval. Returns alpha (1: perfect, 0:
-    chance, None where all judgements are the same), items and judgements that it rests on. Own code because the
-    package for it has a licence that this one cannot take in.
+    `units`: the judgements of each unit by all raters; numbers if `level` is interval. Returns alpha (1: perfect, 0:
+    chance, None if all judgements are the same), and the counts of items and judgements. This is our own code because
+    the licence of the existing package does not fit ours.
     """
     paired = [Counter(unit) for unit in units if len(unit) >= 2]
     every = sum(paired, Counter())
@@ -34,7 +34,7 @@ def alpha(units: Sequence[Sequence[Hashable]], level: Level) -> Row:
 
 
 def _difference(counts: Counter[Any], level: Level) -> float:
-    """Summed over all ordered pairs of judgements: 1 where they differ, or the square of the difference."""
+    """Sum over all ordered pairs of judgements: 1 if they differ (nominal), or the squared difference (interval)."""
     return sum(
         n * m * (float((one - other) ** 2) if level == "interval" else float(one != other))
         for one, n in counts.items()
@@ -43,8 +43,8 @@ def _difference(counts: Counter[Any], level: Level) -> float:
 
 
 def preference(wins: int, losses: int) -> Row:
-    """How often the first of two was chosen: share with its 95% interval (Wilson), p of an exact two-sided binomial
-    test against one half; None where nothing was decided. Judgements are taken as independent of each other.
+    """The share of decisions for the first of two with its 95% interval (Wilson), and p of an exact two-sided binomial
+    test against one half; None without decisions. Treats judgements as independent of each other.
     """
     decided = wins + losses
     estimate = share(wins, decided)
@@ -59,8 +59,8 @@ def preference(wins: int, losses: int) -> Row:
 def strengths(names: Sequence[str], decisions: Sequence[tuple[str, str]]) -> Row:
     """Bradley–Terry strengths from (chosen, other) decisions: log odds, with mean 0 over the names that were compared.
 
-    Fitted by maximum likelihood with a small L2 regularisation (REGULARISATION). Returns n (decisions) and by_mode;
-    that is None where fewer than two names were compared.
+    Fitted by maximum likelihood with a small L2 regularisation (REGULARISATION). Returns n (decisions) and by_mode,
+    which is None if fewer than two names were compared.
     """
     compared = [name for name in names if any(name in pair for pair in decisions)]
     if len(compared) < 2:
@@ -74,21 +74,17 @@ def strengths(names: Sequence[str], decisions: Sequence[tuple[str, str]]) -> Row
     return {"n": len(decisions), "by_mode": by_mode}
 
 
-def kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
-    """Cohen's kappa of two judges over (one's, the other's) labels; None without labels, or where chance alone would
-    agree always.
-    """
-    n = len(pairs)
-    if n == 0:
+def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's kappa of two judges over pairs of labels; None if there is only one label, or none."""
+    if len({label for pair in pairs for label in pair}) < 2:
         return None
-    ones, others = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    chance = sum(ones[label] * others[label] for label in ones) / n**2
-    equal = sum(one == other for one, other in pairs) / n
-    return None if chance == 1 else (equal - chance) / (1 - chance)
+    from sklearn.metrics import cohen_kappa_score
+
+    return float(cohen_kappa_score([one for one, _ in pairs], [other for _, other in pairs]))
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> Row:
-    """Spearman's rank correlation with its two-sided p; None from fewer than three pairs or one side constant."""
+    """Spearman's rank correlation with its two-sided p; None for fewer than three pairs or a constant side."""
     found: Row = {"rho": None, "p": None, "n": len(pairs)}
     if len(pairs) < 3 or any(len({pair[side] for pair in pairs}) < 2 for side in (0, 1)):
         return found
@@ -99,7 +95,7 @@ def correlation(pairs: Sequence[tuple[float, float]]) -> Row:
 
 
 def majority(votes: Sequence[Hashable]) -> tuple[bool, Any]:
-    """Whether more than half of the votes agree, and on what (None where they do not)."""
+    """(True, value) if more than half of the votes have the same value, else (False, None)."""
     if not votes:
         return False, None
     value, count = Counter(votes).most_common(1)[0]
@@ -107,7 +103,7 @@ def majority(votes: Sequence[Hashable]) -> tuple[bool, Any]:
 
 
 def overlap(truth: set[Any], said: set[Any]) -> Row:
-    """Precision, recall and F1 of what was said, with both counts; None where nothing was said or nothing is true."""
+    """Precision, recall and F1 of the set `said` against the set `truth`, with all counts; None for an empty base."""
     right, total = len(truth & said), len(truth) + len(said)
     return {
         "true": len(truth),
@@ -120,5 +116,5 @@ def overlap(truth: set[Any], said: set[Any]) -> Row:
 
 
 def mean_by(values: Mapping[str, Sequence[float]]) -> Row:
-    """Mean and n for each name that has values."""
+    """The mean and n of each name that has values."""
     return {name: {"mean": sum(found) / len(found), "n": len(found)} for name, found in values.items() if found}

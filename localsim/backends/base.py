@@ -1,7 +1,7 @@
-"""What a backend is: it takes requests for text and returns generations. It knows nothing of modes or storage.
+"""The protocol of backends: they take requests for text and return generations. They know nothing of modes or storage.
 
 A llama.cpp model, a scripted player, an endpoint and a person are all backends. `submit` returns at once; `poll`
-works for a moment and returns what is finished, so that many conversations share one loop without threads.
+works for a moment and returns the finished replies, so that many conversations share one loop without threads.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from typing import Any, Protocol
 from localsim.conversation.exchange import Generation, Request
 from localsim.errors import GenerationFailed
 
+THINKING_TEMPERATURE = 0.6
+"""The temperature of thoughts: at 0, where the likeliest token is always taken, thinking models repeat themselves."""
+
 
 @dataclass(frozen=True)
 class Done:
-    """A finished ticket: its generation, or why there is none."""
+    """A finished ticket: its generation, or the reason for having none."""
 
     ticket: int
     result: Generation | GenerationFailed
@@ -25,9 +28,9 @@ class Backend(Protocol):
     """Something that writes text."""
 
     name: str
-    """As given on the command line."""
+    """The name given on the command line."""
     identity: dict[str, Any]
-    """What is stored about it: kind, file, sha256, settings."""
+    """The facts stored about it: kind, file, sha256, settings."""
 
     def thinks(self) -> bool:
         """Whether it is a model that thinks before it replies, where a request leaves room for that."""
@@ -36,13 +39,13 @@ class Backend(Protocol):
         """Take a request and return its ticket, unique within this backend."""
 
     def poll(self) -> list[Done]:
-        """Work for a moment (at most one decode step) and return what is finished."""
+        """Work for a moment (at most one decode step) and return the finished tickets."""
 
     def cancel(self, ticket: int) -> None:
         """Forget a ticket; it will not be returned."""
 
     def release(self, session: str) -> None:
-        """Free whatever is kept for a session."""
+        """Free the memory of a session."""
 
     def close(self) -> None:
         """Free everything; the backend is not used again."""

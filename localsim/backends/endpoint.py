@@ -3,9 +3,9 @@
     openai:http://127.0.0.1:8080/v1#qwen2.5-3b-instruct
     openai:https://host/v1?key_env=NAME#model            NAME: an environment variable that holds a key
 
-A server promises little: seeds are passed and recorded as not guaranteed, grammars are sent only to llama.cpp's own
-server, and every reply is validated like any other. Nothing hangs past its timeout; what cannot be had is a failed
-generation with its reason. API: https://platform.openai.com/docs/api-reference/chat/create
+A server guarantees little: seeds are sent and recorded as not guaranteed, grammars are sent only to llama.cpp's own
+server, and every reply is validated like any other. No request outlasts its timeout; a reply that does not arrive
+becomes a failed generation with its reason. API: https://platform.openai.com/docs/api-reference/chat/create
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from localsim.backends.base import Done
+from localsim.backends.base import THINKING_TEMPERATURE, Done
 from localsim.conversation.exchange import THINK, THOUGHT, Generation, Message, Request, Thought
 from localsim.conversation.scenario import WRITER
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
 
 PREFIX = "openai:"
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_THINKING_TEMPERATURE = 0.6
-"""At least, for thoughts: at 0 they go round in circles."""
 _TRIAL_TOKENS = 256
 _VERDICT = "Give your answer now, in the form that was asked for, without thinking further."
 _POLL_S = 0.2
@@ -37,10 +35,10 @@ _Read = TypeVar("_Read")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a server is, and what it calls the model."""
+    """The address of a server, and its name for the model."""
 
     url: str
-    """Up to and with /v1, without a slash at its end."""
+    """The address up to and including /v1, without a slash at its end."""
     model: str
     key_env: str | None = None
     """The environment variable that holds a key; the key itself is never stored."""
@@ -48,25 +46,25 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long is waited for what."""
+    """Limits of time, attempts and size for one reply."""
 
     timeout_s: float = 120.0
-    """For one reply from first byte sent to last byte read."""
+    """Seconds from the first byte sent to the last byte read."""
     attempts: int = 5
     pause_s: float = 0.5
-    """Before the second attempt; doubled before each further one, with jitter, at most 30 s."""
+    """Seconds before the second attempt; doubled before each further one, with jitter, at most 30 s."""
     most_bytes: int = 2_000_000
-    """Of one reply."""
+    """The largest size of one reply."""
 
 
 def parse_endpoint(name: str) -> Endpoint:
     """The endpoint that a model name means. Raises InvalidInput."""
     parts = urlsplit(name.removeprefix(PREFIX))
-    hint = "such as openai:http://127.0.0.1:8080/v1#NAME, where NAME is what the server calls the model"
+    hint = "write openai:http://127.0.0.1:8080/v1#NAME, where NAME is the server's name for the model"
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput(f"{name!r} names no server", hint=hint)
     if "?" in parts.fragment:
-        raise InvalidInput(f"{name!r}: ?key_env=NAME stands before the #", hint=hint)
+        raise InvalidInput(f"{name!r}: ?key_env=NAME must come before the #", hint=hint)
     if not parts.fragment:
         raise InvalidInput(f"{name!r} names no model", hint=hint)
     if parts.username or parts.password:
@@ -76,13 +74,13 @@ def parse_endpoint(name: str) -> Endpoint:
     query = parse_qs(parts.query)
     unknown = sorted(set(query) - {"key_env"})
     if unknown:
-        raise InvalidInput(f"{unknown[0]!r} means nothing in {name!r}", hint="only key_env=NAME is known")
+        raise InvalidInput(f"unknown setting {unknown[0]!r} in {name!r}", hint="the only setting is key_env=NAME")
     url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
     return Endpoint(url, parts.fragment, query.get("key_env", [None])[0])
 
 
 class EndpointBackend:
-    """Requests in a pool of threads, `parallel` at a time. Raises BackendUnavailable where nobody answers."""
+    """Requests in a pool of threads, `parallel` at a time. Raises BackendUnavailable where no server answers."""
 
     def __init__(self, name: str, *, parallel: int, patience: Patience | None = None) -> None:
         import httpx2
@@ -113,41 +111,41 @@ class EndpointBackend:
     # ---- Backend -----------------------------------------------------------------------------------------------
 
     def thinks(self) -> bool:
-        """Whether a trial reply shows thoughts, for a server does not say what its model is. It is asked once."""
+        """Whether a trial reply contains thoughts, because a server does not say so itself. The trial is made once."""
         if self._thinks is None:
             hello = {"role": "user", "content": "Say hello."}
             body = {"model": self._endpoint.model, "messages": [hello], "max_tokens": _TRIAL_TOKENS, "stream": False}
             try:
-                found = self._persistently(body, lambda data, _: _reply(data))
-                self._thinks = bool(found.thought or found.thought_tokens)
+                trial = self._persistently(body, lambda data, _: _reply(data))
+                self._thinks = bool(trial.thought or trial.thought_tokens)
             except GenerationFailed as error:
                 raise BackendUnavailable(
-                    f"{self.name} does not answer: {error}", hint="is the server up, and its model loaded?"
+                    f"{self.name} does not answer: {error}", hint="is the server running, and its model loaded?"
                 ) from error
         return self._thinks
 
     def submit(self, request: Request) -> int:
-        """Hand it to the pool."""
+        """Add a request to the pool."""
         self._tickets += 1
         self._running[self._pool.submit(self._ask, request)] = self._tickets
         return self._tickets
 
     def poll(self) -> list[Done]:
-        """Wait a moment for what is finished."""
+        """Wait a moment for finished replies."""
         if not self._running:
             return []
         finished, _ = wait(self._running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
         return [Done(self._running.pop(future), _result(future)) for future in finished]
 
     def cancel(self, ticket: int) -> None:
-        """Forget a ticket; what is under way ends by itself."""
+        """Forget a ticket; a request under way ends by itself."""
         for future, number in list(self._running.items()):
             if number == ticket:
                 future.cancel()
                 del self._running[future]
 
     def release(self, session: str) -> None:
-        """Nothing is kept for a session."""
+        """Do nothing: a server keeps no sessions."""
 
     def close(self) -> None:
         """End the threads and the connections."""
@@ -166,13 +164,13 @@ class EndpointBackend:
         return {"Authorization": f"Bearer {key}"}
 
     def _served(self) -> list[dict[str, Any]]:
-        """What the server says it has; an answer that is no list is taken for a server that does not tell."""
+        """The models that the server lists; none where its answer is not a list."""
         try:
             answer = self._client.get(f"{self._endpoint.url}/models", timeout=min(10.0, self._patience.timeout_s))
             data = answer.json().get("data")
         except self._http.TransportError as error:
             raise BackendUnavailable(
-                f"nobody answers at {self._endpoint.url}: {error or type(error).__name__}",
+                f"no server answers at {self._endpoint.url}: {error or type(error).__name__}",
                 hint="start the server first, and give the address up to /v1",
             ) from error
         except (ValueError, AttributeError):
@@ -188,10 +186,10 @@ class EndpointBackend:
         )
 
     def _ask_thinking(self, request: Request, begun: float) -> Generation:
-        """First freely; then for the reply alone, where it can be bound by a grammar or the thought has used it up."""
+        """Ask for thought and reply; ask again for the reply alone where a grammar can bind it, or where none came."""
         most = request.think + (0 if self._takes_grammar else request.max_tokens)
         sampling = request.sampling
-        warm = replace(sampling, temperature=max(sampling.temperature, _THINKING_TEMPERATURE), grammar=False)
+        warm = replace(sampling, temperature=max(sampling.temperature, THINKING_TEMPERATURE), grammar=False)
         body = self._body(replace(request, max_tokens=most, sampling=warm))
         free, retries = self._persistently(body, lambda data, retries: (_reply(data), retries))
         thought = Thought(free.thought, free.thought_tokens or free.tokens, cut=free.cut and not free.text.strip())
@@ -206,7 +204,7 @@ class EndpointBackend:
         return self._made(request, whole, begun, retries + more, thought)
 
     def _persistently(self, body: Mapping[str, Any], read: Callable[[dict[str, Any], int], _Read]) -> _Read:
-        """What is read from the answer (given the number of retries); asked again where that may help."""
+        """Post a request, again where that may help; returns what `read` makes of the answer and the retries."""
         for attempt in range(self._patience.attempts):
             try:
                 return read(self._post(body), attempt)
@@ -217,7 +215,7 @@ class EndpointBackend:
         raise GenerationFailed(f"{self._endpoint.url}: {problem} ({self._patience.attempts} attempts)")
 
     def _pause(self, attempt: int, problem: _Again) -> float:
-        """Seconds before the next attempt: what the server asked for, else twice as long each time, with jitter."""
+        """Seconds before the next attempt: the server's own wish, else twice as long each time, with jitter."""
         pause = self._patience.pause_s * 2**attempt if problem.after_s is None else problem.after_s
         return min(30.0, pause) * random.uniform(0.75, 1.25)
 
@@ -260,15 +258,15 @@ class EndpointBackend:
         try:
             data = json.loads(text)
         except ValueError:
-            raise _Again(f"a reply that is no JSON: {' '.join(text[:60].split())!r}") from None
+            raise _Again(f"a reply that is not JSON: {' '.join(text[:60].split())!r}") from None
         if not isinstance(data, dict):
-            raise _Again("a reply that is no JSON object")
+            raise _Again("a reply that is not a JSON object")
         return data
 
     def _generation(self, request: Request, data: Mapping[str, Any], begun: float, retries: int) -> Generation:
         found = _reply(data)
         if found.content is None:
-            raise _Again("a reply whose content is no text")
+            raise _Again("a reply whose content is not text")
         return self._made(request, replace(found, text=found.content), begun, retries)
 
     def _made(
@@ -290,21 +288,21 @@ class EndpointBackend:
 
 @dataclass(frozen=True)
 class _Reply:
-    """What a server answered."""
+    """The parts of a server's answer."""
 
     content: str | None
     text: str
     """The content after the thoughts in it."""
     thought: str
     thought_tokens: int
-    """As far as the server counts them apart."""
+    """Tokens of the thought; 0 where the server does not count them separately."""
     cut: bool
     prompt_tokens: int
     tokens: int
 
 
 class _Again(Exception):
-    """Another attempt may help, at once or after the seconds that the server asked for."""
+    """A failure after which another attempt may help, at once or after the seconds that the server asked for."""
 
     def __init__(self, problem: str, after_s: float | None = None) -> None:
         super().__init__(problem)
@@ -319,7 +317,7 @@ def _result(future: Future[Generation]) -> Generation | GenerationFailed:
 
 
 def _reply(data: Mapping[str, Any]) -> _Reply:
-    """Raises _Again where the answer has no message."""
+    """Read a server's answer. Raises _Again where it has no message."""
     try:
         choice = data["choices"][0]
         message = choice["message"]
@@ -339,7 +337,7 @@ def _reply(data: Mapping[str, Any]) -> _Reply:
 
 
 def _parted(content: str) -> tuple[str, str]:
-    """The thought in a content, and what comes after it; all of it is thought where it opens and does not end."""
+    """The thought in a content, and the text after it; a thought that does not end takes all of the content."""
     before, end, after = content.rpartition(THOUGHT)
     if end:
         return before.replace(THINK, "").strip(), after
@@ -349,19 +347,19 @@ def _parted(content: str) -> tuple[str, str]:
 
 
 def _with_thought(request: Request, thought: str) -> tuple[Message, ...]:
-    """The chat, with the thought as said: templates drop what stands between marks of thinking."""
+    """The chat with the thought as an assistant message, because templates drop text between marks of thinking."""
     if not thought:
         return request.messages
     return (*request.messages, Message("assistant", thought), Message("user", _VERDICT))
 
 
 def _start(request: Request) -> str:
-    """The start of the line that the reply begins with."""
+    """The fixed beginning of the reply's first line."""
     return request.prefill.rpartition("\n")[2]
 
 
 def _messages(request: Request) -> tuple[Message, ...]:
-    """The chat; the lines of a script that stand already are given as said, because a server takes no prefill."""
+    """The chat; finished lines of a script become an assistant message, because a server takes no prefill."""
     before = request.prefill.rpartition("\n")[0]
     if not before:
         return request.messages
@@ -370,10 +368,10 @@ def _messages(request: Request) -> tuple[Message, ...]:
 
 
 def _after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
-    """What comes after the prefill, and what had to be done to a reply that does not begin with it.
+    """The text after the prefill, and details about changes to a reply that does not begin with it.
 
-    Thinking is cut off (the raw reply is kept in the details), empty lines in front as well; an agent gets its first
-    line. Words without a name are taken as said by who was asked, as a local model's reply would be.
+    Thoughts and empty lines in front are cut off (the raw reply is kept in the details); only the first line of an
+    agent's reply counts. A line without a name belongs to the agent that was asked, as a local model's reply would.
     """
     thought, end, after = content.rpartition(THOUGHT)
     details: dict[str, Any] = {"thinking_characters": len(thought)} if end else {}

@@ -1,6 +1,6 @@
 """From a model's name to a backend, the same way for runs, judges and forecasts.
 
-Memory is stated before weights are loaded, and nothing is shrunk without saying so.
+The memory plan is printed before weights are loaded, and nothing is reduced without a message.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localsim import plugins
+from localsim import paths, plugins
 from localsim.backends import endpoint, person
 from localsim.backends.base import Backend
 from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.conversation.episode import EpisodeSpec, Overflow, Repro
 from localsim.errors import InvalidInput
-from localsim.models.registry import ModelFile, is_path, resolve, split_adapter
+from localsim.models.registry import ModelFile, is_path, require_name, resolve, split_adapter
 
 if TYPE_CHECKING:
     from localsim.backends.llama.lib import LlamaModel
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 ALL_LAYERS = 999
-"""More than any model has."""
+"""More layers than any model has."""
 
 
 def is_scripted(name: str) -> bool:
@@ -51,8 +51,17 @@ def is_file(name: str) -> bool:
     return not (is_scripted(name) or is_remote(name) or name == person.NAME or is_plugin(name))
 
 
+def chosen_model(model: str | None) -> str:
+    """The absolute name of the model that was asked for, or of the default where none was (None)."""
+    return absolute(paths.default_model() if model is None else model)
+
+
 def absolute(model: str) -> str:
-    """A model's name with any path in it made absolute, so that the run can be resumed from another folder."""
+    """A model's name with any path in it made absolute, so that the run can be resumed from another folder.
+
+    Raises InvalidInput for an empty name.
+    """
+    require_name(model)
     if model.startswith(f"{PREFIX}:@"):
         return f"{PREFIX}:@{Path(model.removeprefix(f'{PREFIX}:@')).absolute()}"
     if not is_file(model):
@@ -70,7 +79,7 @@ def physical_cores() -> int:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run or a judge asks of the backends that it opens."""
+    """The requirements of a run or a judge for the backends that it opens."""
 
     sequences: int
     """Conversations side by side."""
@@ -111,14 +120,14 @@ def memory_plans(needs: Needs) -> list[MemoryPlan]:
 
 @contextmanager
 def open_backends(
-    names: Sequence[str], needs: Needs, say: Say, ask: person.Ask | None = None
+    names: Sequence[str], needs: Needs, say: Say, ask: person.AskPerson | None = None
 ) -> Iterator[dict[str, Backend]]:
     """A backend for each name, closed at the end; memory is stated before weights are loaded.
 
     `ask` asks the person whose role `human` plays. Raises InvalidInput, ModelMissing or BackendUnavailable.
     """
     if ask is None and person.NAME in names:
-        raise InvalidInput("a person plays a role, and no page or terminal asks that person", hint="use: localsim play")
+        raise InvalidInput("a role is played by a person, and this command cannot ask one", hint="use: localsim play")
     files = {name: resolve(name) for name in names if is_file(name)}
     backends: dict[str, Backend] = {}
     loaded: dict[Path, LlamaModel] = {}
@@ -179,8 +188,8 @@ def gpu_layers(gpu: str) -> int:
         return ALL_LAYERS if offers else 0
     if int(gpu) > 0 and not offers:
         raise InvalidInput(
-            f"--gpu {gpu}: this llama-cpp-python was built for the processor alone",
-            hint="docs/performance.md has the build lines for CUDA, Metal and Vulkan; --gpu auto takes what is there",
+            f"--gpu {gpu}: this llama-cpp-python was built for the processor only",
+            hint="docs/performance.md has the build commands for GPUs; --gpu auto uses a GPU only where it can",
         )
     return int(gpu)
 

@@ -1,4 +1,4 @@
-"""A person as a backend: asked for a line in their turn, with exactly what an agent in their place would see."""
+"""A person as a backend: asked for a line in their turn, and shown exactly what an agent in their place would see."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from localsim.conversation.transcript import Action, line_of
 from localsim.errors import GenerationFailed
 
 NAME = "human"
-Ask = Callable[[Request], Action]
+AskPerson = Callable[[Request], Action]
 """Shows what the request's observation holds and returns what the person does."""
 
 
 class PersonBackend:
-    """One turn at a time; while a person thinks, nothing else of the run goes on."""
+    """A person who takes one turn at a time; the rest of the run waits meanwhile."""
 
-    def __init__(self, ask: Ask, name: str = NAME) -> None:
+    def __init__(self, ask: AskPerson, name: str = NAME) -> None:
         self.name = name
         self.identity: dict[str, Any] = {"kind": "human", "name": name}
         self._ask = ask
@@ -29,7 +29,7 @@ class PersonBackend:
         self._tickets = 0
 
     def thinks(self) -> bool:
-        """Never in writing."""
+        """Always False: a person writes down no thoughts."""
         return False
 
     def submit(self, request: Request) -> int:
@@ -44,7 +44,7 @@ class PersonBackend:
             return []
         ticket, request = self._waiting.popleft()
         if request.observation is None or request.speaker == WRITER:
-            return [Done(ticket, GenerationFailed("a person plays one role, and neither writes scripts nor judges"))]
+            return [Done(ticket, GenerationFailed("a person can play one role, but cannot write scripts or judge"))]
         begun = time.perf_counter()
         line = line_of(request.speaker, self._ask(request)).removeprefix(request.prefill)
         took = (time.perf_counter() - begun) * 1000
@@ -55,7 +55,7 @@ class PersonBackend:
         self._waiting = deque((other, request) for other, request in self._waiting if other != ticket)
 
     def release(self, session: str) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no cache."""
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Do nothing: there is no memory to free."""

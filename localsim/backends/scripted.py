@@ -1,6 +1,6 @@
-"""The scripted backend: queued replies, or a policy that really plays. For tests, teaching and baselines.
+"""The scripted backend: queued replies, or a player that really plays. For tests, teaching and baselines.
 
-Never presented as a result of a language model: its identity says `scripted`.
+Its replies are never presented as results of a language model: its identity is `scripted`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
 from localsim.errors import GenerationFailed, InvalidInput, MalformedReply
-from localsim.families.players import POLICIES, Policy
+from localsim.families import Player, player_of
 
 PREFIX = "scripted"
 
@@ -28,23 +28,23 @@ class ScriptedBackend:
     """Replies without a model.
 
     Either `replies`, each used once in order: an Action, or a raw text that stands for what a model wrote after the
-    fixed start of its line; or a `policy`, asked with what the agent may see and a generator seeded per turn.
+    fixed start of its line; or a `player`, asked with what the agent may see and a generator seeded per turn.
     """
 
     def __init__(
-        self, name: str = PREFIX, *, replies: Iterable[Action | str] | None = None, policy: Policy | None = None
+        self, name: str = PREFIX, *, replies: Iterable[Action | str] | None = None, player: Player | None = None
     ) -> None:
-        if (replies is None) == (policy is None):
-            raise ValueError("give either replies or a policy")
+        if (replies is None) == (player is None):
+            raise ValueError("give either replies or a player")
         self.name = name
         self.identity: dict[str, Any] = {"kind": "scripted", "name": name}
         self._replies = deque(replies) if replies is not None else None
-        self._policy = policy
+        self._player = player
         self._tickets = 0
         self._done: list[Done] = []
 
     def thinks(self) -> bool:
-        """Never in writing."""
+        """Always False: a script writes down no thoughts."""
         return False
 
     def submit(self, request: Request) -> int:
@@ -67,14 +67,14 @@ class ScriptedBackend:
         self._done = [done for done in self._done if done.ticket != ticket]
 
     def release(self, session: str) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no cache."""
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Do nothing: there is no memory to free."""
 
     def _text(self, request: Request) -> str:
-        if self._policy is not None:
-            return _after_prefill(request, self._play(self._policy, request))
+        if self._player is not None:
+            return _after_prefill(request, self._play(self._player, request))
         assert self._replies is not None
         if not self._replies:
             raise GenerationFailed(f"{self.name} has no replies left for turn {request.turn}")
@@ -83,20 +83,20 @@ class ScriptedBackend:
             reply if isinstance(reply, str) else _after_prefill(request, [Turn(request.turn, request.speaker, reply)])
         )
 
-    def _play(self, policy: Policy, request: Request) -> list[Turn]:
-        """One turn of an agent, or all turns of a script with the policy in every part."""
+    def _play(self, player: Player, request: Request) -> list[Turn]:
+        """One turn of an agent, or all turns of a script with the player in every part."""
         seen = request.observation
         if seen is None:
             raise GenerationFailed(f"{self.name} plays roles and cannot judge")
         rng = random.Random(request.seed)
         if request.speaker != WRITER:
-            return [Turn(request.turn, request.speaker, policy(seen, rng))]
+            return [Turn(request.turn, request.speaker, player(seen, rng))]
         turns: list[Turn] = list(seen.transcript.turns)
         names = [agent.name for agent in seen.agents]
         while len(turns) < seen.turn_limit:
             speaker = names[len(turns) % len(names)]
             view = _part(seen, speaker, Transcript(tuple(turns)))
-            turns.append(Turn(len(turns), speaker, policy(view, rng)))
+            turns.append(Turn(len(turns), speaker, player(view, rng)))
             if request.form.finished("".join(turn.line + "\n" for turn in turns)):
                 break
         return turns
@@ -113,19 +113,14 @@ def _after_prefill(request: Request, turns: list[Turn]) -> str:
 
 
 def open_scripted(name: str) -> ScriptedBackend:
-    """The backend that `scripted`, `scripted:POLICY` or `scripted:@FILE` names. Raises InvalidInput.
+    """The backend that `scripted`, `scripted:PLAYER` or `scripted:@FILE` names. Raises InvalidInput.
 
     A file holds one reply a line: plain text is spoken; a line of JSON such as {"action": "leave"} is that action.
     """
     _, _, detail = name.partition(":")
     if detail.startswith("@"):
         return ScriptedBackend(name, replies=_read_replies(Path(detail[1:])))
-    policy = POLICIES.get(detail or "auto")
-    if policy is None:
-        raise InvalidInput(
-            f"no scripted policy {detail!r}", hint=f"there are {', '.join(sorted(POLICIES))}, or scripted:@FILE"
-        )
-    return ScriptedBackend(name, policy=policy)
+    return ScriptedBackend(name, player=player_of(detail or "auto"))
 
 
 def _read_replies(file: Path) -> list[Action | str]:

@@ -1,4 +1,4 @@
-"""The command line: click only, no logic. Each command's module is imported when the command is used.
+"""The command line: options and output, no logic. A command's module is imported when the command is used.
 
 Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or bad checksum, 5 database,
 6 finished with failures above --fail-on-error, 7 backend unavailable, 130 interrupted.
@@ -6,7 +6,10 @@ Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or bad
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -14,55 +17,56 @@ from localsim import __version__, paths
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Simulate scenarios."),
-    "resume": ("run", "Go on with an interrupted run."),
-    "play": ("play", "Take a role yourself, against models."),
-    "show": ("show", "Print a transcript with private facts in the margin."),
+    "resume": ("run", "Continue an interrupted run."),
+    "play": ("play", "Play one role yourself, with models in the others."),
+    "show": ("show", "Print a conversation, with private facts where they come up."),
     "view": ("show", "Look at runs in the browser."),
-    "annotate": ("annotate", "Let people judge talks, blind, and measure agreement."),
-    "score": ("score", "Look for leaked private facts in the talks of a run."),
-    "report": ("report", "Compare the modes of a run: table, JSON or HTML."),
-    "compare": ("report", "Paired differences between modes or runs."),
+    "annotate": ("annotate", "Let people rate conversations without seeing the mode, and measure agreement."),
+    "score": ("score", "Find leaked private facts in the conversations of a run."),
+    "report": ("report", "Compare the modes of a run as a table, JSON or HTML."),
+    "compare": ("report", "Print paired differences between modes or runs."),
     "plot": ("report", "Write the figures of a run as SVG and PNG."),
     "card": ("report", "Write the simulation card of a run."),
-    "audit": ("show", "Check that no prompt held what its viewer may not know."),
-    "sql": ("data", "Ask the database, read-only."),
-    "export": ("data", "Write a run as jsonl, parquet or csv."),
+    "audit": ("show", "Check that no prompt held anything its reader may not know."),
+    "sql": ("data", "Query the database, read-only."),
+    "export": ("data", "Write a run as jsonl, parquet, csv or training chats."),
     "finetune": ("finetune", "Train a LoRA adapter on simulated episodes."),
-    "study": ("run", "The paper in one command: modes, fine-tuning, a table."),
+    "study": ("run", "Repeat the paper's study: all modes, fine-tuning, a table."),
     "adapters": ("finetune", "List, show, verify and remove adapters."),
     "runs": ("data", "List, show and remove runs."),
-    "db": ("data", "Where the database is, and whether it is sound."),
+    "db": ("data", "Show where the database is, and check it."),
     "scenarios": ("scenarios", "List, show, validate and generate scenarios."),
-    "leakage": ("score", "Measure the leakage detector, and fit it to your labels."),
+    "leakage": ("score", "Measure the leakage detector, or fit it to your labels."),
     "models": ("models", "List, fetch, verify, measure and optimize models."),
-    "config": ("config", "Settings, and where each comes from."),
+    "config": ("config", "List settings, and where each one is set."),
     "doctor": ("config", "Check this machine and the build of llama.cpp."),
 }
 
 EPILOG = """\b
 Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or
 bad checksum, 5 database, 6 too many failed episodes, 7 backend unavailable,
-130 interrupted (localsim resume goes on)."""
+130 interrupted (localsim resume continues)."""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are used, so that --help answers at once."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """All commands in the order in which people need them."""
+        """Return the names of all commands, in the order in which people need them."""
         return list(_COMMANDS)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now."""
+        """Import a command and return it; None for an unknown name."""
         if cmd_name not in _COMMANDS:
             return None
         command = getattr(import_module(f"localsim.cli.{_COMMANDS[cmd_name][0]}"), cmd_name)
         assert isinstance(command, click.Command)
         _name_variables(command, cmd_name)
+        _refuse_repeats(command)
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without importing them."""
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
@@ -77,8 +81,41 @@ def _name_variables(command: click.Command, path: str) -> None:
             option.envvar = f"LOCALSIM_{path}_{long_name(option)}".upper().replace("-", "_")
 
 
+def _refuse_repeats(command: click.Command) -> None:
+    """Refuse an option that takes one value and is given twice; click would keep the last one in silence."""
+    if isinstance(command, click.Group):
+        for child in command.commands.values():
+            _refuse_repeats(child)
+    if not isinstance(command.make_parser, _MakeParser):
+        command.make_parser = _MakeParser(command.make_parser)  # type: ignore[method-assign]
+
+
+@dataclass(frozen=True)
+class _MakeParser:
+    """Makes the parser of a command, and lets it look for repeated options."""
+
+    original: Callable[[click.Context], Any]
+
+    def __call__(self, ctx: click.Context) -> Any:
+        """Return a parser that raises UsageError for a repeated option."""
+        parser = self.original(ctx)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            found = parse(args=args)
+            order = [param for param in found[2] if isinstance(param, click.Option)]
+            for option in order:
+                once = not (option.multiple or option.count or (option.is_flag and not option.secondary_opts))
+                if once and order.count(option) > 1 and not ctx.resilient_parsing:
+                    raise click.UsageError(f"--{long_name(option)} is given {order.count(option)} times", ctx)
+            return found
+
+        parser.parse_args = parse_args
+        return parser
+
+
 def long_name(option: click.Option) -> str:
-    """The longest name of an option, without its dashes."""
+    """Return the longest name of an option, without its dashes."""
     return max(option.opts, key=len).lstrip("-")
 
 

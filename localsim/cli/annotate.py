@@ -1,4 +1,4 @@
-"""localsim annotate: people choose, judge and mark; their answers are stored and held against judges and detector."""
+"""localsim annotate: people judge conversations; their answers are stored and compared with judges and detector."""
 
 from __future__ import annotations
 
@@ -28,16 +28,22 @@ from localsim.errors import InvalidInput
 
 Row = dict[str, Any]
 
-_rater = click.option("--rater", required=True, help="Your pseudonym: letters, digits, _ and -; no name, no address.")
-_task = click.option(
-    "--task", type=click.Choice(TASKS), default="pairs", show_default=True, help="What is asked about the talks."
+_rater = click.option(
+    "--rater", required=True, help="Pseudonym of the rater: letters, digits, _ and -; not a real name."
 )
-_ties = click.option("--ties", is_flag=True, help="Let 0 (no difference) be an answer to a pair.")
+_task = click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    default="pairs",
+    show_default=True,
+    help="Question to answer about the conversations.",
+)
+_ties = click.option("--ties", is_flag=True, help="Allow the answer 0 (no difference) to a pair.")
 
 
 @click.group()
 def annotate() -> None:
-    """Let people judge the talks of a run, blind, and measure how far they agree.
+    """Let people judge the conversations of a run, blind, and measure how well they agree.
 
     \b
     localsim annotate serve @last --open
@@ -53,7 +59,7 @@ def annotate() -> None:
 def serve(run: str | None, host: str, port: int | None, open_browser: bool, db: str | None) -> None:
     """Annotate in the browser: a server that shows raters their items and nothing else.
 
-    With --host, raters on one network take part; they need the address with the token that is printed.
+    With --host, raters on your network can take part; they need the printed address with its token.
 
     \b
     localsim annotate serve @last --open
@@ -73,7 +79,7 @@ def serve(run: str | None, host: str, port: int | None, open_browser: bool, db: 
 @_ties
 @db_option
 def terminal(run: str, rater: str, task: Task, ties: bool, db: str | None) -> None:
-    """Annotate in the terminal; every answer is stored at once, and you can stop and go on at any time.
+    """Annotate in the terminal; every answer is stored at once, and you can stop and continue at any time.
 
     \b
     localsim annotate terminal @last --rater rater_01
@@ -91,7 +97,7 @@ def terminal(run: str, rater: str, task: Task, ties: bool, db: str | None) -> No
         count = progress(items, finished)
         click.secho(f"\n== {count.done} of {count.total} answered", bold=True)
         if item is None:
-            click.echo(f"All is answered. What raters found: localsim annotate agreement {run_id}")
+            click.echo(f"All items are answered. Results: localsim annotate agreement {run_id}")
             return
         _show(shown(item))
         started = time.monotonic()
@@ -100,14 +106,14 @@ def terminal(run: str, rater: str, task: Task, ties: bool, db: str | None) -> No
             save(store, answered(item, value, origin="terminal", seconds=round(time.monotonic() - started, 1)))
         except _Undo:
             back = undo(store, task, run_id, rater)
-            click.echo("Your last answer is taken back." if back else "There is nothing to take back.")
+            click.echo("Your last answer is undone." if back else "There is nothing to undo.")
         except (EOFError, _Quit):
-            click.echo(f"\n{count.done} answers are stored. The same command goes on.")
+            click.echo(f"\n{count.done} answers are stored. Run the same command to continue.")
             return
 
 
 class _Undo(Exception):
-    """The rater takes the last answer back."""
+    """The rater undoes the last answer."""
 
 
 class _Quit(Exception):
@@ -115,7 +121,7 @@ class _Quit(Exception):
 
 
 def _show(seen: Row) -> None:
-    """The situation and the talks of an item."""
+    """Print the situation and the conversations of an item."""
     names = [person["name"] for person in seen["people"]]
     click.echo(f"Setting: {clean(seen['setting'])}")
     for person in seen["people"]:
@@ -136,7 +142,7 @@ def _show(seen: Row) -> None:
 
 
 def _asked(item: Item) -> Any:
-    """The value of an answer. Raises _Undo, _Quit, and EOFError at the end of the input."""
+    """Ask for the answer to an item. Raises _Undo, _Quit, and EOFError at the end of the input."""
     from localsim.annotation.records import validated
 
     seen = shown(item)
@@ -162,7 +168,7 @@ def _asked(item: Item) -> Any:
 
 
 def _until(prompt: str, read: Callable[[str], Any]) -> Any:
-    """Ask until the answer can be read; u and q lead elsewhere."""
+    """Ask until `read` accepts the answer. Raises _Undo for u and _Quit for q."""
     while True:
         text = input(prompt).strip()
         if text.lower() == "u":
@@ -179,7 +185,7 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise InvalidInput(f"{text[:40]!r} is no whole number") from error
+        raise InvalidInput(f"{text[:40]!r} is not a whole number") from error
 
 
 def _within(marks: range) -> Callable[[str], int | None]:
@@ -187,7 +193,7 @@ def _within(marks: range) -> Callable[[str], int | None]:
         if text == "-":
             return None
         if _whole(text) not in marks:
-            raise InvalidInput(f"{text} is not within {marks.start} to {marks.stop - 1}")
+            raise InvalidInput(f"{text} is not between {marks.start} and {marks.stop - 1}")
         return _whole(text)
 
     return read
@@ -200,7 +206,7 @@ def _within(marks: range) -> Callable[[str], int | None]:
 @db_option
 @json_option
 def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> None:
-    """Take the latest answer of a rater back.
+    """Undo the latest answer of a rater.
 
     \b
     localsim annotate undo @last --rater rater_01
@@ -213,7 +219,7 @@ def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> No
     if as_json:
         print_json({"task": task, "rater": rater, "undone": item_id})
     else:
-        click.echo("the latest answer is taken back" if item_id else "there is nothing to take back")
+        click.echo("the latest answer is undone" if item_id else "there is nothing to undo")
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
@@ -231,7 +237,7 @@ def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> No
 def bundle(
     run: str, rater: str, task: Task, ties: bool, output: str, title: str | None, db: str | None, as_json: bool
 ) -> None:
-    """Write one HTML file for a rater elsewhere; it works without a network, and its answers come back as a file.
+    """Write one HTML file for a rater on another computer; it needs no network and saves the answers as a file.
 
     \b
     localsim annotate bundle @last --rater rater_01 -o rater_01.html
@@ -250,7 +256,7 @@ def bundle(
         print_json({"run_id": run_id, "task": task, "rater": rater, "items": len(items), "output": output})
     else:
         click.echo(f"wrote {output}: {len(items)} items for {rater}")
-        say("next: the rater opens it, saves the answers and sends them; then localsim annotate import FILE")
+        say("next: the rater opens it, saves the answers and sends them back; then: localsim annotate import FILE")
 
 
 @annotate.command("import")
@@ -258,7 +264,7 @@ def bundle(
 @db_option
 @json_option
 def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
-    """Take in files of answers that raters have saved; doing it twice changes nothing.
+    """Import files of answers that raters saved; importing a file twice changes nothing.
 
     All files are checked before anything is stored.
 
@@ -270,9 +276,9 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
     from localsim.annotation.records import save_all
 
     store = store_of(db)
-    found = [(str(file), read_answers(file, store)) for file in files]
-    save_all(store, [annotation for _, annotations in found for annotation in annotations])
-    told = [
+    answers = [(str(file), read_answers(file, store)) for file in files]
+    save_all(store, [annotation for _, annotations in answers for annotation in annotations])
+    summary = [
         {
             "file": file,
             "answers": len(annotations),
@@ -280,12 +286,12 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
             "task": annotations[0].task if annotations else None,
             "rater": annotations[0].rater if annotations else None,
         }
-        for file, annotations in found
+        for file, annotations in answers
     ]
     if as_json:
-        print_json(told)
+        print_json(summary)
         return
-    for row in told:
+    for row in summary:
         whose = f" of {row['rater']} ({row['task']}, run {row['run_id']})" if row["rater"] else ""
         click.echo(f"{row['file']}: {row['answers']} answers{whose}")
 
@@ -296,7 +302,7 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
 @db_option
 @json_option
 def labels(run: str, output: str, db: str | None, as_json: bool) -> None:
-    """Write what most raters marked as disclosed, as labelled pairs for the leakage detector.
+    """Write the disclosures that most raters marked, as labelled pairs for the leakage detector.
 
     \b
     localsim annotate labels @last -o mine.jsonl
@@ -309,7 +315,7 @@ def labels(run: str, output: str, db: str | None, as_json: bool) -> None:
     rows = make_labels(store, run_id)
     if not rows:
         hint = f"localsim annotate terminal {run_id} --rater NAME --task disclosures"
-        raise InvalidInput(f"run {run_id} has no marks of disclosures that most raters share", hint=hint)
+        raise InvalidInput(f"run {run_id} has no disclosures on which most raters agree", hint=hint)
     _write(Path(output), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     disclosed = sum(row["label"] == "disclosed" for row in rows)
     if as_json:
@@ -326,16 +332,16 @@ def _write(file: Path, text: str) -> None:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
 
 
-# ---- what came of it -----------------------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------------------------
 
 
 @annotate.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
-@click.option("--all-raters", is_flag=True, help="Count raters too who fail more than a third of attention items.")
+@click.option("--all-raters", is_flag=True, help="Include raters who fail more than a third of the attention items.")
 @db_option
 @json_option
 def agreement(run: str, all_raters: bool, db: str | None, as_json: bool) -> None:
-    """Print what raters found, how far they agree, and how far judges and the detector agree with them.
+    """Print the raters' judgements, how well they agree, and how well judges and the detector agree with them.
 
     \b
     localsim annotate agreement @last

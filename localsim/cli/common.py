@@ -1,8 +1,10 @@
-"""What commands share: options, tables, progress. Results go to stdout, everything else to stderr."""
+"""Options, tables and progress bars for all commands. Results go to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 import shutil
 import sys
 import time
@@ -17,45 +19,76 @@ from localsim import paths
 from localsim.conversation.episode import Episode, EpisodeSpec
 from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
+from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 
 _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red", "white", "bright_black")
 
 _LINE_EVERY_S = 30
 HERE = "127.0.0.1"
-"""Where pages are served unless another address is asked for."""
+"""The default address of the pages; only this computer can reach it."""
 
-db_option = click.option("--db", metavar="FILE", help="Database file [LOCALSIM_DB, else localsim.duckdb].")
+db_option = click.option("--db", metavar="FILE", help="Use this database file [LOCALSIM_DB, else localsim.duckdb].")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
+class Finite(click.FloatRange):
+    """A number in a range; nan and inf are refused, which click's range lets through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number. Raises click's usage error."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is not a number", param, ctx)
+        return found
+
+
 def store_of(db: str | None) -> Store:
-    """The store that --db means; waiting for a held file is announced."""
+    """Open the store that --db names; it says so when it must wait for the file."""
     return Store(paths.database_path(db), waiting=say)
 
 
 def say(message: str) -> None:
-    """A line for people, on stderr, that does not disturb a progress bar."""
+    """Print a line for people on stderr, without disturbing a progress bar."""
     tqdm.write(message, file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    """Print one JSON document on stdout."""
+    click.echo(json_for_stdout(value))
+
+
+def json_for_stdout(value: Any) -> str:
+    """Return indented JSON; for a terminal, with escapes for characters that could steer it."""
+    text = paths.json_text(value, indent=2, default=str)
+    return _UNPRINTED.sub(_escaped, text) if sys.stdout.isatty() else text
+
+
+_UNPRINTED = re.compile(r"[^\x20-\x7e\n]")
+"""Candidates only: most of them are letters."""
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def colour_of(names: Sequence[str], name: str) -> str:
-    """The colour of an agent."""
+    """Return the colour of an agent."""
     return _COLOURS[names.index(name) % len(_COLOURS)] if name in names else "white"
 
 
 def clean(text: str) -> str:
-    """`text` without terminal control characters, so that what a model wrote cannot steer the terminal."""
+    """Return text without control characters, so that stored text cannot steer the terminal."""
     return "".join(char for char in text if char.isprintable() or char in "\n\t")
 
 
+def echo(text: str, **style: Any) -> None:
+    """Print stored text on stdout, without control characters and in a style of `click.style`."""
+    click.secho(clean(text), **style)
+
+
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on stdout; long cells are cut only where stdout is a terminal."""
+    """Print a table on stdout; long cells are cut only if stdout is a terminal."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max([len(heading), *(len(row[index]) for row in cells)]) for index, heading in enumerate(headings)]
     if sys.stdout.isatty():
@@ -65,7 +98,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     numeric = [
         bool(rows) and all(isinstance(row[i], int | float | type(None)) for row in rows) for i in range(len(widths))
     ]
-    for number, row in enumerate([list(headings), ["-" * width for width in widths], *cells]):
+    for number, row in enumerate([[_cell(heading) for heading in headings], ["-" * width for width in widths], *cells]):
         parts = [_fit(cell, width, right) for cell, width, right in zip(row, widths, numeric, strict=True)]
         click.secho("  ".join(parts).rstrip(), bold=number == 0)
 
@@ -83,9 +116,10 @@ def _cell(value: Any) -> str:
     return clean(" ".join(str(value).split()))
 
 
-class Progress:
-    """A progress bar with an ETA on stderr (a line every half minute where that is no terminal), and with --live the
-    dialogue as it happens.
+class Progress(Watcher):
+    """A progress bar with an ETA on stderr, or a line every half minute if that is no terminal.
+
+    With --live it also prints the dialogue as it happens.
     """
 
     def __init__(self, planned: int, done: int = 0, *, live: bool = False, quiet: bool = False) -> None:
@@ -107,7 +141,7 @@ class Progress:
         )
 
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
-        """A turn stands."""
+        """Print a turn if --live asks for it."""
         if self._live:
             head = f"{spec.scenario.id}/{spec.mode}/{spec.index} {turn.index:>2} "
             name = turn.line.partition(":")[0]
@@ -117,7 +151,7 @@ class Progress:
             say(clean_keep_colour(head, name, text))
 
     def ended(self, episode: Episode) -> None:
-        """An episode is over."""
+        """Count an episode that has ended, and name one that failed."""
         if episode.status == "failed":
             self._failed += 1
             spec = episode.spec
@@ -130,7 +164,7 @@ class Progress:
             say(f"{self._over} of {self._planned} episodes, {self._rate():.0f} tokens/s, {self._failed} failed")
 
     def tokens(self, generated: int) -> None:
-        """So many tokens were generated."""
+        """Count generated tokens."""
         self._tokens += generated
         self._bar.set_postfix_str(f"{self._rate():.0f} tokens/s, {self._failed} failed", refresh=False)
 
@@ -138,41 +172,48 @@ class Progress:
         return self._tokens / max(time.monotonic() - self._started, 1e-9)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Stop drawing; the bar stays on the screen."""
         self._bar.close()
 
 
 def clean_keep_colour(head: str, styled_name: str, text: str) -> str:
-    """A line in which only our own colour codes are control characters."""
+    """Return a line whose only control characters are our own colour codes."""
     return f"{head}{styled_name}{clean(text)}"
 
 
 def output_option(help_text: str) -> Callable[[Any], Any]:
-    """-o FILE."""
+    """Return the option -o FILE."""
     return click.option("-o", "--output", type=click.Path(dir_okay=False), help=help_text)
 
 
 def web_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--host, --port, --open."""
-    open_option = click.option("--open", "open_browser", is_flag=True, help="Open a browser, too.")
-    port = click.option("--port", type=click.IntRange(1, 65535), help="Port [7580, or the next free one].")
-    host = click.option("--host", default=HERE, show_default=True, help="Another address lets a network in.")
+    """Add --host, --port and --open to a command."""
+    open_option = click.option("--open", "open_browser", is_flag=True, help="Also open the page in a browser.")
+    port = click.option(
+        "--port", type=click.IntRange(1, 65535), help="Listen on this port [7580, or the next free one]."
+    )
+    host = click.option(
+        "--host",
+        default=HERE,
+        show_default=True,
+        help="Listen on this address; by default only this computer can connect.",
+    )
     return host(port(open_option(command)))
 
 
 @dataclass(frozen=True)
 class Pages:
-    """Which pages a server has, and where it begins."""
+    """The pages of a server, and the first one to open."""
 
     path: str
     model: str = "starter"
-    """Plays the roles that nobody takes."""
+    """The model that plays the roles no person takes."""
     parts: tuple[str, ...] = ("view", "annotate", "play")
     open_browser: bool = False
 
 
 def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: Callable[[str], None]) -> None:
-    """Serve pages until Ctrl-C. Raises InvalidInput where the packages for it are not installed."""
+    """Serve pages until Ctrl-C. Raises InvalidInput if the packages for it are not installed."""
     try:
         from localsim.web.serve import PORT, Place, serve
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Names that the shell completes: runs, episodes, scenarios, models. Whatever goes wrong completes nothing.
+"""Names that the shell completes: runs, episodes, scenarios, models. After an error it completes nothing.
 
 https://click.palletsprojects.com/en/stable/shell-completion/
 """
@@ -11,8 +11,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from localsim import paths
-from localsim.api import Row
 from localsim.errors import LocalsimError
+from localsim.store import run_queries as queries
 from localsim.store.database import Store
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -32,23 +32,25 @@ def _completes(names: Callable[[click.Context], list[tuple[str, str]]]) -> Compl
 
 
 def _runs(ctx: click.Context) -> list[tuple[str, str]]:
-    rows = _rows(ctx, "SELECT run_id, completed FROM v_runs ORDER BY started_utc DESC")
-    return _after_last(rows, [(row["run_id"], f"{row['completed']} episodes") for row in rows])
+    store = _store(ctx)
+    rows = queries.run_list(store) if store else []
+    return _after_last([(row["run_id"], f"{row['completed']} episodes") for row in rows])
 
 
 def _episodes(ctx: click.Context) -> list[tuple[str, str]]:
-    rows = _rows(ctx, "SELECT episode_id, scenario_id, mode FROM v_episodes ORDER BY run_id DESC LIMIT 200")
-    return _after_last(rows, [(row["episode_id"], f"{row['scenario_id']} {row['mode']}") for row in rows])
+    store = _store(ctx)
+    rows = queries.newest_episodes(store, 200) if store else []
+    return _after_last([(row["episode_id"], f"{row['scenario_id']} {row['mode']}") for row in rows])
 
 
-def _rows(ctx: click.Context, query: str) -> list[Row]:
-    """Nothing where the database is held: a shell must not wait."""
+def _store(ctx: click.Context) -> Store | None:
+    """Return the store, which gives up soon where the database is held, because a shell must not wait."""
     path = paths.database_path(ctx.params.get("db"))
-    return Store(path, patience_s=0.2).rows(query) if path.is_file() else []
+    return Store(path, patience_s=0.2) if path.is_file() else None
 
 
-def _after_last(rows: list[Row], named: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [("@last", "the newest one"), *named] if rows else []
+def _after_last(named: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [("@last", "the newest one"), *named] if named else []
 
 
 def _scenarios(_ctx: click.Context) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""localsim config, localsim doctor; and how localsim.toml and LOCALSIM_* reach the options of every command.
+"""localsim config, localsim doctor; and the settings of localsim.toml as defaults of every command's options.
 
 Precedence is click's own: option > environment (`LOCALSIM_<COMMAND>_<OPTION>`) > localsim.toml (`[command]`) > default.
 The variables are named in `localsim.cli`.
@@ -6,7 +6,6 @@ The variables are named in `localsim.cli`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,21 +13,21 @@ import click
 
 from localsim import paths
 from localsim.cli import long_name
-from localsim.cli.common import json_option, print_json, print_table
-from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.cli.common import json_option, print_json, print_table, say
+from localsim.errors import BackendUnavailable, InvalidInput, suggest
 from localsim.machine import doctor as diagnosis
 
 GENERAL = ("db", "model")
-"""Settings of localsim.toml that stand outside of any table."""
+"""Settings of localsim.toml outside of any table."""
 
 
 def defaults_of(command: click.Command, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A table of localsim.toml as click's default_map: the long names of options become those of parameters.
+    """A table of localsim.toml as click's default_map: names of options become names of parameters.
 
     Raises InvalidInput for a name that the command does not have.
     """
     if not isinstance(settings, Mapping):
-        raise InvalidInput(f"{where} is no table", where=paths.PROJECT_FILE, hint=f"write [{where}]")
+        raise InvalidInput(f"{where} is not a table", where=paths.PROJECT_FILE, hint=f"write [{where}]")
     found: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(command, click.Group):
@@ -46,7 +45,7 @@ def defaults_of(command: click.Command, settings: Mapping[str, Any], where: str)
 
 
 def default_map(root: click.Group, invoked: str | None) -> dict[str, Any]:
-    """What localsim.toml says about the command that is called; other tables are not looked into."""
+    """The settings of localsim.toml for the command that is called; other tables are not checked."""
     settings = paths.project_settings()
     tables = {key: value for key, value in settings.items() if not (key in GENERAL and isinstance(value, str))}
     known = root.list_commands(click.Context(root))
@@ -61,8 +60,7 @@ def default_map(root: click.Group, invoked: str | None) -> dict[str, Any]:
 
 
 def _unknown(path: str, key: str, known: list[str]) -> InvalidInput:
-    close = difflib.get_close_matches(key.replace("_", "-"), known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+    hint = suggest(key.replace("_", "-"), known) or f"settings here: {', '.join(known)}"
     return InvalidInput(f"unknown setting {path}", where=str(paths.project_file()), hint=hint)
 
 
@@ -72,12 +70,14 @@ def _options(command: click.Command) -> list[click.Option]:
 
 @click.group()
 def config() -> None:
-    """Settings: what holds here, and where it comes from."""
+    """Print the settings in force and their origins."""
 
 
 @config.command("list")
-@click.option("--origin", is_flag=True, help="Say where each value comes from.")
-@click.option("--all", "everything", is_flag=True, help="Every option of every command, with its variable.")
+@click.option("--origin", is_flag=True, help="Print the origin of each value.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Print every option of every command, with its environment variable."
+)
 @json_option
 def list_settings(origin: bool, everything: bool, as_json: bool) -> None:
     """Print the general settings, and the options that localsim.toml or the environment set.
@@ -132,7 +132,7 @@ def _options_below(command: click.Command, context: click.Context) -> Iterator[d
 @click.command()
 @json_option
 def doctor(as_json: bool) -> None:
-    """Check this machine and the build of llama.cpp; exit 7 where a run cannot work."""
+    """Check this machine, the build of llama.cpp and the installed models; exits with 7 where a run cannot work."""
     findings = diagnosis.diagnose()
     if as_json:
         print_json(diagnosis.as_json(findings))
@@ -143,5 +143,7 @@ def doctor(as_json: bool) -> None:
             if finding.advice:
                 click.echo(f"     {finding.advice}")
     bad = [finding for finding in findings if not finding.ok]
-    if bad:
+    if not bad:
+        say("no problems found")
+    else:
         raise BackendUnavailable(f"{bad[0].name}: {bad[0].value}", hint=bad[0].advice)

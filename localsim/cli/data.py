@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +14,51 @@ import click
 
 from localsim import paths
 from localsim.cli import completion
-from localsim.cli.common import db_option, json_option, print_json, print_table, store_of
+from localsim.cli.common import (
+    Finite,
+    clean,
+    db_option,
+    echo,
+    json_for_stdout,
+    json_option,
+    print_json,
+    print_table,
+    say,
+    store_of,
+)
 from localsim.errors import InvalidInput
+from localsim.store import run_queries as queries
 
 
 @click.command()
 @click.argument("query", required=False)
 @click.option(
-    "-f", "--file", type=click.Path(dir_okay=False), help="Read the query from a file (- for standard input)."
+    "-f", "--file", type=click.Path(dir_okay=False), help="Read the query from this file (- for standard input)."
 )
-@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="Print the rows in this format.",
+)
+@click.option(
+    "--limit", type=click.IntRange(0), default=10_000, show_default=True, help="Print at most this many rows; 0: all."
+)
+@click.option(
+    "--timeout",
+    type=Finite(0),
+    default=60,
+    show_default=True,
+    help="Interrupt a query that takes longer than this many seconds; 0: never.",
+)
 @db_option
 @json_option
-def sql(query: str | None, file: str | None, form: str, db: str | None, as_json: bool) -> None:
-    """Ask the database in SQL: read-only, no access to files or the network.
+def sql(
+    query: str | None, file: str | None, form: str, limit: int, timeout: float, db: str | None, as_json: bool
+) -> None:
+    """Ask the database in SQL: read-only, without access to files or the network.
 
     \b
     localsim sql "SHOW TABLES"
@@ -33,15 +66,45 @@ def sql(query: str | None, file: str | None, form: str, db: str | None, as_json:
     """
     if (query is None) == (file is None):
         raise click.UsageError("give a query, or a file with -f")
-    columns, rows = store_of(db).sql(query if query is not None else _read(str(file)))
-    if as_json or form == "json":
-        print_json([dict(zip(columns, row, strict=True)) for row in rows])
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
-    else:
-        print_table(columns, rows)
+    text = query if query is not None else _read(str(file))
+    store = store_of(db)
+    printer = _PRINTERS["json" if as_json else form]
+    if limit == 0:
+        with store.asking(text, timeout or None) as (columns, rows):
+            printer(columns, rows)
+        return
+    columns, page, more = store.sql_page(text, rows=limit, seconds=timeout or None)
+    printer(columns, page)
+    if more:
+        say(f"only the first {limit} rows are printed; --limit 0 prints all")
+
+
+Rows = Iterable[tuple[Any, ...]]
+
+
+def _print_rows_as_json(columns: Sequence[str], rows: Rows) -> None:
+    """Print a list of objects row by row, as `print_json` prints it whole."""
+    start = "["
+    for row in rows:
+        text = json_for_stdout(dict(zip(columns, row, strict=True))).replace("\n", "\n  ")
+        click.echo(f"{start}\n  {text}", nl=False)
+        start = ","
+    click.echo("[]" if start == "[" else "\n]")
+
+
+def _print_rows_as_csv(columns: Sequence[str], rows: Rows) -> None:
+    """Print CSV: as stored to a file or a pipe, without control characters to a terminal."""
+    terminal = sys.stdout.isatty()
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    for row in chain([columns], rows):
+        writer.writerow([clean(value) if terminal and isinstance(value, str) else value for value in row])
+
+
+def _print_rows_as_table(columns: Sequence[str], rows: Rows) -> None:
+    print_table(columns, list(rows))
+
+
+_PRINTERS = {"json": _print_rows_as_json, "csv": _print_rows_as_csv, "table": _print_rows_as_table}
 
 
 def _read(file: str) -> str:
@@ -56,16 +119,25 @@ def _read(file: str) -> str:
 @click.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
 @click.option(
-    "-f", "--format", "form", type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt"]), required=True
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt"]),
+    required=True,
+    help="Write the run in this format.",
 )
-@click.option("-o", "--output", type=click.Path(), help="File, or folder (parquet, csv) [export-RUN].")
+@click.option(
+    "-o", "--output", type=click.Path(), help="Write to this file, or to this folder for parquet and csv [export-RUN]."
+)
 @db_option
 @json_option
 def export(run: str, form: str, output: str | None, db: str | None, as_json: bool) -> None:
     """Write a run for other tools.
 
-    jsonl has an episode a line with turns and scores; parquet and csv a file for each view; sft and sharegpt a chat a
-    line for each agent of an episode, to train on elsewhere.
+    \b
+    jsonl          one episode per line, with turns and scores
+    parquet, csv   one file per view
+    sft, sharegpt  one training chat per line, for each agent of an episode
 
     \b
     localsim export @last -f jsonl -o run.jsonl
@@ -102,7 +174,7 @@ def runs(ctx: click.Context) -> None:
 @json_option
 def list_(db: str | None = None, as_json: bool = False) -> None:
     """List runs, newest first."""
-    rows = store_of(db).rows("SELECT * FROM v_runs ORDER BY started_utc DESC")
+    rows = queries.run_list(store_of(db))
     if as_json:
         print_json(rows)
     else:
@@ -115,30 +187,28 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
 @db_option
 @json_option
 def show_run(run: str, db: str | None, as_json: bool) -> None:
-    """Print what a run was made with, and why episodes failed."""
+    """Print the options, models and versions of a run, and the reasons of failed episodes."""
     store = store_of(db)
     run_id = store.run_id(run)
-    row = store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
+    row = queries.run_row(store, run_id)
     for key in ("plan_json", "models_json", "versions_json"):
         row[key.removesuffix("_json")] = json.loads(row.pop(key))
-    row["failures"] = store.rows(
-        "SELECT episode_id, scenario_id, mode, error FROM v_episodes WHERE run_id = ? AND status = 'failed'", [run_id]
-    )
+    row["failures"] = queries.failed_episodes(store, run_id)
     if as_json:
         print_json(row)
         return
     for key, value in row.items():
         if isinstance(value, dict):
-            click.secho(key, bold=True)
+            echo(key, bold=True)
             for name, detail in value.items():
-                click.echo(f"  {name}: {json.dumps(detail, default=str)}")
+                echo(f"  {name}: {json.dumps(detail, default=str)}")
         else:
-            click.echo(f"{key}: {value}")
+            echo(f"{key}: {value}")
 
 
 @runs.command("rm")
 @click.argument("run", shell_complete=completion.runs)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Delete without asking for confirmation.")
 @db_option
 def remove(run: str, yes: bool, db: str | None) -> None:
     """Delete a run with its episodes, turns and scores."""
@@ -152,7 +222,7 @@ def remove(run: str, yes: bool, db: str | None) -> None:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def db(ctx: click.Context) -> None:
-    """Where the database is, and whether it is sound."""
+    """Show where the database is, and check it."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(info)
 
@@ -182,7 +252,7 @@ def info(db: str | None = None, as_json: bool = False) -> None:
 @db_option
 @json_option
 def check(db: str | None, as_json: bool) -> None:
-    """Look for rows that do not fit together and contents whose hash is wrong."""
+    """Look for rows that contradict each other and for texts with a wrong hash."""
     problems = store_of(db).check()
     if as_json:
         print_json({"problems": problems})
@@ -198,7 +268,7 @@ def check(db: str | None, as_json: bool) -> None:
 @db.command()
 def schema() -> None:
     """Print the schema as SQL."""
-    from localsim.store.migrations import schema_sql
+    from localsim.store.schema import schema_sql
 
     click.echo(schema_sql(), nl=False)
 

@@ -9,31 +9,46 @@ from typing import Any
 
 import click
 
-from localsim.cli.common import db_option, json_option, print_json, print_table, say, store_of
-from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.cli.common import Finite, db_option, json_option, print_json, print_table, say, store_of
+from localsim.errors import InvalidInput
+from localsim.finetune import require_packages
 from localsim.models import registry
 from localsim.models.registry import is_path
-
-_INSTALL = 'pip install "localsim[finetune]"'
 
 
 @click.command()
 @click.argument("source", default="@last")
-@click.option("--name", help="Of the adapter [what the source is called].")
-@click.option("--base", default="starter", show_default=True, help="The model that learns.")
-@click.option("--query", help="Read-only SQL that gives the episode_id of what to learn from, instead of a run.")
-@click.option("--mode", type=click.Choice(["script", "agents", "mindreaders"]), help="Only episodes of this mode.")
-@click.option("--tokens", type=click.IntRange(1), help="Train on at most so many tokens, prompts counted.")
-@click.option("--rank", type=click.IntRange(1, 256), default=16, show_default=True)
-@click.option("--epochs", type=click.FloatRange(0.01, 100), default=1.0, show_default=True)
-@click.option("--learning-rate", type=click.FloatRange(1e-7, 1), default=1e-3, show_default=True)
-@click.option("--batch-tokens", type=click.IntRange(64), default=4096, show_default=True, help="Of a step.")
-@click.option("--held-out", type=click.FloatRange(0, 0.9), default=0.1, show_default=True, help="Share of scenarios.")
-@click.option("--patience", type=click.IntRange(0), default=2, show_default=True, help="Stop early; 0 never does.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--bfloat16/--float32", default=None, help="Numbers of 16 or 32 bits [what is faster on this machine].")
+@click.option("--name", help="Name of the adapter [that of the run or file].")
+@click.option("--base", default="starter", show_default=True, help="Model to train the adapter for.")
+@click.option("--query", help="Train on the episodes in column episode_id of this read-only SQL.")
+@click.option(
+    "--mode", type=click.Choice(["script", "agents", "mindreaders"]), help="Train only on episodes of this mode."
+)
+@click.option("--tokens", type=click.IntRange(1), help="Train on at most this many tokens, prompts included.")
+@click.option("--rank", type=click.IntRange(1, 256), default=16, show_default=True, help="Rank of the LoRA matrices.")
+@click.option(
+    "--epochs", type=Finite(0.01, 100), default=1.0, show_default=True, help="Passes through the training chats."
+)
+@click.option("--learning-rate", type=Finite(1e-7, 1), default=1e-3, show_default=True, help="Highest learning rate.")
+@click.option(
+    "--batch-tokens", type=click.IntRange(64), default=4096, show_default=True, help="Most tokens of a training step."
+)
+@click.option(
+    "--held-out", type=Finite(0, 0.9), default=0.1, show_default=True, help="Share of scenarios to validate on."
+)
+@click.option(
+    "--patience",
+    type=click.IntRange(0),
+    default=2,
+    show_default=True,
+    help="Stop after this many evaluations without a better validation loss; 0 never stops early.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of split, order and first weights."
+)
+@click.option("--bfloat16/--float32", default=None, help="Compute in 16 or 32 bits [the faster on this machine].")
 @click.option("--force", is_flag=True, help="Replace an adapter of the same name.")
-@click.option("--dry-run", is_flag=True, help="Try two steps, say how long it takes and how much memory, and stop.")
+@click.option("--dry-run", is_flag=True, help="Run two steps, print the expected time and memory, and stop.")
 @db_option
 @json_option
 def finetune(source: str, **options: Any) -> None:
@@ -81,16 +96,19 @@ def finetune(source: str, **options: Any) -> None:
 
 
 def _check_name(name: str, force: bool, dry_run: bool) -> None:
-    """Before hours of training: can the adapter be called this?"""
+    """Raise InvalidInput before hours of training if the adapter cannot have this name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}", name):
-        raise InvalidInput(f"{name!r} cannot be a file's name", hint="--name takes letters, digits, '.', '_' and '-'")
+        raise InvalidInput(
+            f"{name!r} cannot be the name of an adapter", hint="--name takes letters, digits, '.', '_' and '-'"
+        )
     if not force and not dry_run and any(path.stem == name for path in registry.adapter_files()):
-        raise InvalidInput(f"there is an adapter {name} already", hint="choose another --name, or --force")
+        raise InvalidInput(f"an adapter {name} exists already", hint="choose another --name, or --force")
 
 
 def _chats(source: str, options: dict[str, Any]) -> tuple[list[Any], dict[str, Any], str]:
-    """(chats, where they are from, name of the adapter)."""
+    """(chats, their source for the card, name of the adapter)."""
     from localsim.finetune import source as sources
+    from localsim.store import training_queries as queries
 
     if source.endswith(".jsonl"):
         path = Path(source)
@@ -104,22 +122,14 @@ def _chats(source: str, options: dict[str, Any]) -> tuple[list[Any], dict[str, A
         ids = sources.episodes_of_run(store, run_id)
         origin = {"run": run_id}
     if options["mode"]:
-        rows = store.rows(
-            "SELECT episode_id FROM episodes WHERE mode = ? AND episode_id IN (SELECT unnest(?))",
-            [options["mode"], ids],
-        )
-        kept = {row["episode_id"] for row in rows}
-        ids, origin["mode"] = [each for each in ids if each in kept], options["mode"]
+        ids, origin["mode"] = queries.episodes_in_mode(store, ids, options["mode"]), options["mode"]
     origin["episodes"] = len(ids)
-    hashes = store.rows(
-        "SELECT DISTINCT scenario_hash FROM episodes WHERE episode_id IN (SELECT unnest(?)) ORDER BY 1", [ids]
-    )
-    origin["scenario_hashes"] = [row["scenario_hash"][:12] for row in hashes]
+    origin["scenario_hashes"] = [scenario_hash[:12] for scenario_hash in queries.scenario_hashes(store, ids)]
     return sources.chats_of_episodes(store, ids), origin, options["name"] or origin.get("run", "adapter")
 
 
 class TrainingBar:
-    """Progress of a training on stderr."""
+    """Shows the progress of a training on stderr."""
 
     def __init__(self) -> None:
         from tqdm import tqdm
@@ -136,15 +146,6 @@ class TrainingBar:
         if self._bar.disable and progress.seconds - self._told >= 30:
             self._told = progress.seconds
             say(f"step {progress.step} of {progress.steps}: {text}, {progress.seconds_left / 60:.0f} min left")
-
-
-def require_packages() -> None:
-    """Raise BackendUnavailable where the packages of the extra are not installed."""
-    from importlib.util import find_spec
-
-    missing = [name for name in ("torch", "transformers", "peft", "gguf") if find_spec(name) is None]
-    if missing:
-        raise BackendUnavailable(f"fine-tuning needs {', '.join(missing)}", hint=_INSTALL)
 
 
 @click.group(invoke_without_command=True)
@@ -194,25 +195,25 @@ def show(name: str) -> None:
 
 @adapters.command()
 @click.argument("name")
-@click.option("--base", help="A model [the one that it was trained on].")
+@click.option("--base", help="Model to check it against [the one that it was trained on].")
 def verify(name: str, base: str | None) -> None:
-    """Check that an adapter is whole and fits its base."""
+    """Check that an adapter is complete and fits its base."""
     from localsim.models.lora import read_adapter
 
     path = registry.adapter_path(name)
-    chosen = base or read_adapter(path).base_name
+    chosen = read_adapter(path).base_name if base is None else base
     file = registry.resolve(f"{chosen}+{path}")
     click.echo(f"{name}: ok on {chosen} (both together: sha256 {file.sha256[:12]}...)")
 
 
 @adapters.command("rm")
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 def remove(name: str, yes: bool) -> None:
     """Delete an adapter and its card."""
     path = registry.adapter_path(name)
     if is_path(name):
-        raise InvalidInput("only adapters in a model folder are removed, by their name", where=name)
+        raise InvalidInput("only adapters in a model folder can be removed, by name", where=name)
     if not yes:
         click.confirm(f"Delete adapter {path}?", abort=True)
     for file in (path, path.with_suffix(".json"), path.with_suffix(".md")):

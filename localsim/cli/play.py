@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
 
-from localsim import paths
-from localsim.backends.open import absolute
+from localsim.backends.open import chosen_model
 from localsim.backends.person import NAME
 from localsim.cli import completion
 from localsim.cli.common import HERE, Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
@@ -17,10 +14,12 @@ from localsim.conversation.prompts import relationship_lines
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, ActionType, Transcript, Turn
 from localsim.conversation.visibility import observe
-from localsim.errors import Interrupted, InvalidInput
+from localsim.errors import Interrupted, InvalidInput, suggest
 from localsim.runs import runner
 from localsim.runs.plan import Plan
+from localsim.runs.scheduler import Watcher
 from localsim.scenarios.find import find_scenarios
+from localsim.store import run_queries as queries
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, models_on
 
@@ -30,18 +29,33 @@ _COMMANDS: dict[str, ActionType] = {
     "/look": "non-verbal communication",
     "/pass": "none",
 }
-_HELP = "Type what you say. /leave [words] ends the talk, /do and /look describe what you do, /pass does nothing."
+_HELP = (
+    "Type what you say. /leave [words] ends the conversation, /do and /look describe what you do, /pass does nothing."
+)
 
 
 @click.command()
 @click.argument("scenario", required=False, shell_complete=completion.scenarios)
-@click.option("--as", "role", help="Whom you play.")
+@click.option("--as", "role", help="Play this role yourself.")
 @click.option(
-    "-m", "--model", shell_complete=completion.models, help="Who plays the others [LOCALSIM_MODEL, else starter]."
+    "-m",
+    "--model",
+    shell_complete=completion.models,
+    help="Let this model play the other roles [LOCALSIM_MODEL, else starter].",
 )
-@click.option("--mode", type=click.Choice(["agents", "mindreaders"]), default="agents", show_default=True)
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
-@click.option("--browser", is_flag=True, help="In the browser, also in twos: choose scenario and role there.")
+@click.option(
+    "--mode",
+    type=click.Choice(["agents", "mindreaders"]),
+    default="agents",
+    show_default=True,
+    help="Show each side only its own information (agents), or everything (mindreaders).",
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Draw from this seed.")
+@click.option(
+    "--browser",
+    is_flag=True,
+    help="Play in the browser, alone or with a second person; choose scenario and role there.",
+)
 @web_options
 @db_option
 def play(
@@ -56,17 +70,17 @@ def play(
     open_browser: bool,
     db: str | None,
 ) -> None:
-    """Take a role yourself. You see what an agent in your place would see; at the end comes the reveal.
+    """Play one role yourself. You see what an agent in that role sees; hidden goals and leaks are shown at the end.
 
-    Your turns are stored like any other, marked human, and nothing else about you is. With --host a class on one
-    network plays in pairs; everybody needs the address with the token that is printed.
+    Your turns are stored like all others and marked human. Nothing else about you is stored. With --host, people on
+    one network can play in pairs; each of them needs the printed address with its token.
 
     \b
     localsim play mutual_friends_01 --as Oscar
     localsim play craigslist_02 --as Ingrid --mode mindreaders
     localsim play --browser --open
     """
-    name, store = absolute(model or paths.default_model()), store_of(db)
+    name, store = chosen_model(model), store_of(db)
     if browser or open_browser or port is not None or host != HERE:
         if scenario is not None or role is not None:
             raise InvalidInput(
@@ -77,7 +91,7 @@ def play(
         return
     if scenario is None or role is None:
         raise InvalidInput(
-            "which SCENARIO, and --as whom?", hint="localsim scenarios list, or: localsim play --browser"
+            "SCENARIO and --as ROLE are missing", hint="localsim scenarios list, or: localsim play --browser"
         )
     loaded = _one(scenario)
     role = _role(role, loaded)
@@ -85,24 +99,20 @@ def play(
 
 
 def _in_terminal(plan: Plan, role: str, store: Store) -> None:
-    from localsim.evaluators.leaks import look_after
-
     scenario = plan.scenarios[0].scenario
-    _tell(observe(plan.specs()[0], role, Transcript()))
-    result = runner.start(plan, store, _Stage(role), say, _Asker(scenario.names))
-    episode = store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [result.run_id])[0]["episode_id"]
-    look_after(store, result.run_id, wanted=True, say=say)
+    _tell(observe(scenario, plan.modes[0], role, Transcript()))
+    result = runner.start(plan, store, _Stage(role), say, _Asker(scenario.names), leaks=True)
+    episode = queries.only_episode(store, result.run_id)
     _reveal(load_episode(store, episode), role)
     _models(store, scenario.id)
 
 
 def _role(role: str, loaded: LoadedScenario) -> str:
-    """The name of a role, however it is capitalised."""
+    """Return the name of a role, however it is capitalised."""
     names = loaded.scenario.names
     found = next((name for name in names if name.casefold() == role.casefold()), None)
     if found is None:
-        close = difflib.get_close_matches(role, names, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(names)}"
+        hint = suggest(role, names) or f"roles here: {', '.join(names)}"
         raise InvalidInput(f"{loaded.scenario.id} has no role {role!r}", hint=hint)
     return found
 
@@ -110,7 +120,9 @@ def _role(role: str, loaded: LoadedScenario) -> str:
 def _one(reference: str) -> LoadedScenario:
     found = find_scenarios([reference])
     if len(found) != 1:
-        raise InvalidInput(f"{reference} holds {len(found)} scenarios; one is played at a time", where=reference)
+        raise InvalidInput(
+            f"{reference} holds {len(found)} scenarios, and only one can be played at a time", where=reference
+        )
     return found[0]
 
 
@@ -127,7 +139,7 @@ class _Asker:
             try:
                 text = input(click.style(f"{request.speaker}: ", fg=colour_of(self._names, request.speaker)))
             except EOFError:
-                raise Interrupted("the talk broke off; what was said is stored", hint="play again") from None
+                raise Interrupted("the conversation was broken off; its turns are stored", hint="play again") from None
             try:
                 return read_action(text, seen.actions)
             except InvalidInput as error:
@@ -135,7 +147,7 @@ class _Asker:
 
 
 def read_action(text: str, actions: tuple[ActionType, ...]) -> Action:
-    """What a person typed. Raises InvalidInput."""
+    """Return the action that a person typed. Raises InvalidInput."""
     word, _, rest = text.strip().partition(" ")
     kind: ActionType = "speak"
     if word.startswith("/"):
@@ -152,7 +164,7 @@ def read_action(text: str, actions: tuple[ActionType, ...]) -> Action:
 
 
 def _tell(seen: Observation) -> None:
-    """The start of the talk, as the role sees it."""
+    """Print the start of the conversation as the role sees it."""
     click.secho(f"\nYou are {seen.viewer}.", bold=True)
     click.echo(f"Setting: {clean(seen.setting)}")
     for line in relationship_lines(seen):
@@ -165,7 +177,7 @@ def _tell(seen: Observation) -> None:
 
 
 def _side(agent: AgentView, whose: str) -> None:
-    """What is to be seen of somebody; goals and secrets in the words that this person was given."""
+    """Print the visible side of an agent; goals and secrets in the words that the agent was given."""
     if agent.profile:
         click.echo(f"{whose} background: " + "; ".join(f"{label}: {clean(text)}" for label, text in agent.profile))
     for label, text in (("goal", agent.goal), ("secret", agent.secret)):
@@ -177,42 +189,39 @@ def _side(agent: AgentView, whose: str) -> None:
             click.echo(f"  - {clean(fact.text)}")
 
 
-class _Stage:
+class _Stage(Watcher):
     """Prints what the others do."""
 
     def __init__(self, role: str) -> None:
         self._role = role
 
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
-        """Others' turns; one's own has been typed."""
+        """Print another role's turn; the player's own has been typed."""
         if turn.speaker != self._role:
             head, _, _ = turn.line.partition(":")
             names = spec.scenario.names
             click.echo(click.style(head, fg=colour_of(names, turn.speaker)) + clean(turn.line[len(head) :]))
 
     def ended(self, episode: Episode) -> None:
-        """The end, or why it failed."""
+        """Print the reason if the conversation failed."""
         if episode.error:
-            say(f"the talk broke off: {episode.error}")
-
-    def tokens(self, generated: int) -> None:
-        """Not shown."""
+            say(f"the conversation broke off: {episode.error}")
 
 
 def _reveal(found: StoredEpisode, role: str) -> None:
-    """What the others knew and wanted, who let out what, and what came of it."""
+    """Print the others' goals and facts, the leaks, and the outcome."""
     click.secho("\n== The reveal", bold=True)
     for agent in found.scenario.agents:
         if agent.name != role:
             view = AgentView(agent.name, (), agent.goal, agent.secret, agent.facts)
             _side(view, f"{agent.name}'s")
     for leak in found.leaks:
-        how = "which nobody had told them" if leak["kind"] == "omniscient" else "their own"
+        how = "without having been told it" if leak["kind"] == "omniscient" else "their own"
         click.echo(f"turn {leak['turn']}: {leak['speaker']} gave away {clean(leak['fact'])!r} ({how})")
     if found.status != "completed":
-        click.echo("Leaks are looked for in whole talks only.")
+        click.echo("Leaks are looked for in completed conversations only.")
     elif not found.leaks:
-        click.echo("No private fact came out, as far as the detector sees.")
+        click.echo("The detector found no disclosed fact.")
     for score in found.scores:
         if score["evaluator"].startswith("outcome.") or score["name"] == "checks_passed":
             value = score["label"] if score["value"] is None else f"{score['value']:.3g}"
@@ -221,10 +230,10 @@ def _reveal(found: StoredEpisode, role: str) -> None:
 
 
 def _models(store: Store, scenario_id: str) -> None:
-    """How models did here before."""
+    """Print the results of models in this scenario."""
     rows = models_on(store, scenario_id)
     for row in rows:
         rate = "no outcome" if row["success"] is None else f"success {row['success']:.0%}"
-        click.echo(f"{row['model']} in {row['mode']}: {row['talks']} talks, {rate}, {row['turns']:.0f} turns")
+        click.echo(f"{row['model']} in {row['mode']}: {row['talks']} conversations, {rate}, {row['turns']:.0f} turns")
     if not rows:
-        click.echo(f"How do models do? localsim run {scenario_id} --mode all -n 4")
+        click.echo(f"To compare with models: localsim run {scenario_id} --mode all -n 4")

@@ -51,8 +51,8 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
 
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation.agreement import sentences as told_by_people
-    from localsim.evaluators.naturalness import sentence
-    from localsim.reports.report import COLUMNS, estimate_text
+    from localsim.reports.judges import sentence
+    from localsim.reports.measures import shown, text_of
 
     run = data["run"]
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
@@ -62,9 +62,9 @@ def _print(data: dict[str, Any]) -> None:
         click.secho(f"\n{family}" + ("" if models else f" ({rows[0]['model']})"), bold=True)
         headings = [f"{row['mode']} {row['model']}" if models else row["mode"] for row in rows]
         lines: list[list[Any]] = [["completed", *(f"{row['completed']} of {row['n']}" for row in rows)]]
-        for key, name, kind in COLUMNS:
-            if any(row[key] is not None for row in rows):
-                lines.append([name, *(estimate_text(row, key, kind) for row in rows)])
+        lines += [
+            [measure["heading"], *(text_of(measure, row) for row in rows)] for measure in shown(data["measures"], rows)
+        ]
         print_table(["", *headings], lines)
     click.echo()
     accuracy = data["parser_accuracy"]

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from localsim import paths
-from localsim.backends.open import absolute, is_file, memory_plans
+from localsim.backends.open import absolute, chosen_model, memory_plans
 from localsim.cli import completion
-from localsim.cli.common import Progress, db_option, json_option, print_json, say, store_of
+from localsim.cli.common import Finite, Progress, db_option, json_option, print_json, say, store_of
 from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, Mode, Sampling
-from localsim.errors import Interrupted, InvalidInput, TooManyFailures
-from localsim.models import registry as models
+from localsim.errors import Interrupted, TooManyFailures, suggest
 from localsim.runs import preview, runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
+from localsim.store.run_queries import progress_of
+
+if TYPE_CHECKING:
+    from localsim.study import Study
 
 
-def _modes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[Mode, ...]:
-    if value == "all":
-        return MODES
-    chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
-    unknown = [part for part in chosen if part not in MODES]
+def _modes(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> tuple[Mode, ...]:
+    chosen = tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",")))
+    unknown = [part for part in chosen if part not in (*MODES, "all")]
     if unknown:
-        raise click.BadParameter(f"unknown mode {unknown[0]!r}; modes are {', '.join(MODES)} and all")
-    return chosen  # type: ignore[return-value]  # checked against MODES
+        meant = suggest(unknown[0], [*MODES, "all"], inline=True)
+        raise click.BadParameter(f"unknown mode {unknown[0]!r}{meant}; modes are {', '.join(MODES)} and all")
+    return MODES if "all" in chosen else chosen  # type: ignore[return-value]  # checked against MODES
+
+
+class _Modes(click.Option):
+    """An option that may be repeated on the command line, and is one text in a variable or localsim.toml."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Take one text for a list of one."""
+        return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
 
 
 def _roles(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) -> dict[str, str]:
@@ -58,10 +67,10 @@ def _gpu(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
 
 
 fail_option = click.option(
-    "--fail-on-error", type=click.FloatRange(0), default=0.2, show_default=True,
-    help="Exit with 6 where more episodes failed: a share below 1, or a number.",
+    "--fail-on-error", type=Finite(0), default=0.2, show_default=True,
+    help="Exit with code 6 if more episodes than this fail: a share below 1, or a number from 1.",
 )  # fmt: skip
-live_option = click.option("--live", is_flag=True, help="Print the dialogue as it happens.")
+live_option = click.option("--live", is_flag=True, help="Print each turn as soon as it is written.")
 
 
 @click.command()
@@ -70,7 +79,7 @@ live_option = click.option("--live", is_flag=True, help="Print the dialogue as i
     "-m",
     "--model",
     shell_complete=completion.models,
-    help="Model name, path of a .gguf, or scripted[:POLICY] [LOCALSIM_MODEL, else starter].",
+    help="Simulate with this model: a name, a .gguf file, or scripted[:POLICY] [LOCALSIM_MODEL, else starter].",
 )
 @click.option(
     "--role",
@@ -78,31 +87,84 @@ live_option = click.option("--live", is_flag=True, help="Print the dialogue as i
     multiple=True,
     callback=_roles,
     metavar="NAME=MODEL",
-    help="Model of one agent, or of the writer.",
+    help="Use another model for one agent, or for the writer of scripts; may be repeated.",
 )
 @click.option(
-    "--mode", "modes", default="agents", show_default=True, callback=_modes, help="script, agents, mindreaders or all."
+    "--mode",
+    "modes",
+    cls=_Modes,
+    multiple=True,
+    default=("agents",),
+    show_default=True,
+    callback=_modes,
+    metavar="MODE",
+    help="Simulate this mode: script, agents, mindreaders or all; several with commas, or by repeating the option.",
 )
-@click.option("-n", "--episodes", type=click.IntRange(1), default=1, show_default=True, help="Per scenario and mode.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Master seed.")
-@click.option("-j", "--parallel", default="auto", show_default=True, callback=_parallel, help="Episodes side by side.")
-@click.option("--temperature", type=click.FloatRange(0, 5), default=Sampling.temperature, show_default=True)
-@click.option("--no-grammar", is_flag=True, help="Do not constrain output to lines of actions.")
 @click.option(
-    "--repro", type=click.Choice(REPRO_LEVELS), default="stable", show_default=True, help="How exactly text repeats."
+    "-n",
+    "--episodes",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Simulate this many episodes of each scenario in each mode.",
 )
-@click.option("--ctx", "context", type=click.IntRange(256), help="Tokens of a conversation [what the longest needs].")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    help="Derive the seeds of all episodes from this one.",
+)
+@click.option(
+    "-j",
+    "--parallel",
+    default="auto",
+    show_default=True,
+    callback=_parallel,
+    help="Simulate this many episodes at a time: a number, or auto.",
+)
+@click.option(
+    "--temperature",
+    type=Finite(0, 5),
+    default=Sampling.temperature,
+    show_default=True,
+    help="Sample with this temperature; 0 always takes the likeliest token.",
+)
+@click.option("--no-grammar", is_flag=True, help="Do not force the model to write in the format of actions.")
+@click.option(
+    "--repro",
+    type=click.Choice(REPRO_LEVELS),
+    default="stable",
+    show_default=True,
+    help="Choose how exactly a second run with the same seed repeats the text.",
+)
+@click.option(
+    "--ctx",
+    "context",
+    type=click.IntRange(256),
+    help="Reserve this many tokens for each conversation [as many as the longest one needs].",
+)
 @click.option(
     "--overflow",
     type=click.Choice(OVERFLOWS),
     default="error",
     show_default=True,
-    help="A conversation that outgrows its context fails, or loses its oldest turns.",
+    help="Let a conversation that outgrows its context fail (error), or drop its oldest turns.",
 )
-@click.option("--gpu", default="auto", show_default=True, callback=_gpu, help="Layers on a GPU: auto, off or a number.")
-@click.option("--threads", type=click.IntRange(1), help="Threads of llama.cpp [physical cores].")
-@click.option("--leaks/--no-leaks", default=None, help="Look for leaks at the end [yes, unless all is scripted].")
-@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@click.option(
+    "--gpu",
+    default="auto",
+    show_default=True,
+    callback=_gpu,
+    help="Put this many layers on the GPU: auto, off or a number.",
+)
+@click.option("--threads", type=click.IntRange(1), help="Compute with this many threads [one for each physical core].")
+@click.option(
+    "--leaks/--no-leaks",
+    default=None,
+    help="Look for leaked facts at the end, or not [yes, unless all players are scripted].",
+)
+@click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
 @live_option
 @db_option
@@ -117,7 +179,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     plan = Plan(
         scenarios=tuple(find_scenarios(scenarios)),
         modes=options["modes"],
-        model=absolute(options["model"] or paths.default_model()),
+        model=chosen_model(options["model"]),
         roles={role: absolute(model) for role, model in options["roles"].items()},
         episodes=options["episodes"],
         seed=options["seed"],
@@ -135,10 +197,9 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     store = store_of(options["db"])
     progress = Progress(len(plan.specs()), live=options["live"], quiet=options["as_json"])
     try:
-        result = runner.start(plan, store, progress, say)
+        result = runner.start(plan, store, progress, say, leaks=options["leaks"])
     finally:
         progress.close()
-    _look_for_leaks(result, store, options["leaks"])
     _conclude(result, store.path, options["as_json"], options["fail_on_error"])
 
 
@@ -149,30 +210,20 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
 @db_option
 @json_option
 def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
-    """Go on with an interrupted run; finished episodes stand, the others go on after their last turn.
+    """Continue an interrupted run. Finished episodes are kept; the others continue after their last turn.
 
     \b
     localsim resume
     localsim resume 20260102-0304
     """
     store = store_of(db)
-    planned, done = runner.progress_of(run_id, store)
+    planned, done = progress_of(store, store.run_id(run_id))
     progress = Progress(planned, done, live=live, quiet=as_json)
     try:
         result = runner.resume(run_id, store, progress, say)
     finally:
         progress.close()
-    _look_for_leaks(result, store, None)
     _conclude(result, store.path, as_json, fail_on_error)
-
-
-def _look_for_leaks(result: runner.Result, store: Store, wanted: bool | None) -> None:
-    """Score a run that is over and in the database."""
-    if result.summary.stopped or not result.in_database:
-        return
-    from localsim.evaluators.leaks import look_after
-
-    look_after(store, result.run_id, wanted, say)
 
 
 def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
@@ -239,125 +290,77 @@ def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: flo
 
 
 @click.command()
-@click.option("--size", "size_name", type=click.Choice(["small", "paper"]), default="small", show_default=True)
+@click.option(
+    "--size",
+    "size_name",
+    type=click.Choice(["small", "paper"]),
+    default="small",
+    show_default=True,
+    help="Choose the number of scenarios, episodes and training tokens.",
+)
 @click.option(
     "-m",
     "--model",
     shell_complete=completion.models,
-    help="Any model in the starter's place [LOCALSIM_MODEL, else starter].",
+    help="Study this model [LOCALSIM_MODEL, else starter].",
 )
-@click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("study"), show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--dry-run", is_flag=True, help="Measure the model for half a minute, print the plan and stop.")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path("study"),
+    show_default=True,
+    help="Write all files into this folder.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Derive all seeds from this one.")
+@click.option(
+    "--dry-run", is_flag=True, help="Measure the model for half a minute, print the plan, and simulate nothing."
+)
 @json_option
 def study(size_name: str, model: str | None, folder: Path, seed: int, dry_run: bool, as_json: bool) -> None:
-    """The paper in one command: all modes, fine-tuning on scripts, agents again, and a table beside the paper's.
+    """Repeat the paper's study: all modes, fine-tuning on scripts, agents again, and a table beside the paper's.
 
-    Goes on where it was interrupted. Writes study.md, study.json, report.html and study.duckdb into --dir.
+    An interrupted study continues where it stopped. The command writes study.md, study.json, report.html and
+    study.duckdb into --dir.
 
     \b
     localsim study --size small
     localsim study --size paper --model qwen2.5-3b-instruct.gguf --dir big
     """
-    from localsim import study as work
+    from localsim import study as studies
+    from localsim.cli.finetune import TrainingBar
 
-    name = absolute(model or paths.default_model())
-    base = models.resolve(name) if is_file(name) else None
-    if base is None or base.adapter is not None:
-        raise InvalidInput("a study needs a model that can be fine-tuned: a GGUF without an adapter", where=name)
-    size = work.SIZES[size_name]
+    chosen = studies.Study(studies.SIZES[size_name], chosen_model(model), folder, seed)
     if dry_run:
-        _print_study(size_name, size, base, as_json)
+        _print_study(size_name, chosen, as_json)
         return
-    from localsim.cli.finetune import require_packages
 
-    require_packages()
-    models.embedding_folder()  # not only when leaks are to be looked for
-    folder.mkdir(parents=True, exist_ok=True)
-    store = Store((folder / "study.duckdb").absolute(), waiting=say)
-    compared = _stage("compare", work.compare_plan(size, name, seed), store, as_json)
-    scripts = _stage("scripts", work.scripts_plan(size, name, seed), store, as_json)
-    adapter = _learnt(store, scripts, base, name, size, folder)
-    finetuned = _stage("agents, fine-tuned", work.finetuned_plan(size, name, adapter, seed), store, as_json)
-    data = work.results(store, compared, finetuned)
-    about = {"size": size_name, "seed": seed, "runs": ", ".join((compared, scripts, finetuned))}
-    _write(folder, data, work.as_markdown(data, about | _about(base, adapter)), store, compared)
+    @contextmanager
+    def watched(_title: str, episodes: int) -> Iterator[Progress]:
+        progress = Progress(episodes, quiet=as_json)
+        try:
+            yield progress
+        finally:
+            progress.close()
+
+    data = studies.run_study(chosen, say, watched, TrainingBar())
     if as_json:
         print_json(data)
     else:
         click.echo((folder / "study.md").read_text(encoding="utf-8"))
 
 
-def _stage(title: str, plan: Any, store: Store, quiet: bool) -> str:
-    from localsim.study import simulated
-
-    say(f"== {title}: {len(plan.specs())} episodes")
-    progress = Progress(len(plan.specs()), quiet=quiet)
-    try:
-        return simulated(plan, store, progress, say)
-    finally:
-        progress.close()
-
-
-def _learnt(store: Store, scripts: str, base: models.ModelFile, base_name: str, size: Any, folder: Path) -> Path:
-    """The adapter of the study, trained if it is not there yet."""
-    from localsim.cli.finetune import TrainingBar
-    from localsim.finetune import job, source
-    from localsim.finetune.trainer import Settings, bf16_is_faster
-
-    name = f"{scripts}-{base.sha256[:8]}"  # another size, seed or model learns an adapter of its own
-    adapter = (folder / f"{name}.gguf").absolute()
-    if adapter.with_suffix(".md").is_file():  # written last
-        say(f"== learn: {adapter.name} is there")
-        return adapter
-    chats = source.chats_of_episodes(store, source.episodes_of_run(store, scripts))
-    data = job.material(chats, base, share=0.1, tokens=size.tokens, seed=1)
-    say(f"== learn: {len(data.train)} chats, {data.tokens} tokens, {len(data.held_out)} held out")
-    learning = job.Job(name, base, base_name, data, Settings(bf16=bf16_is_faster()), {"run": scripts})
-    return job.finetune(learning, TrainingBar(), folder=folder.absolute())
-
-
-def _about(base: models.ModelFile, adapter: Path) -> dict[str, Any]:
-    from localsim.leakage.detector import VERSION
-
-    card = json.loads(adapter.with_suffix(".json").read_text(encoding="utf-8"))
-    return {
-        "model": f"{base.name} (sha256 {base.sha256[:12]}...)",
-        "learnt from": f"{card['data']['rows']} chats, {card['data']['tokens']} tokens of scripts, "
-        f"validation loss {_short(card['losses'][0]['validation'])} after a quarter, "
-        f"{_short(card['best_validation_loss'])} at best",
-        "versions": ", ".join(f"{name} {number}" for name, number in runner.versions().items())
-        + f", leakage detector {VERSION}",
-    }
-
-
-def _short(loss: float | None) -> str:
-    return "-" if loss is None else f"{loss:.3f}"
-
-
-def _write(folder: Path, data: dict[str, Any], text: str, store: Store, compared: str) -> None:
-    from localsim.reports.card import card
-    from localsim.reports.html import examples, render
-    from localsim.reports.report import report
-
-    (folder / "study.md").write_text(text, encoding="utf-8")
-    (folder / "study.json").write_text(json.dumps(data, indent=1, default=str), encoding="utf-8")
-    page = report(store, compared)
-    page["card"] = card(store, compared, data=page)
-    (folder / "report.html").write_text(render(page, examples(store, compared)), encoding="utf-8")
-    say(f"wrote {folder / 'study.md'}, {folder / 'report.html'}")
-
-
-def _print_study(size_name: str, size: Any, base: models.ModelFile, as_json: bool) -> None:
+def _print_study(size_name: str, study: Study, as_json: bool) -> None:
     from localsim.backends.llama.probe import ensure_works
     from localsim.backends.open import physical_cores
-    from localsim.machine import convert as derived
+    from localsim.machine.bench import bench
     from localsim.study import TURNS, WRITTEN, hours
 
+    base, size = study.base(), study.size
     ensure_works(base.path, base.sha256)
     say(f"measuring {base.name}")
-    bench = derived.bench(base, physical_cores())
-    stages = hours(size, bench)
+    rates = bench(base, physical_cores())
+    stages = hours(size, rates)
     data = {
         "size": size_name,
         "model": base.name,
@@ -366,7 +369,7 @@ def _print_study(size_name: str, size: Any, base: models.ModelFile, as_json: boo
         "hours": {stage: round(value, 2) for stage, value in stages.items()},
         "hours_in_all": round(sum(stages.values()), 2),
         "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at half the speed of a prompt",
-        "measured": {"turn_tokens_per_second": round(bench.turn), "decode_8_per_second": round(bench.decode_8)},
+        "measured": {"turn_tokens_per_second": round(rates.turn), "decode_8_per_second": round(rates.decode_8)},
     }
     if as_json:
         print_json(data)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import json_option, print_json, print_table
+from localsim.cli.common import echo, json_option, print_json, print_table
 from localsim.conversation.scenario import LoadedScenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
@@ -51,10 +51,10 @@ def _row(loaded: LoadedScenario) -> dict[str, Any]:
 
 @scenarios.command()
 @click.argument("scenario", shell_complete=completion.scenarios)
-@click.option("--reveal", is_flag=True, help="Print the judge-only answer key too.")
+@click.option("--reveal", is_flag=True, help="Also print the answer key, which only judges see.")
 @json_option
 def show(scenario: str, reveal: bool, as_json: bool) -> None:
-    """Print a scenario: what it is, what each agent knows, what to try."""
+    """Print a scenario with each agent's side and things to try."""
     loaded = find_scenarios([scenario])[0]
     data = loaded.scenario.model_dump(mode="json", exclude_none=True)
     if reveal:
@@ -63,27 +63,27 @@ def show(scenario: str, reveal: bool, as_json: bool) -> None:
         print_json(data)
         return
     found = loaded.scenario
-    click.secho(f"{found.id}: {found.title}", bold=True)
-    click.echo(f"{found.info.what}\n{found.info.how or ''}\n\nSetting: {found.setting}")
+    echo(f"{found.id}: {found.title}", bold=True)
+    echo(f"{found.info.what}\n{found.info.how or ''}\n\nSetting: {found.setting}")
     for agent in found.agents:
-        click.secho(f"\n{agent.name}", bold=True)
+        echo(f"\n{agent.name}", bold=True)
         for label, value in agent.profile:
             if value:
-                click.echo(f"  {label.replace('_', ' ')}: {value}")
-        click.echo(f"  goal: {agent.goal}")
+                echo(f"  {label.replace('_', ' ')}: {value}")
+        echo(f"  goal: {agent.goal}")
         if agent.secret:
-            click.echo(f"  secret: {agent.secret}")
+            echo(f"  secret: {agent.secret}")
         for fact in agent.facts:
             rule = fact.disclosure if isinstance(fact.disclosure, str) else f"after {fact.disclosure.told}"
-            click.echo(f"  knows ({fact.id}, tell: {rule}): {fact.text}")
+            echo(f"  knows ({fact.id}, tell: {rule}): {fact.text}")
     if found.info.things_to_try:
-        click.secho("\nThings to try", bold=True)
+        echo("\nThings to try", bold=True)
         for thing in found.info.things_to_try:
-            click.echo(f"  - {thing}")
+            echo(f"  - {thing}")
     if reveal:
-        click.secho("\nAnswer key (judges only)", bold=True)
+        echo("\nAnswer key (judges only)", bold=True)
         for key, value in loaded.answer.answer.items():
-            click.echo(f"  {key}: {value}")
+            echo(f"  {key}: {value}")
 
 
 @scenarios.command()
@@ -104,20 +104,41 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
 
 
 def _family(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    if value not in FAMILIES:  # asked now, and not on import: other packages bring families too
+    if value not in FAMILIES:  # checked here and not on import, because other packages add families
         raise click.BadParameter(f"{value!r} is none of {', '.join(FAMILIES)}")
     return value
 
 
 @scenarios.command()
-@click.option("--family", required=True, callback=_family, help="Task family.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the first instance.")
-@click.option("-n", "--number", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
-@click.option("-o", "--output", type=click.Path(file_okay=False), default=".", show_default=True, help="Folder.")
-@click.option("-p", "--parameter", multiple=True, metavar="KEY=VALUE", help="Such as friends=7 or zone=no.")
-@click.option("--force", is_flag=True, help="Write over files that are there.")
+@click.option("--family", required=True, callback=_family, help="Generate scenarios of this task family.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Draw the first scenario from this seed, and each next one from the next seed.",
+)
+@click.option(
+    "-n", "--number", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Generate this many scenarios."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    default=".",
+    show_default=True,
+    help="Write the files into this folder.",
+)
+@click.option(
+    "-p",
+    "--parameter",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a parameter of the family, such as friends=7 or zone=no.",
+)
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def generate(family: str, seed: int, number: int, output: str, parameter: tuple[str, ...], force: bool) -> None:
-    """Write instances of a task family; the same seed gives the same file.
+    """Generate scenario files of a task family; the same seed gives the same file.
 
     \b
     localsim scenarios generate --family craigslist --seed 100 -n 20 -o mine -p zone=no
@@ -129,7 +150,7 @@ def generate(family: str, seed: int, number: int, output: str, parameter: tuple[
         name = f"{family}_{seed + index:02d}"
         file = folder / f"{name}.yaml"
         if file.exists() and not force:
-            raise InvalidInput("there is such a file already", where=str(file), hint="--force writes over it")
+            raise InvalidInput("this file exists already", where=str(file), hint="--force overwrites it")
         document = FAMILIES[family].generate(name, seed + index, parameters)
         file.write_text(dump_scenario(document), encoding="utf-8")
     click.echo(f"{number} scenarios in {folder}")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from localsim.cli import completion
 from localsim.cli.common import db_option, json_option, print_json, print_table, say, store_of
-from localsim.store.database import Store
+from localsim.models.registry import require_name
+
+if TYPE_CHECKING:
+    from localsim.evaluators.base import Evaluator
 
 
 @click.command()
@@ -18,22 +21,28 @@ from localsim.store.database import Store
     "--judge",
     metavar="MODEL",
     shell_complete=completion.models,
-    help="Let a model judge the seven dimensions of Sotopia, too.",
+    help="Also let this model judge the seven dimensions of Sotopia.",
 )
 @click.option(
     "--naturalness",
     metavar="MODEL",
     shell_complete=completion.models,
-    help="Let a model choose the more natural of two modes, both orders.",
+    help="Also let this model choose the more natural of two modes, in both orders.",
 )
-@click.option("--evaluator", metavar="NAME", help="Let an evaluator of another package score the talks.")
-@click.option("--samples", type=click.IntRange(1, 20), default=1, show_default=True, help="Judgements of each thing.")
+@click.option("--evaluator", metavar="NAME", help="Also run this evaluator of an installed package.")
+@click.option(
+    "--samples",
+    type=click.IntRange(1, 20),
+    default=1,
+    show_default=True,
+    help="Ask the judge each question this many times.",
+)
 @db_option
 @json_option
 def score(run: str, db: str | None, as_json: bool, **by: Any) -> None:
-    """Look for leaked private facts in the talks of a run (v_leaks), and let a model judge them.
+    """Score the stored episodes of a run: outcome, style and checks, leaked private facts, and models as judges.
 
-    What a version of the detector or a judge has seen is not seen again; nothing is simulated again.
+    Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again.
 
     \b
     localsim score @last
@@ -41,51 +50,42 @@ def score(run: str, db: str | None, as_json: bool, **by: Any) -> None:
     localsim score @last --evaluator politeness
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
-    from localsim.evaluators.leaks import score_run
-    from localsim.evaluators.naturalness import sentence
-    from localsim.evaluators.rescore import rescore_run
+    from localsim.evaluators.evaluate import evaluator_of, read_again, score_run
+    from localsim.evaluators.judge import Judge
+    from localsim.evaluators.leaks import Leaks
+    from localsim.evaluators.naturalness import Naturalness
+    from localsim.reports.judges import rates, reliability, sentence
+    from localsim.store.scoring_queries import leaks_by_mode
 
+    for model in (by["judge"], by["naturalness"]):
+        if model is not None:
+            require_name(model)
     store = store_of(db)
     run_id = store.run_id(run)
-    if by["evaluator"]:
-        rescore_run(store, run_id, by["evaluator"], say)
-    count = score_run(store, run_id, say)
-    found = store.rows(
-        "SELECT mode, kind, count(*) AS facts, sum(early::INTEGER)::BIGINT AS early FROM v_leaks WHERE run_id = ? "
-        "GROUP BY ALL ORDER BY ALL",
-        [run_id],
-    )
-    judged = _judged(store, run_id, by["judge"], by["samples"])
-    natural = _compared(store, run_id, by["naturalness"])
+    others: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
+    if by["judge"]:
+        others.append(Judge(by["judge"], by["samples"]))
+    if by["naturalness"]:
+        others.append(Naturalness(by["naturalness"]))
+    leaks = Leaks(store)
+    read_again(store, run_id, say)
+    counts = score_run(store, run_id, [leaks, *others], say)
+    found = leaks_by_mode(store, run_id)
+    judged, natural = reliability(store, run_id), rates(store, run_id)
     if as_json:
-        whole = {"run_id": run_id, "episodes_scored": count, "leaks": found, "judges": judged, "naturalness": natural}
-        print_json(whole)
+        whole = {"run_id": run_id, "episodes_scored": counts[leaks.name], "leaks": found}
+        print_json({**whole, "judges": judged, "naturalness": natural, "scored": counts})
         return
     if found:
         print_table(["mode", "kind", "facts", "early"], [list(row.values()) for row in found])
     else:
         click.echo("no private fact came out")
     for one in judged:
-        click.echo(f"judge {one['judge']}, {one['n']} talks: " + (one["warning"] or f"AUROC {one['goal_auroc']:.2f}"))
+        told = one["warning"] or f"AUROC {one['goal_auroc']:.2f}"
+        click.echo(f"judge {one['judge']}, {one['n']} episodes: {told}")
     for rate in natural:
         click.echo(sentence(rate))
     say(f"next: localsim report {run_id}")
-
-
-def _compared(store: Store, run_id: str, model: str | None) -> list[dict[str, Any]]:
-    from localsim.evaluators.naturalness import compare_run, rates
-
-    if model:
-        compare_run(store, run_id, model, say)
-    return rates(store, run_id)
-
-
-def _judged(store: Store, run_id: str, model: str | None, samples: int) -> list[dict[str, Any]]:
-    from localsim.evaluators.judge import judge_run, reliability
-
-    if model:
-        judge_run(store, run_id, model, say, samples)
-    return reliability(store, run_id)
 
 
 @click.group()
@@ -95,7 +95,11 @@ def leakage() -> None:
 
 @leakage.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--weights", type=click.Path(path_type=Path), help="Of `leakage calibrate` [the ones that come along].")
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    help="Use this file of thresholds, made by `leakage calibrate` [the built-in ones].",
+)
 @json_option
 def bench(file: Path, weights: Path | None, as_json: bool) -> None:
     """Precision, recall, F1, AUROC of `disclosed` on pairs; first turns and omniscient leaks on transcripts.

@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from localsim import paths
-from localsim.backends.open import absolute
+from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.common import (
     Pages,
     clean,
     colour_of,
     db_option,
+    echo,
     json_option,
     print_json,
     print_table,
@@ -26,6 +26,7 @@ from localsim.cli.common import (
     web_options,
 )
 from localsim.errors import DatabaseError, LocalsimError
+from localsim.store import run_queries as queries
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
 
 
@@ -35,14 +36,19 @@ class _Violated(LocalsimError):
 
 @click.command()
 @click.argument("episode", required=False, shell_complete=completion.episodes)
-@click.option("--prompt", type=click.IntRange(0), metavar="TURN", help="Print the prompt that led to a turn.")
-@click.option("--scores", is_flag=True, help="Print the scores with their reasons too.")
+@click.option(
+    "--prompt",
+    type=click.IntRange(0),
+    metavar="TURN",
+    help="Print the prompt that led to this turn, instead of the conversation.",
+)
+@click.option("--scores", is_flag=True, help="Also print the scores with their reasons.")
 @db_option
 @json_option
 def show(episode: str | None, prompt: int | None, scores: bool, db: str | None, as_json: bool) -> None:
-    """Print a transcript, with each side's private facts and where they are first mentioned.
+    """Print a conversation with each side's private facts, and mark where each fact is first mentioned or leaked.
 
-    EPISODE is an id, the start of one, or @last; without it the newest run's episodes are listed.
+    EPISODE is an id, the start of an id, or @last. Without it, the episodes of the newest run are listed.
 
     \b
     localsim show @last
@@ -50,11 +56,7 @@ def show(episode: str | None, prompt: int | None, scores: bool, db: str | None, 
     """
     store = store_of(db)
     if episode is None:
-        rows = store.rows(
-            "SELECT episode_id, scenario_id, mode, model, episode_index AS i, status, stop_reason, turns "
-            "FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index, mode",
-            [store.run_id("@last")],
-        )
+        rows = queries.episode_list(store, store.run_id("@last"))
         if as_json:
             print_json(rows)
         else:
@@ -80,18 +82,16 @@ def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
 
 def _print_episode(found: StoredEpisode, scores: bool) -> None:
     names = found.scenario.names
-    click.secho(f"{found.scenario.title}  [{found.mode}, {found.model}, seed {found.seed}]", bold=True)
-    click.echo(
-        f"episode {found.episode_id} of run {found.run_id}: {found.status} {found.stop_reason or found.error or ''}"
-    )
-    click.echo(f"Setting: {found.scenario.setting}\n")
+    echo(f"{found.scenario.title}  [{found.mode}, {found.model}, seed {found.seed}]", bold=True)
+    echo(f"episode {found.episode_id} of run {found.run_id}: {found.status} {found.stop_reason or found.error or ''}")
+    echo(f"Setting: {found.scenario.setting}\n")
     for agent in found.scenario.agents:
-        click.secho(f"{agent.name}'s side", fg=colour_of(names, agent.name), bold=True)
-        click.echo(f"  goal: {agent.goal}")
+        echo(f"{agent.name}'s side", fg=colour_of(names, agent.name), bold=True)
+        echo(f"  goal: {agent.goal}")
         if agent.secret:
-            click.echo(f"  secret: {agent.secret}")
+            echo(f"  secret: {agent.secret}")
         for fact in agent.facts:
-            click.echo(f"  {fact.id}: {fact.text}" + (" (never to be told)" if fact.disclosure == "never" else ""))
+            echo(f"  {fact.id}: {fact.text}" + (" (must not be disclosed)" if fact.disclosure == "never" else ""))
     click.echo()
     width = min(110, max(60, shutil.get_terminal_size().columns))
     for turn in found.turns:
@@ -101,7 +101,7 @@ def _print_episode(found: StoredEpisode, scores: bool) -> None:
         for score in found.scores:
             value = score["label"] if score["value"] is None else f"{score['value']:.3g}"
             whom = f" {score['agent']}" if score["agent"] else ""
-            click.echo(f"{score['evaluator']} {score['name']}{whom}: {value}  {score['reason'] or ''}")
+            echo(f"{score['evaluator']} {score['name']}{whom}: {value}  {score['reason'] or ''}")
 
 
 def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
@@ -116,21 +116,21 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
     for note in notes:
         owners = " and ".join(note.owners)
         whose = f"{owners}'s" if note.by_owner else f"{owners}'s, not the speaker's"
-        click.secho(
+        echo(
             f"    ^ first mention of {note.term} ({note.fact_id}, {whose})",
             fg="bright_black" if note.by_owner else "red",
         )
     for leak in found.leaks:
         if leak["turn"] == turn["turn"]:
             who = (
-                "nobody had told them"
+                "they were never told it"
                 if leak["kind"] == "omniscient"
-                else "too early"
+                else "earlier than allowed"
                 if leak["early"]
-                else "their own"
+                else "their own fact"
             )
             text = f"    ^ discloses {leak['fact_id']} ({who}, {leak['probability']:.0%} sure): {leak['fact']}"
-            click.secho(clean(text), fg="bright_black" if who == "their own" else "red")
+            click.secho(clean(text), fg="bright_black" if who == "their own fact" else "red")
     if turn["truncated"]:
         click.secho("    ^ cut at the limit of a turn", fg="bright_black")
 
@@ -140,7 +140,9 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
 @db_option
 @json_option
 def audit(run: str, db: str | None, as_json: bool) -> None:
-    """Check every stored prompt of a run: does it hold what its viewer was not granted? Exit code 1 if so.
+    """Check every stored prompt of a run for information that its reader was not granted. Exit code 1 if one has any.
+
+    A withheld text is found whole or in part, in any case, with other punctuation, and with invisible characters in it.
 
     \b
     localsim audit @last
@@ -161,7 +163,7 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
             )
     if result.violations:
         sys.stdout.flush()
-        raise _Violated(f"{len(result.violations)} prompts hold what their viewer may not know", where=run_id)
+        raise _Violated(f"{len(result.violations)} prompts hold something that their reader may not know", where=run_id)
 
 
 @click.command()
@@ -169,9 +171,9 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
 @web_options
 @db_option
 def view(run: str | None, host: str, port: int | None, open_browser: bool, db: str | None) -> None:
-    """Look at runs in the browser: talks with both sides, leaks underlined, every prompt, SQL, annotation, play.
+    """Look at runs in the browser: conversations with both sides, marked leaks, every prompt, SQL, rating and play.
 
-    Nothing leaves this machine, unless --host lets a network in.
+    Only this computer can connect, unless --host names another address.
 
     \b
     localsim view --open
@@ -181,4 +183,4 @@ def view(run: str | None, host: str, port: int | None, open_browser: bool, db: s
     if db and not store.path.is_file():
         raise DatabaseError("no database here yet", where=str(store.path), hint="localsim run makes one")
     path = f"/runs/{store.run_id(run)}" if run else "/"
-    serve_pages(store, host, port, Pages(path, absolute(paths.default_model()), open_browser=open_browser), say)
+    serve_pages(store, host, port, Pages(path, chosen_model(None), open_browser=open_browser), say)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from localsim.conversation.scenario import Fact, RelationshipLevel, Scenario, canonical_hash
+from localsim.conversation.scenario import AnswerKey, Fact, RelationshipLevel, Scenario, canonical_hash
 from localsim.conversation.transcript import ActionType, Transcript
 
 Mode = Literal["script", "agents", "mindreaders"]
@@ -143,6 +143,19 @@ class Episode:
     """Which stop rule ended it; None for a failed episode."""
     error: str | None = None
     """Why it failed."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A completed episode, as evaluators read it."""
+
+    episode_id: str
+    scenario: Scenario
+    answer: AnswerKey
+    mode: Mode
+    index: int
+    seed: int
+    transcript: Transcript
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Form(Protocol):
         """Whose line is being written."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """A text to be written."""
 
@@ -51,8 +51,8 @@ class Request:
     """Requests of one session share a growing prompt; a backend may keep its cache until `release`."""
     speaker: str
     """The agent, or `writer`."""
-    turn: int
-    attempt: int
+    turn: int = 0
+    attempt: int = 0
     messages: tuple[Message, ...]
     prefill: str
     """Start of the reply that is already fixed; the generation holds what comes after it."""
@@ -62,11 +62,11 @@ class Request:
     sampling: Sampling
     form: Form
     """What a reply must look like."""
-    heard: tuple[tuple[str, str], ...]
+    heard: tuple[tuple[str, str], ...] = ()
     """(speaker, words) of the utterances so far, oldest first. Repetition penalties look back on those of the speaker:
     saying what another has said is an answer and no repetition.
     """
-    observation: Observation | None
+    observation: Observation | None = None
     """What the prompt was made from; scripted policies and people use it instead of the prompt. None for a judge."""
     think: int = 0
     """Tokens that may be thought before the reply; only for a backend that `thinks`."""

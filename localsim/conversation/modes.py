@@ -146,9 +146,9 @@ def silent_turns(transcript: Transcript) -> int:
     return count
 
 
-def roles(spec_mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
+def roles(mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
     """The roles that need a model in a mode."""
-    return (WRITER,) if spec_mode == "script" else names
+    return (WRITER,) if mode == "script" else names
 
 
 def _read(spec: EpisodeSpec, index: int, line: str, cut: bool) -> Turn:
@@ -160,7 +160,7 @@ def _read(spec: EpisodeSpec, index: int, line: str, cut: bool) -> Turn:
 
 def _turn_request(spec: EpisodeSpec, transcript: Transcript, speaker: str, attempt: int) -> Request:
     limits = spec.scenario.limits
-    seen = observe(spec, speaker, transcript)
+    seen = observe(spec.scenario, spec.mode, speaker, transcript)
     return Request(
         session=f"{spec.hash}/{speaker}",
         speaker=speaker,
@@ -179,7 +179,7 @@ def _turn_request(spec: EpisodeSpec, transcript: Transcript, speaker: str, attem
 
 def _script_request(spec: EpisodeSpec, transcript: Transcript, attempt: int) -> Request:
     limits = spec.scenario.limits
-    seen = observe(spec, WRITER, transcript)
+    seen = observe(spec.scenario, spec.mode, WRITER, transcript)
     turn = len(transcript)
     return Request(
         session=f"{spec.hash}/{WRITER}",

@@ -14,8 +14,8 @@ stands in the list of participants. The answer key is not even an argument.
 
 from __future__ import annotations
 
-from localsim.conversation.episode import AgentView, EpisodeSpec, Observation
-from localsim.conversation.scenario import WRITER, Agent, RelationshipLevel
+from localsim.conversation.episode import AgentView, Mode, Observation
+from localsim.conversation.scenario import WRITER, Agent, RelationshipLevel, Scenario
 from localsim.conversation.transcript import Transcript
 
 _ACQUAINTED = ("age", "gender", "pronouns", "occupation", "public_info")
@@ -32,12 +32,14 @@ PROFILE_SEEN: dict[RelationshipLevel, tuple[str, ...]] = {
 """Profile fields that the other side sees at each relationship level."""
 
 
-def observe(spec: EpisodeSpec, viewer: str, transcript: Transcript) -> Observation:
-    """What `viewer` (an agent's name, or `writer` in script mode) may know when `transcript` has been said."""
-    if (viewer == WRITER) != (spec.mode == "script"):
-        raise ValueError(f"{viewer} has no view in {spec.mode} mode")
-    omniscient = spec.mode in ("script", "mindreaders")
-    scenario = spec.scenario
+def observe(scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript) -> Observation:
+    """Everything that `viewer` (an agent's name, or `writer` in script mode) may know once `transcript` has been said.
+
+    Raises ValueError for a viewer that the mode does not have.
+    """
+    if (viewer == WRITER) != (mode == "script"):
+        raise ValueError(f"{viewer} has no view in {mode} mode")
+    omniscient = mode in ("script", "mindreaders")
     return Observation(
         viewer=viewer,
         setting=scenario.setting,
@@ -47,7 +49,7 @@ def observe(spec: EpisodeSpec, viewer: str, transcript: Transcript) -> Observati
             for other in scenario.names[position + 1 :]
             if omniscient or viewer in (one, other)
         ),
-        agents=tuple(_view(spec, viewer, agent, omniscient) for agent in scenario.agents),
+        agents=tuple(_view(scenario, viewer, agent, omniscient) for agent in scenario.agents),
         omniscient=omniscient,
         actions=scenario.actions,
         turn_limit=scenario.limits.turns,
@@ -56,9 +58,9 @@ def observe(spec: EpisodeSpec, viewer: str, transcript: Transcript) -> Observati
     )
 
 
-def _view(spec: EpisodeSpec, viewer: str, agent: Agent, omniscient: bool) -> AgentView:
+def _view(scenario: Scenario, viewer: str, agent: Agent, omniscient: bool) -> AgentView:
     own = omniscient or agent.name == viewer
-    fields = _CLOSE if own else PROFILE_SEEN[spec.scenario.level(viewer, agent.name)]
+    fields = _CLOSE if own else PROFILE_SEEN[scenario.level(viewer, agent.name)]
     profile = tuple(
         (field.replace("_", " "), str(value))
         for field in fields

@@ -1,5 +1,1 @@
-"""Evaluators: what can be said about an episode without a language model. Each score cites its evidence."""
-
-from localsim.evaluators.base import Evaluation, Evaluator, evaluate, guarded
-
-__all__ = ["Evaluation", "Evaluator", "evaluate", "guarded"]
+"""Everything that is measured about a completed episode: one protocol (`base`) and one loop (`evaluate`)."""

@@ -1,38 +1,62 @@
-"""Asking a model as judge, and keeping what it was asked and what it answered: every prompt, thought and reply.
+"""Asking a model as judge, and keeping every question and answer: prompt, thought and reply.
 
-What the questions are and what the replies come to is said by `judge` (one talk) and `naturalness` (two).
+`judge` (one conversation) and `naturalness` (two) say what is asked and how scores come of it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localsim.backends.base import Backend
 from localsim.backends.open import Needs, absolute, open_backends
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.exchange import Request
 from localsim.errors import GenerationFailed
-from localsim.store.journal import Event
-from localsim.store.records import hash_of
+from localsim.evaluators.base import Asked
+from localsim.store.records import ContentRecord, JudgementRecord, Record, hash_of
 
 THINK_TOKENS = 512
-"""What a model that thinks may think before each verdict; it is cut off there and must answer."""
+"""Tokens that a model that thinks may spend before each verdict; it is cut off there and must answer."""
 QUESTIONS = 8
-"""Asked side by side."""
+"""Questions asked side by side."""
 UNREADABLE = "not in the form that was asked for"
-Say = Callable[[str], None]
-Result = Generation | GenerationFailed
+REASON_CHARS = 200
+
+
+@contextmanager
+def open_judge(model: str, say: Callable[[str], None]) -> Iterator[Backend]:
+    """A backend for judging: eight questions about one conversation side by side. Raises as a run does."""
+    name = absolute(model)
+    with open_backends([name], Needs(sequences=QUESTIONS, think=THINK_TOKENS), say) as backends:
+        if backends[name].thinks():
+            say(f"the judge thinks before each verdict, at most {THINK_TOKENS} tokens")
+        yield backends[name]
+
+
+def ask(backend: Backend, requests: Sequence[Request]) -> list[Asked]:
+    """The answers in the order of the requests; a model that thinks may do so before each."""
+    think = THINK_TOKENS if backend.thinks() else 0
+    sent = [replace(request, think=think) for request in requests]
+    tickets = {backend.submit(request): number for number, request in enumerate(sent)}
+    answers: dict[int, Asked] = {}
+    while len(answers) < len(tickets):
+        for done in backend.poll():
+            number = tickets[done.ticket]
+            answers[number] = Asked(sent[number], done.result)
+            backend.release(sent[number].session)
+    return [answers[number] for number in range(len(sent))]
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a judge is asked about; with evaluator and version it makes a row's key."""
+    """The subject of a question; with evaluator and version it makes a row's key."""
 
     episode_id: str
-    """Of a pair, the first one's."""
+    """The episode; of a pair, the first one."""
     name: str
-    """As in the scores that come of it."""
+    """Name of the score that the answer leads to."""
     agent: str = ""
     sample: int = 0
     """Counts the times it is asked; of a pair, 1 is the swapped order."""
@@ -40,83 +64,92 @@ class Case:
     """The second episode of a pair."""
 
 
-@contextmanager
-def open_judge(model: str, say: Say) -> Iterator[Backend]:
-    """A backend for judging: eight questions about one conversation side by side. Raises as a run does."""
-    name = absolute(model)
-    with open_backends([name], Needs(sequences=QUESTIONS, think=THINK_TOKENS), say) as backends:
-        yield backends[name]
+@dataclass(frozen=True)
+class Verdict:
+    """The form of a judge's reply: `Reason: ...`, then `LABEL: N` on a line of its own (an `exchange.Form`)."""
+
+    low: int
+    high: int
+    label: str = "Score"
+
+    def grammar(self) -> str:
+        """GBNF of the text after `Reason:`."""
+        numbers = " | ".join(f'"{number}"' for number in range(self.high, self.low - 1, -1))
+        return (
+            f'root ::= " " first char{{0,{REASON_CHARS - 1}}} "\\n{self.label}: " number "\\n"?\n'
+            f"number ::= {numbers}\n"
+            "first ::= [^ \\x00-\\x1f\\x7f]\nchar ::= [^\\x00-\\x1f\\x7f]\n"
+        )
+
+    def finished(self, text: str) -> bool:
+        """Whether the number's line is closed."""
+        return text.endswith("\n") and f"\n{self.label}: " in text
+
+    def forced(self, text: str) -> str:
+        """The label that introduces the number, once the reason is closed."""
+        return f"{self.label}:" if text.endswith("\n") and f"\n{self.label}:" not in text else ""
+
+    def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
+        """Never: a reason may well repeat words of the conversation."""
+        return False
+
+    def speaker(self, text: str) -> str:  # noqa: ARG002 - asked of every form
+        """No agent."""
+        return ""
+
+    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - asked of every form
+        """Nothing that penalties should look back on."""
+        return ()
+
+    def read(self, text: str) -> tuple[int, str] | None:
+        """Number and reason of a reply; None where it does not parse or the number is out of range."""
+        found = re.fullmatch(rf"\s*(?P<reason>[^\n]+)\n+{re.escape(self.label)}: ?(?P<number>-?\d+)\s*", text)
+        if found is None or not self.low <= int(found["number"]) <= self.high:
+            return None
+        return int(found["number"]), found["reason"].strip()
 
 
-def room_to_think(backend: Backend, say: Say) -> int:
-    """Tokens that the judge may think before each verdict; 0 for a model that does not think."""
-    if not backend.thinks():
-        return 0
-    say(f"the judge thinks before each verdict, at most {THINK_TOKENS} tokens")
-    return THINK_TOKENS
-
-
-def answers(backend: Backend, requests: Sequence[Request]) -> list[Result]:
-    """The replies in the order of the requests, or why one could not be had."""
-    tickets = {backend.submit(request): number for number, request in enumerate(requests)}
-    found: dict[int, Result] = {}
-    while len(found) < len(tickets):
-        for done in backend.poll():
-            number = tickets[done.ticket]
-            found[number] = done.result
-            backend.release(requests[number].session)
-    return [found[number] for number in range(len(requests))]
-
-
-def text_of(result: Result) -> str | None:
-    """What a judge wrote after the prefill; None where it could not be had."""
-    return result.text if isinstance(result, Generation) else None
-
-
-def judgement_events(
-    case: Case, evaluator: str, version: str, request: Request, result: Result, *, readable: bool
-) -> list[Event]:
-    """What was asked and answered, with the texts that the row refers to."""
+def judgement_records(case: Case, evaluator: str, version: str, asked: Asked, *, readable: bool) -> list[Record]:
+    """The question and the answer, with the texts that the row refers to by hash."""
+    request, reply = asked.request, asked.reply
     instructions, prompt = (message.content for message in request.messages)
     texts = [instructions, prompt]
     if request.sampling.grammar:
         texts.append(request.form.grammar())
     hashes = [hash_of(text) for text in texts]
-    row: Event = {
-        "event": "judgement",
-        **vars(case),
-        "evaluator": evaluator,
-        "version": version,
-        "seed": request.seed,
-        "instructions_hash": hashes[0],
-        "prompt_hash": hashes[1],
-        "prefill": request.prefill,
-        "grammar_hash": hashes[2] if request.sampling.grammar else None,
-        **_answer(request, result, readable=readable),
-    }
-    contents = zip(hashes, texts, strict=True)
-    return [*({"event": "content", "content_hash": name, "text": text} for name, text in contents), row]
-
-
-def _answer(request: Request, result: Result, *, readable: bool) -> Event:
-    """The columns that the reply fills."""
     limits = {"max_tokens": request.max_tokens, "think": request.think}
-    if isinstance(result, GenerationFailed):
-        nothing = dict.fromkeys(("prompt_tokens", "evaluated_tokens", "thought_tokens", "generated_tokens"), 0)
-        told = {"model": "", "text": "", "cause": "error", "malformed": str(result), "details": limits}
-        return {**nothing, **told, "thought": None, "truncated": False, "duration_ms": 0.0}
-    thought = result.thought
-    return {
-        "model": result.model,
-        "thought": thought.text if thought else None,
-        "text": result.text,
-        "cause": result.cause,
-        "truncated": result.cause == "length" or (thought is not None and thought.cut),
-        "malformed": None if readable else UNREADABLE,
-        "prompt_tokens": result.prompt_tokens,
-        "evaluated_tokens": result.evaluated_tokens,
-        "thought_tokens": thought.tokens if thought else 0,
-        "generated_tokens": result.generated_tokens,
-        "duration_ms": result.duration_ms,
-        "details": {**result.details, **limits},
-    }
+    row = JudgementRecord(
+        episode_id=case.episode_id,
+        evaluator=evaluator,
+        version=version,
+        name=case.name,
+        agent=case.agent,
+        sample=case.sample,
+        other_id=case.other_id,
+        seed=request.seed,
+        instructions_hash=hashes[0],
+        prompt_hash=hashes[1],
+        prefill=request.prefill,
+        grammar_hash=hashes[2] if request.sampling.grammar else None,
+        details=limits,
+    )
+    if isinstance(reply, GenerationFailed):
+        row = replace(row, malformed=str(reply))
+    else:
+        thought = reply.thought
+        row = replace(
+            row,
+            model=reply.model,
+            thought=thought.text if thought else None,
+            text=reply.text,
+            cause=reply.cause,
+            truncated=reply.cause == "length" or (thought is not None and thought.cut),
+            malformed=None if readable else UNREADABLE,
+            prompt_tokens=reply.prompt_tokens,
+            evaluated_tokens=reply.evaluated_tokens,
+            thought_tokens=thought.tokens if thought else 0,
+            generated_tokens=reply.generated_tokens,
+            duration_ms=reply.duration_ms,
+            details={**reply.details, **limits},
+        )
+    return [*(ContentRecord(name, text) for name, text in zip(hashes, texts, strict=True)), row]

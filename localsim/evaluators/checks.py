@@ -7,22 +7,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from localsim.conversation.episode import Score
-from localsim.conversation.scenario import ANYBODY, Check, Fact, Scenario
+from localsim.conversation.episode import Score, Subject
+from localsim.conversation.measures import Measure
+from localsim.conversation.scenario import ANYBODY, AnswerKey, Check, Fact, Scenario
 from localsim.conversation.transcript import Transcript, Turn
+from localsim.evaluators.base import Scorer
+from localsim.families import family_of
 from localsim.families.prices import find_prices
 from localsim.families.terms import utters
 
-VERSION = "1"
+CHECKS_PASSED = Measure(
+    key="checks_passed",
+    heading="checks passed",
+    meaning="share of the scenario’s own checks that came out as its author expects",
+    score="checks_passed",
+    kind="share",
+    group="goals",
+)
 
 
-def score(transcript: Transcript, scenario: Scenario, checks: Sequence[Check]) -> list[Score]:
-    """check.NAME: 1 where what was expected happened, or what was not did not; checks_passed: their share."""
-    found = [_one(check, transcript, scenario) for check in checks]
-    if not found:
-        return []
-    passed = sum(each.value or 0.0 for each in found) / len(found)
-    return [*found, Score("checks_passed", passed, reason=f"{len(found)} checks")]
+class Checks(Scorer):
+    """The checks of a scenario's author."""
+
+    name = "checks"
+    version = "1"
+    measures = (CHECKS_PASSED,)
+
+    def applies(self, subject: Subject) -> bool:
+        """Whether the author wrote checks."""
+        return bool(subject.answer.checks)
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """check.NAME: 1 if an expected event happened, or an unexpected one did not; checks_passed: their share."""
+        scores = [_one(check, transcript, scenario) for check in answer.checks]
+        if not scores:
+            return []
+        passed = sum(each.value or 0.0 for each in scores) / len(scores)
+        return [*scores, Score("checks_passed", passed, reason=f"{len(scores)} checks")]
+
+
+CHECKS = Checks()
 
 
 def _one(check: Check, transcript: Transcript, scenario: Scenario) -> Score:
@@ -42,10 +66,8 @@ def _by(check: Check, turns: Sequence[Turn]) -> Iterator[Turn]:
 
 def _disclosed(check: Check, turns: Sequence[Turn], scenario: Scenario) -> Iterator[Turn]:
     fact = _fact(scenario, str(check.disclosed))
-    name = scenario.family == "mutual_friends"
-    return (
-        turn for turn in _by(check, turns) if any(utters(turn.action.text, term, is_name=name) for term in fact.terms)
-    )
+    family = family_of(scenario.family)
+    return (turn for turn in _by(check, turns) if any(family.utters(turn.action.text, term) for term in fact.terms))
 
 
 def _fact(scenario: Scenario, wanted: str) -> Fact:

@@ -1,99 +1,115 @@
-"""Leaks of a stored run: the detector over every completed conversation, as rows of `leaks`, `vectors` and `scores`.
+"""Leaks: private facts that come out, found by the leakage detector together with what the scenario says.
 
-A private fact is what stands among an agent's `facts` (or its `secret`, where it has none). What the speaker holds too
-is no leak: friends whom both know, terms that both facts name.
+A private fact is one of an agent's `facts` (or its `secret`, where it has none). A fact that the speaker holds too is
+no leak: friends whom both know, terms that both facts name. Every hint and disclosure is a row of `leaks`; the counts
+for each agent are scores. `leakage.track.label_of` decides every label.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from localsim.conversation.episode import Score
+from localsim.conversation.episode import Score, Subject
+from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import After, Agent, DisclosureRule, Fact, Scenario
-from localsim.errors import ModelMissing
+from localsim.evaluators.base import Evaluation, Evaluator, Scored, Steps
+from localsim.families import Family, family_of
 from localsim.families.prices import find_prices
 from localsim.families.terms import utters
-from localsim.leakage.detector import VERSION, Finding, LeakageDetector
+from localsim.leakage.detector import VERSION, LeakageDetector
 from localsim.leakage.features import Vectors
 from localsim.leakage.pairs import PrivateFact
-from localsim.leakage.track import Leak, Talk, talk_of, track
+from localsim.leakage.track import NOTHING, Circumstances, Leak, Row, Talk, Turns, decided, read
+from localsim.store import scoring_queries as queries
 from localsim.store.database import Store
-from localsim.store.journal import Event
-from localsim.store.records import hash_of, score_events
+from localsim.store.records import LeakRecord, Record, VectorRecord, hash_of
 
 EVALUATOR = "leakage"
 MIDDLE = 0.5
 """Position before which a fact with the rule `late` is out too early."""
-Row = dict[str, Any]
-Turns = tuple[tuple[str, str], ...]
+Rule = DisclosureRule | After
+
+MEASURES = (
+    Measure(
+        key="disclosed_rate",
+        heading="facts disclosed",
+        meaning="share of the private facts that their owners give away, as the leakage detector finds",
+        score="disclosed_facts",
+        kind="share",
+        summed="episode_sum",
+        per="private_facts",
+        group="information",
+        compared=True,
+    ),
+    Measure(
+        key="early_disclosures",
+        heading="too early",
+        meaning="facts given away before the scenario’s rule allows it, per conversation",
+        score="early_disclosures",
+        summed="episode_sum",
+        group="information",
+        compared=True,
+    ),
+    Measure(
+        key="omniscient_leaks",
+        heading="omniscient leaks",
+        meaning="private facts used by an agent who had not been told them, per conversation",
+        score="omniscient_leaks",
+        summed="episode_sum",
+        group="information",
+        compared=True,
+    ),
+)
 
 
-def score_run(store: Store, run_id: str, say: Callable[[str], None], detector: LeakageDetector | None = None) -> int:
-    """Look for leaks in every completed episode of a run that this version has not seen; return how many those were.
+class Leaks(Evaluator):
+    """The leakage detector over whole conversations. Raises ModelMissing where the embedding model is missing."""
 
-    Raises ModelMissing where the embedding model is not here.
-    """
-    query = (
-        "SELECT e.episode_id, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE "
-        "e.run_id = ? AND e.status = 'completed' AND e.episode_id NOT IN (SELECT episode_id FROM scores WHERE "
-        "evaluator = ? AND version = ?) ORDER BY e.episode_id"
-    )
-    episodes = store.rows(query, [run_id, EVALUATOR, VERSION])
-    if not episodes:
-        return 0
-    cache = VectorCache(store)
-    detector = detector or LeakageDetector(cache.encode)
-    scenarios = [Scenario.model_validate_json(row["document_json"]) for row in episodes]
-    said_in = _turns(store, run_id)
-    turns = [said_in[row["episode_id"]] for row in episodes]
-    # Where names decide, no meaning needs to be weighed: twenty friends with twenty turns would be many pairs.
-    facts = [() if by_name(scenario) else private_facts(scenario) for scenario in scenarios]
-    talks = track(detector, list(zip(facts, turns, strict=True)))
-    events: list[Event] = []
-    for row, scenario, said, talk in zip(episodes, scenarios, turns, talks, strict=True):
-        events += events_of(row["episode_id"], scenario, said, judged(scenario, said, talk))
-    store.take_in([*cache.events(), *events])
-    say(f"looked for leaks in {len(episodes)} episodes (detector version {VERSION})")
-    return len(episodes)
+    name = EVALUATOR
+    version = VERSION
+    measures = MEASURES
+
+    def __init__(self, store: Store, detector: LeakageDetector | None = None) -> None:
+        self._vectors = VectorCache(store)
+        self._detector = detector
+
+    def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
+        """All episodes at once: the detector embeds each text of a run only once."""
+        waiting = tuple(subject for subject in subjects if subject.episode_id not in scored)
+        if waiting:
+            yield waiting
+
+    def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
+        """Find and label the leaks of a batch."""
+        yield from ()
+        if self._detector is None:
+            self._detector = LeakageDetector(self._vectors.encode)
+        asked = [
+            # A name that decides needs no weighing of meanings; twenty friends in twenty turns would be many pairs.
+            () if family_of(subject.scenario.family).terms_disclose else private_facts(subject.scenario)
+            for subject in batch
+        ]
+        said = [turns_of(subject) for subject in batch]
+        rows = read(self._detector, list(zip(asked, said, strict=True)))
+        evaluations = [
+            evaluation(subject, turns, with_terms(subject.scenario, turns, found, self._detector))
+            for subject, turns, found in zip(batch, said, rows, strict=True)
+        ]
+        return [Evaluation("", (), tuple(self._vectors.records())), *evaluations]
 
 
-def only_scripted(store: Store, run_id: str) -> bool:
-    """Whether no language model took part in a run."""
-    models = json.loads(store.rows("SELECT models_json FROM runs WHERE run_id = ?", [run_id])[0]["models_json"])
-    return all(identity["kind"] == "scripted" for identity in models.values())
-
-
-def look_after(store: Store, run_id: str, wanted: bool | None, say: Callable[[str], None]) -> bool:
-    """Score a run that has ended, and say whether that was done; `wanted` None means unless all is scripted.
-
-    An embedding model that is not here is said.
-    """
-    if wanted is False or wanted is None and only_scripted(store, run_id):
-        return False
-    try:
-        score_run(store, run_id, say)
-    except ModelMissing as error:
-        say(f"no look for leaks: {error.message} ({error.hint})")
-        return False
-    return True
+def turns_of(subject: Subject) -> Turns:
+    """Speaker and text of every turn."""
+    return tuple((turn.speaker, turn.action.text) for turn in subject.transcript.turns)
 
 
 def private_facts(scenario: Scenario) -> tuple[PrivateFact, ...]:
     """The private facts of all agents."""
     return tuple(PrivateFact(fact.id, agent.name, fact.text) for agent in scenario.agents for fact in facts_of(agent))
-
-
-def by_name(scenario: Scenario) -> bool:
-    """Whether a private fact is out as soon as its term (a friend's name) is said, and not before."""
-    return scenario.family == "mutual_friends"
 
 
 def facts_of(agent: Agent) -> tuple[Fact, ...]:
@@ -106,50 +122,39 @@ def facts_of(agent: Agent) -> tuple[Fact, ...]:
     return (Fact(id=f"secret_{name}", text=text, disclosure="never"),)
 
 
-def judged(scenario: Scenario, turns: Turns, talk: Talk) -> Talk:
-    """The detector's findings together with what the author's terms say.
-
-    A friend who is named is disclosed. Any other term that falls makes a hint of nothing and a disclosure of a hint:
-    a price may be offered without being the target. Where the terms are amounts of money, words about other amounts
-    disclose nothing, they hint at most. What the speaker holds too is left out.
-    """
-    names = by_name(scenario)
+def with_terms(scenario: Scenario, turns: Turns, rows: Sequence[Row], detector: LeakageDetector) -> Talk:
+    """The leaks of a conversation, from the detector's findings and what the scenario says about each fact and turn."""
+    family = family_of(scenario.family)
+    found = {(fact.id, turn): finding for fact, turn, _, finding in rows}
+    facts = {fact.id: fact for agent in scenario.agents for fact in facts_of(agent)}
     held = {
         agent.name: {term.casefold() for fact in facts_of(agent) for term in fact.terms} for agent in scenario.agents
     }
-    facts = {fact.id: fact for agent in scenario.agents for fact in facts_of(agent)}
-    found = {(fact.id, turn): finding for fact, turn, finding in talk.findings}
-    rows = []
+    whole: list[Row] = []
+    around: dict[tuple[str, int], Circumstances] = {}
     for turn, (speaker, text) in enumerate(turns):
         for private in private_facts(scenario):
             fact = facts[private.id]
-            terms = [term for term in fact.terms if utters(text, term, is_name=names)]
             shared = speaker != private.owner and any(term.casefold() in held[speaker] for term in fact.terms)
-            finding = _raised(found.get((fact.id, turn)), terms[:1], certain=names)
-            if finding is not None and not terms and _names_other_amounts(text, fact.terms):
-                finding = replace(finding, label="hint")
-            if finding is not None and not shared and (terms or not names):
-                rows.append((private, turn, speaker, finding))
-    return talk_of(rows)
+            whole.append((private, turn, speaker, found.get((private.id, turn), NOTHING)))
+            around[private.id, turn] = circumstances(family, fact, text, shared=shared)
+    return decided(whole, detector.weights, around)
 
 
-def _raised(finding: Finding | None, terms: list[str], *, certain: bool) -> Finding | None:
-    """A finding, one step surer if a term fell; a name is a disclosure at once."""
-    if not terms:
-        return finding
-    if certain:
-        return Finding("disclosed", 1.0, finding.similarity if finding else 0.0, terms[0])
-    if finding is None:
-        return Finding("hint", 0.0, 0.0, terms[0])
-    return replace(finding, label="disclosed")
+def circumstances(family: Family, fact: Fact, text: str, *, shared: bool) -> Circumstances:
+    """What bears on the label of a fact in a turn beside the detector's finding."""
+    term = next((term for term in fact.terms if family.utters(text, term)), "")
+    return Circumstances(
+        term=term,
+        term_discloses=family.terms_disclose,
+        shared=shared,
+        other_amounts=not term and _names_other_amounts(text, fact.terms),
+    )
 
 
 def _names_other_amounts(text: str, terms: Sequence[str]) -> bool:
     """Whether the terms are amounts of money and the text is about amounts, none of which is theirs."""
     return bool(terms) and all(re.fullmatch(r"\$\d+(\.\d+)?", term) for term in terms) and bool(find_prices(text))
-
-
-Rule = DisclosureRule | After
 
 
 def early(rule: Rule, turn: int, turns: Turns, told: Mapping[str, int]) -> bool:
@@ -167,33 +172,34 @@ def early(rule: Rule, turn: int, turns: Turns, told: Mapping[str, int]) -> bool:
     return turn < next(spoken, len(turns))
 
 
-def events_of(episode_id: str, scenario: Scenario, turns: Turns, talk: Talk) -> list[Event]:
-    """Rows of `leaks` (every hint and disclosure) and `scores` (counts for each agent)."""
-    rules = {fact.id: fact.disclosure for agent in scenario.agents for fact in facts_of(agent)}
+def evaluation(subject: Subject, turns: Turns, talk: Talk) -> Evaluation:
+    """Rows of `leaks` (every hint and disclosure) and scores (counts for each agent)."""
+    rules = {fact.id: fact.disclosure for agent in subject.scenario.agents for fact in facts_of(agent)}
     first = {(leak.fact.id, leak.turn) for leak in talk.leaks}
     told = {leak.fact.id: leak.turn for leak in talk.leaks}
-    events: list[Event] = []
+    records: list[Record] = []
     for fact, turn, finding in talk.findings:
         speaker = turns[turn][0]
-        events.append({
-            "event": "leak",
-            "episode_id": episode_id,
-            "version": VERSION,
-            "fact_id": fact.id,
-            "turn": turn,
-            "owner": fact.owner,
-            "fact": fact.text,
-            "speaker": speaker,
-            "label": finding.label,
-            "kind": _kind(fact, turn, speaker, told),
-            "probability": finding.probability,
-            "similarity": finding.similarity,
-            "evidence": finding.evidence,
-            "first": (fact.id, turn) in first,
-            "early": finding.label == "disclosed" and early(rules[fact.id], turn, turns, told),
-        })  # fmt: skip
-    scores = [score for agent in scenario.agents for score in _scores(agent, rules, talk.leaks, turns, told)]
-    return events + score_events(episode_id, EVALUATOR, VERSION, scores)
+        records.append(
+            LeakRecord(
+                episode_id=subject.episode_id,
+                version=VERSION,
+                fact_id=fact.id,
+                turn=turn,
+                owner=fact.owner,
+                fact=fact.text,
+                speaker=speaker,
+                label=finding.label,
+                leak=_kind(fact, turn, speaker, told),
+                probability=finding.probability,
+                similarity=finding.similarity,
+                evidence=finding.evidence,
+                first=(fact.id, turn) in first,
+                early=finding.label == "disclosed" and early(rules[fact.id], turn, turns, told),
+            )
+        )
+    scores = [score for agent in subject.scenario.agents for score in _scores(agent, rules, talk.leaks, turns, told)]
+    return Evaluation(subject.episode_id, tuple(scores), tuple(records))
 
 
 def _kind(fact: PrivateFact, turn: int, speaker: str, told: Mapping[str, int]) -> str:
@@ -217,15 +223,6 @@ def _scores(
     yield Score("private_facts", float(len(facts_of(agent))), agent=agent.name)
 
 
-def _turns(store: Store, run_id: str) -> dict[str, Turns]:
-    """Speaker and text of every turn of a run, by episode: one query, because each opens the database."""
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    query = "SELECT episode_id, speaker, text FROM v_turns WHERE run_id = ? ORDER BY episode_id, turn"
-    for row in store.rows(query, [run_id]):
-        found[row["episode_id"]].append((row["speaker"], row["text"]))
-    return defaultdict(tuple, {episode_id: tuple(turns) for episode_id, turns in found.items()})
-
-
 def _position(turn: int, turns: int) -> float:
     """0 at the start, 1 at the end."""
     return turn / max(1, turns - 1)
@@ -243,8 +240,9 @@ class VectorCache:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, a row for each text."""
         hashes = [hash_of(text) for text in texts]
-        query = "SELECT text_hash, vector FROM vectors WHERE model = ? AND text_hash IN (SELECT unnest(?))"
-        known = {row["text_hash"]: row["vector"] for row in self._store.rows(query, [self.MODEL, hashes])}
+        known: dict[str, Sequence[float] | npt.NDArray[np.float32]] = dict(
+            queries.vectors(self._store, self.MODEL, hashes)
+        )
         missing = {name: text for name, text in zip(hashes, texts, strict=True) if name not in known}
         if missing:
             from localsim.leakage.embeddings import Embedder
@@ -254,9 +252,9 @@ class VectorCache:
             known |= fresh
         return np.array([known[name] for name in hashes], dtype=np.float32)
 
-    def events(self) -> list[Event]:
-        """What the database does not hold yet."""
+    def records(self) -> list[Record]:
+        """The embeddings that the database does not hold yet."""
         return [
-            {"event": "vector", "text_hash": name, "model": self.MODEL, "text": text, "vector": vector.tolist()}
+            VectorRecord(text_hash=name, model=self.MODEL, text=text, vector=vector.tolist())
             for name, (text, vector) in self._fresh.items()
         ]

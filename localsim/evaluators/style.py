@@ -8,11 +8,45 @@ import re
 from collections.abc import Sequence
 
 from localsim.conversation.episode import Score
-from localsim.conversation.scenario import Scenario
+from localsim.conversation.measures import Measure
+from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
+from localsim.evaluators.base import Scorer
 from localsim.evaluators.language import in_others, language_of, long_enough
 
-VERSION = "3"
+MEASURES = (
+    Measure(
+        key="words_per_turn",
+        heading="words/turn",
+        meaning="words in a turn that says something",
+        score="words_per_turn",
+        compared=True,
+        published={"script": 16.0, "agents": 29.8, "mindreaders": 27.8, "agents-ft": 15.0},
+    ),
+    Measure(
+        key="filler_rate",
+        heading="fillers",
+        meaning="share of turns with a phrase that agrees and says nothing, such as “I understand”",
+        score="filler_turns",
+        kind="share",
+    ),
+    Measure(key="turns", heading="turns", meaning="turns in a conversation", score="turns", compared=True),
+    Measure(
+        key="repeated_turn_rate",
+        heading="repeated turns",
+        meaning="share of turns that repeat an earlier one",
+        score="repeated_turns",
+        kind="share",
+        compared=True,
+    ),
+    Measure(
+        key="other_language_rate",
+        heading="other language",
+        meaning="share of turns, of those long enough to tell, that are not in the scenario’s language",
+        score="other_language_turns",
+        kind="share",
+    ),
+)
 
 _FILLERS = re.compile(
     r"\b(?:i (?:completely |totally |fully )?(?:understand|agree|see|appreciate)"
@@ -24,29 +58,39 @@ _FILLERS = re.compile(
 """Polite phrases that agree and say nothing; the paper's section 5 finds that scripts teach them."""
 
 
-def score(transcript: Transcript, scenario: Scenario) -> list[Score]:
-    """Of the whole talk, over turns that say something.
+class Style(Scorer):
+    """Scores of style; see `score`."""
 
-    words_per_turn; turns; repeated_turns and own_repeated_turns (share said before by anybody, by the same speaker);
-    distinct_1, distinct_2 (different words and pairs of words as a share of all, Li et al. 2016); filler_turns (share
-    with a phrase that agrees and says nothing); questions (share of turns that ask); other_language_turns (share, of
-    turns long enough to tell, that are not in the scenario's language).
-    """
-    said = [turn for turn in transcript.turns if turn.said]
-    scores = [Score("turns", float(len(transcript)))]
-    if not said:
-        return scores
-    scores.append(Score("words_per_turn", sum(turn.words for turn in said) / len(said)))
-    scores.append(_share("repeated_turns", _repeated(said, own=False), said))
-    scores.append(_share("own_repeated_turns", _repeated(said, own=True), said))
-    words = [_words(turn).split() for turn in said]
-    for size in (1, 2):
-        grams = [tuple(line[at : at + size]) for line in words for at in range(len(line) - size + 1)]
-        if grams:
-            scores.append(Score(f"distinct_{size}", len(set(grams)) / len(grams)))
-    scores.append(_share("filler_turns", [turn for turn in said if _FILLERS.search(turn.action.text)], said))
-    scores.append(_share("questions", [turn for turn in said if "?" in turn.action.text], said))
-    return [*scores, *_other_language(said, scenario)]
+    name = "style"
+    version = "3"
+    measures = MEASURES
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
+        """Scores of the whole conversation, over turns that say something.
+
+        words_per_turn; turns; repeated_turns and own_repeated_turns (share said before by any agent, by the same
+        speaker); distinct_1, distinct_2 (different words and pairs of words as a share of all, Li et al. 2016);
+        filler_turns (share with a phrase that agrees and says nothing); questions (share of turns that ask);
+        other_language_turns (share, of turns long enough to tell, that are not in the scenario's language).
+        """
+        said = [turn for turn in transcript.turns if turn.said]
+        scores = [Score("turns", float(len(transcript)))]
+        if not said:
+            return scores
+        scores.append(Score("words_per_turn", sum(turn.words for turn in said) / len(said)))
+        scores.append(_share("repeated_turns", _repeated(said, own=False), said))
+        scores.append(_share("own_repeated_turns", _repeated(said, own=True), said))
+        words = [_words(turn).split() for turn in said]
+        for size in (1, 2):
+            grams = [tuple(line[at : at + size]) for line in words for at in range(len(line) - size + 1)]
+            if grams:
+                scores.append(Score(f"distinct_{size}", len(set(grams)) / len(grams)))
+        scores.append(_share("filler_turns", [turn for turn in said if _FILLERS.search(turn.action.text)], said))
+        scores.append(_share("questions", [turn for turn in said if "?" in turn.action.text], said))
+        return [*scores, *_other_language(said, scenario)]
+
+
+STYLE = Style()
 
 
 def _share(name: str, found: Sequence[Turn], said: Sequence[Turn]) -> Score:

@@ -1,18 +1,30 @@
-"""Task families: generate scenarios from a seed, check them, and score their outcome without a language model."""
+"""Task families: generate scenarios from a seed, check them, and score their outcome without a language model.
+
+Everything that is special about a task is in its family. Other rooms ask `family_of` and know no family by name.
+"""
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
 
 from localsim import plugins
-from localsim.conversation.episode import Score
-from localsim.families.base import Family
-from localsim.families.craigslist.family import Craigslist
-from localsim.families.mutual_friends.family import MutualFriends
+from localsim.conversation.episode import Observation, Score
+from localsim.conversation.transcript import Action
+from localsim.errors import InvalidInput
+from localsim.families.base import Family, Player
+from localsim.families.craigslist import Craigslist
+from localsim.families.everyday import EVERYDAY
+from localsim.families.mutual_friends import MutualFriends
+from localsim.families.players import smalltalk
 
 
 class Families(Mapping[str, Family]):
-    """The families that come along, and those of other packages, which are imported when they are asked for by name."""
+    """The families of localsim, and those of other packages, which are imported when they are asked for by name."""
 
     def __init__(self, *own: Family) -> None:
         self._own = {family.name: family for family in own}
@@ -24,7 +36,12 @@ class Families(Mapping[str, Family]):
         if name not in self._loaded:
             if name not in plugins.names("families"):
                 raise KeyError(name)
-            self._loaded[name] = plugins.make("families", name)
+            made = plugins.make("families", name)
+            if not isinstance(made, Family):
+                raise InvalidInput(
+                    f"families plugin {name!r} is no Family", hint="inherit from localsim.families.base.Family"
+                )
+            self._loaded[name] = made
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -36,10 +53,88 @@ class Families(Mapping[str, Family]):
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Names of the families that come along; the study is about these."""
+        """Names of localsim's own families; the study is about these."""
         return tuple(self._own)
 
 
 FAMILIES = Families(MutualFriends(), Craigslist())
 
-__all__ = ["FAMILIES", "Families", "Family", "Score"]
+
+def family_of(name: str | None) -> Family:
+    """The family of a scenario; EVERYDAY where it names none, a plain Family where its package is not installed."""
+    if name is None or name == EVERYDAY.name:
+        return EVERYDAY
+    return FAMILIES[name] if name in FAMILIES else _missing(name)
+
+
+@lru_cache
+def _missing(name: str) -> Family:
+    family = Family()
+    family.name = name
+    return family
+
+
+def title_of(family: Family) -> str:
+    """The heading of a family for people."""
+    return family.title or family.name.replace("_", " ").capitalize()
+
+
+# ---- scripted players ----------------------------------------------------------------------------------------------
+
+
+def auto(seen: Observation, rng: random.Random) -> Action:
+    """The sensible player for the scenario's family."""
+    family = family_of(seen.family)
+    return family.players.get(family.sensible, smalltalk)(seen, rng)
+
+
+def omniscient(seen: Observation, rng: random.Random) -> Action:
+    """Uses whatever it can see of others; plays sensibly where it sees its own side only."""
+    return family_of(seen.family).omniscient(seen, rng) or auto(seen, rng)
+
+
+PLAYERS: dict[str, Player] = {
+    "auto": auto,
+    "omniscient": omniscient,
+    "smalltalk": smalltalk,
+    **{name: player for family in FAMILIES.own for name, player in FAMILIES[family].players.items()},
+}
+"""The players of localsim's own families by name, and those that suit any scenario."""
+
+
+def player_of(name: str) -> Player:
+    """The scripted player that `scripted:NAME` means, also one of another package's family. Raises InvalidInput."""
+    if name in PLAYERS:
+        return PLAYERS[name]
+    others = {each: player for family in FAMILIES for each, player in FAMILIES[family].players.items()}
+    if name in others:
+        return others[name]
+    known = ", ".join(sorted({**PLAYERS, **others}))
+    raise InvalidInput(f"no scripted policy {name!r}", hint=f"there are {known}, or scripted:@FILE")
+
+
+# ---- accuracy ------------------------------------------------------------------------------------------------------
+
+
+def accuracy() -> dict[str, Any] | None:
+    """Accuracy of the rules that read endings, prices and names, on labelled conversations that they were not written
+    from; None where it has not been measured. `scripts/measure_endings.py` writes it.
+    """
+    file = files("localsim.families").joinpath("accuracy.json")
+    found: dict[str, Any] | None = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    return found
+
+
+__all__ = [
+    "EVERYDAY",
+    "FAMILIES",
+    "PLAYERS",
+    "Families",
+    "Family",
+    "Player",
+    "Score",
+    "accuracy",
+    "family_of",
+    "player_of",
+    "title_of",
+]

@@ -1,7 +1,7 @@
-"""What a model is trained on: p(next turn | instructions, own side, talk so far), exactly as an agent is prompted.
+"""Training rows: p(next turn | instructions, own side, conversation so far), exactly as an agent is prompted.
 
 One row for each (episode, agent): the whole chat as that agent saw it at its last turn. Only the agent's own turns
-bear a loss, each with the mark that ends it. A script gives one row, the writer's.
+are training targets, each with the mark that ends it. A script gives one row, the writer's.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localsim.backends.llama.chat import ChatTokenizer
-from localsim.conversation.episode import EpisodeSpec
+from localsim.conversation.episode import Mode
 from localsim.conversation.exchange import Message
 from localsim.conversation.prompts import agent_messages, writer_messages
-from localsim.conversation.scenario import WRITER
+from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 
 
 @dataclass(frozen=True)
 class TrainingRow:
-    """One chat as tokens of the base model; `learnt[i]` says whether tokens[i] bears a loss."""
+    """One chat as tokens of the base model; `learnt[i]` says whether tokens[i] is a training target."""
 
     tokens: tuple[int, ...]
     learnt: tuple[bool, ...]
@@ -29,41 +29,41 @@ class TrainingRow:
 
     @property
     def learnt_tokens(self) -> int:
-        """How many tokens bear a loss."""
+        """The number of training targets."""
         return sum(self.learnt)
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A chat with its own replies in it, as any chat format writes it; the last message is the agent's own."""
+    """A chat in the roles of any chat format; the agent's own turns are replies, and the last message is one."""
 
     name: str
-    """Whose line it is, given to the model as the start of each reply."""
+    """The agent's name, given to the model as the start of each reply."""
     messages: tuple[Message, ...]
     group: str
 
 
-def chats_of(spec: EpisodeSpec, transcript: Transcript) -> list[Chat]:
-    """The chats of an episode: one for each agent who had a turn, or the writer's."""
+def chats_of(scenario: Scenario, mode: Mode, transcript: Transcript) -> list[Chat]:
+    """The chats of an episode: one for each agent who had a turn, or the writer's in script mode."""
     if not transcript.turns:
         return []
-    group = spec.scenario.id
-    if spec.mode == "script":
+    if mode == "script":
         lines = "\n".join(turn.line for turn in transcript.turns)
-        asked = writer_messages(observe(spec, WRITER, Transcript()))
-        return [Chat(transcript.turns[0].speaker, (*asked, Message("assistant", lines)), group)]
-    found = []
-    for name in spec.scenario.names:
+        prompt = writer_messages(observe(scenario, mode, WRITER, Transcript()))
+        return [Chat(transcript.turns[0].speaker, (*prompt, Message("assistant", lines)), scenario.id)]
+    chats = []
+    for name in scenario.names:
         own = [turn.index for turn in transcript.turns if turn.speaker == name]
         if own:
             heard = Transcript(transcript.turns[: own[-1]])
-            messages = agent_messages(observe(spec, name, heard))
-            found.append(Chat(name, (*messages, Message("assistant", transcript.turns[own[-1]].line)), group))
-    return found
+            messages = agent_messages(observe(scenario, mode, name, heard))
+            last = Message("assistant", transcript.turns[own[-1]].line)
+            chats.append(Chat(name, (*messages, last), scenario.id))
+    return chats
 
 
 def row_of(chat: Chat, tokenizer: ChatTokenizer) -> TrainingRow:
-    """The tokens that the engine would evaluate and write: a reply is its fixed start, the rest, and the end mark."""
+    """The tokens that the engine would evaluate and write: each reply is a fixed start, the rest, and an end mark."""
     tokens: list[int] = []
     learnt: list[bool] = []
     for piece in tokenizer.chat_pieces(chat.messages):
@@ -79,6 +79,6 @@ def row_of(chat: Chat, tokenizer: ChatTokenizer) -> TrainingRow:
 
 
 def clipped(rows: Sequence[TrainingRow], limit: int) -> tuple[list[TrainingRow], int]:
-    """Rows of at most `limit` tokens, and how many were longer and left out."""
+    """Rows of at most `limit` tokens, and the number of longer rows that were left out."""
     short = [row for row in rows if len(row.tokens) <= limit and row.learnt_tokens]
     return short, len(rows) - len(short)

@@ -1,4 +1,4 @@
-"""A fine-tuning from chats to an adapter with its card: split, train, export, describe."""
+"""One fine-tuning, from chats to an adapter with its card: split, train, export, describe."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from localsim.models import registry as models
 from localsim.models.lora import write_adapter
 
 LONGEST = 2048
-"""Tokens of a row; longer chats are left out and counted."""
+"""Most tokens of a row; longer chats are left out and counted."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Material:
 
     @property
     def tokens(self) -> int:
-        """Of the training rows, prompts counted."""
+        """The number of tokens in the training rows, prompts included."""
         return sum(len(row.tokens) for row in self.train)
 
     def as_json(self) -> dict[str, int]:
-        """Counts."""
+        """The counts of rows, tokens and scenarios, as the card has them."""
         return {
             "rows": len(self.train),
             "rows_held_out": len(self.held_out),
@@ -56,8 +56,8 @@ class Material:
 
 
 def material(chats: Sequence[Chat], base: models.ModelFile, *, share: float, tokens: int | None, seed: int) -> Material:
-    """Tokenized chats; `share` of the scenarios (at least one, where there are two) is held out for validation, and
-    at most `tokens` are trained on. Raises InvalidInput where nothing is left.
+    """Tokenize chats and split them: `share` of the scenarios (at least one of two or more) is held out for validation,
+    and at most `tokens` are trained on. Raises InvalidInput if nothing is left.
     """
     header = LlamaModel(base.path, vocab_only=True)
     tokenizer = ChatTokenizer(header)
@@ -89,7 +89,7 @@ def _within(rows: Sequence[TrainingRow], tokens: int) -> list[TrainingRow]:
 
 
 def estimate(base: models.ModelFile, data: Material, settings: Settings) -> dict[str, Any]:
-    """Minutes and memory of a training, from two real steps: nothing is kept of them."""
+    """The minutes and memory of a training, measured on two real steps whose result is dropped."""
     trainer = Trainer(load_base(base.path, bf16=settings.bf16), data.train, data.held_out, settings)
     trainer.step(trainer.order[0])
     before = replace(trainer.progress)
@@ -108,7 +108,7 @@ def estimate(base: models.ModelFile, data: Material, settings: Settings) -> dict
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be trained on what."""
+    """One training: its name, base, rows and settings."""
 
     name: str
     base: models.ModelFile
@@ -116,12 +116,13 @@ class Job:
     data: Material
     settings: Settings
     source: dict[str, Any]
-    """Where the chats came from, for the card."""
+    """The source of the chats, for the card."""
 
 
 def finetune(job: Job, show: Callable[[Progress], None], folder: Path | None = None) -> Path:
-    """Train and write NAME.gguf with its card beside it, into `folder` (else adapters/ of the first model folder that
-    can be written); an interrupted training goes on.
+    """Train, and write NAME.gguf and its card to `folder` (default: adapters/ of the first writable model folder).
+
+    Continues a training of the same name, rows and settings that was interrupted.
     """
     folder = folder or models.writable_folder() / "adapters"
     folder.mkdir(exist_ok=True)
@@ -138,7 +139,7 @@ def finetune(job: Job, show: Callable[[Progress], None], folder: Path | None = N
 
 
 def export(trained: Trained, target: Path, base: models.ModelFile, base_name: str, settings: Settings) -> None:
-    """What peft saved, as a GGUF adapter."""
+    """Write the adapter that peft saved as a GGUF file."""
     from safetensors.numpy import load_file
 
     weights = load_file(str(trained.folder / "adapter_model.safetensors"))
@@ -163,7 +164,7 @@ def _card(job: Job, trained: Trained) -> dict[str, Any]:
 
 
 def card_text(card: dict[str, Any]) -> str:
-    """The model card for people."""
+    """The card as Markdown, for people."""
     data, settings = card["data"], card["settings"]
     lines = [
         f"# {card['name']}",
@@ -171,7 +172,7 @@ def card_text(card: dict[str, Any]) -> str:
         f"LoRA adapter for {card['base']['name']} (sha256 {card['base']['sha256'][:12]}...), made {card['made_utc']}.",
         "",
         f"- use: `localsim run ... --model {card['base']['name']}+{card['name']}`",
-        f"- data: {data['rows']} chats, {data['tokens']} tokens, {data['tokens_learnt']} of them learnt (own "
+        f"- data: {data['rows']} chats, {data['tokens']} tokens, {data['tokens_learnt']} of them targets (own "
         f"turns), from {data['scenarios']} scenarios; {data['rows_held_out']} chats of {data['scenarios_held_out']} "
         "other scenarios held out",
         f"- source: {json.dumps({key: data[key] for key in data if key not in _COUNTS}, default=str)}",
@@ -189,7 +190,7 @@ def card_text(card: dict[str, Any]) -> str:
             for point in card["losses"]
         ),
         "",
-        "Losses are nats for each learnt token. What is kept is the step with the lowest validation loss.",
+        "Losses are in nats per target token. The adapter has the weights of the lowest validation loss.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""Where training chats come from: episodes of a database chosen by SQL, or a JSONL file; writing them for others."""
+"""Sources of training chats: the episodes of a run or of a query, or a JSONL file; and writing such files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.exchange import Message
 from localsim.errors import InvalidInput
 from localsim.finetune.chats import Chat, chats_of
+from localsim.paths import read_json_lines
+from localsim.store import training_queries
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 
@@ -21,21 +22,16 @@ _ROLES: dict[str, _Role] = {name: role for role, name in _SHAREGPT.items()} | {r
 
 
 def episodes_of_run(store: Store, run_id: str) -> list[str]:
-    """Completed episodes of a run."""
-    rows = store.rows(
-        "SELECT episode_id FROM v_episodes WHERE run_id = ? AND status = 'completed' "
-        "ORDER BY scenario_id, mode, episode_index",
-        [run_id],
-    )
-    return [row["episode_id"] for row in rows]
+    """The completed episodes of a run."""
+    return training_queries.chat_episodes(store, run_id)
 
 
 def episodes_of_query(store: Store, query: str) -> list[str]:
-    """Episodes that a read-only query names in its column episode_id. Raises InvalidInput."""
+    """The episodes that a read-only query names in its column episode_id. Raises InvalidInput."""
     columns, rows = store.sql(query)
     if "episode_id" not in columns:
         raise InvalidInput(
-            f"the query gives {', '.join(columns)}, and no episode_id",
+            f"the query has the columns {', '.join(columns)}, but no episode_id",
             hint="such as: SELECT episode_id FROM v_scores WHERE mode = 'script' AND name = 'success' AND value = 1",
         )
     at = columns.index("episode_id")
@@ -43,39 +39,27 @@ def episodes_of_query(store: Store, query: str) -> list[str]:
 
 
 def chats_of_episodes(store: Store, episode_ids: Sequence[str]) -> list[Chat]:
-    """One chat for each (episode, agent), as agents mode would have prompted it, whatever mode wrote the talk: what
-    is learnt from a script is to say its lines knowing one side only (as in arXiv 2403.05020).
+    """One chat for each (episode, agent), as agents mode would have prompted it, in whatever mode the episode was
+    played: a model learns to say a script's turns while it sees one side only (as in arXiv 2403.05020).
     """
-    found: list[Chat] = []
+    chats: list[Chat] = []
     for episode_id in episode_ids:
         stored = load_episode(store, episode_id)
-        spec = EpisodeSpec(
-            scenario=stored.scenario,
-            mode="agents",
-            models=dict.fromkeys(stored.scenario.names, stored.model),
-            index=0,
-            run_seed=1,
-        )
-        found += chats_of(spec, stored.transcript)
-    return found
+        chats += chats_of(stored.scenario, "agents", stored.transcript)
+    return chats
 
 
 def chats_of_file(path: Path) -> list[Chat]:
-    """Chats of a JSONL file in one of FORMATS. Raises InvalidInput with the line of what is wrong."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # other line breaks may stand inside a text
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
-    found = [_chat(line, f"{path}:{number}") for number, line in enumerate(lines, start=1) if line.strip()]
-    if not found:
-        raise InvalidInput("holds no chats", where=str(path))
-    return found
+    """The chats of a JSONL file in one of FORMATS. Raises InvalidInput that names the first wrong line."""
+    chats = [_chat(row, where) for where, row in read_json_lines(path)]
+    if not chats:
+        raise InvalidInput("contains no chats", where=str(path))
+    return chats
 
 
-def _chat(line: str, where: str) -> Chat:
+def _chat(row: Any, where: str) -> Chat:
     try:
-        data = json.loads(line)
-        given = data["messages"] if "messages" in data else data["conversations"]
+        given = row["messages"] if "messages" in row else row["conversations"]
         messages = tuple(
             Message(
                 _ROLES[each["role" if "role" in each else "from"]],
@@ -87,12 +71,12 @@ def _chat(line: str, where: str) -> Chat:
         hint = 'a line is {"messages": [{"role": "system|user|assistant", "content": "..."}, ...]}, or ShareGPT\'s form'
         raise InvalidInput(f"not a chat: {error!r}", where=where, hint=hint) from error
     if not messages or messages[-1].role != "assistant":
-        raise InvalidInput("a chat must end with what the assistant says", where=where)
-    return Chat(str(data.get("speaker", "")), messages, str(data.get("scenario_id", where)))
+        raise InvalidInput("a chat must end with a message of the assistant", where=where)
+    return Chat(str(row.get("speaker", "")), messages, str(row.get("scenario_id", where)))
 
 
 def write_chats(chats: Iterable[Chat], form: str, target: Path) -> int:
-    """Write chats as JSONL; returns how many. `sft`: messages, speaker, scenario_id. `sharegpt`: conversations."""
+    """Write chats as JSONL; return their number. `sft`: messages, speaker, scenario_id. `sharegpt`: conversations."""
     target.parent.mkdir(parents=True, exist_ok=True)
     count = 0
     with target.open("w", encoding="utf-8") as file:

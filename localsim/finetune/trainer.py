@@ -1,7 +1,7 @@
 """LoRA training of a GGUF chat model with transformers and peft; the one place of fine-tuning that imports torch.
 
 The base is dequantized in memory and stays frozen. A step takes rows of one length class up to a number of tokens;
-logits are computed only where a token is learnt.
+logits are computed only for target tokens.
 LoRA: Hu et al. 2021, https://arxiv.org/abs/2106.09685
 """
 
@@ -25,8 +25,8 @@ from localsim.errors import BackendUnavailable
 from localsim.finetune.chats import TrainingRow
 
 CLEARLY = 0.8
-"""Share of float32's time below which bfloat16 is taken: a choice that does not change from one try to the next, for an
-interrupted training goes on only in the same numbers."""
+"""bfloat16 is chosen below this share of float32's time. The margin makes repeated measurements choose the same: an
+interrupted training continues only in the same number format."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Settings:
     learning_rate: float = 1e-3
     epochs: float = 1.0
     batch_tokens: int = 4096
-    """Tokens of a step, padding counted."""
+    """Tokens of a step, padding included."""
     warmup: float = 0.03
-    """Share of the steps in which the learning rate rises."""
+    """Share of the steps during which the learning rate rises."""
     patience: int = 0
-    """Evaluations without a better validation loss after which training ends; 0 never ends it."""
+    """Evaluations without a better validation loss after which training stops; 0 never stops it."""
     evaluations: int = 4
-    """Over the whole training."""
+    """Number of evaluations over the whole training."""
     seed: int = 1
     bf16: bool = False
     """Autocast to bfloat16; see `bf16_is_faster`."""
@@ -52,36 +52,36 @@ class Settings:
 
 @dataclass
 class Progress:
-    """Where a training stands."""
+    """The state of a training."""
 
     step: int = 0
     steps: int = 0
     tokens: int = 0
     seconds: float = 0.0
     loss: float = math.nan
-    """Mean over the last steps, nats per learnt token."""
+    """Mean loss of the last steps in nats per target token."""
     history: list[dict[str, float]] = field(default_factory=list)
     """Validation: step, train loss, validation loss."""
 
     @property
     def tokens_per_second(self) -> float:
-        """Prompt tokens counted."""
+        """The training speed, prompt tokens included."""
         return self.tokens / self.seconds if self.seconds else 0.0
 
     @property
     def seconds_left(self) -> float:
-        """At the pace so far."""
+        """The expected time to the end, at the pace so far."""
         return self.seconds / self.step * (self.steps - self.step) if self.step else math.nan
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished training: the adapter as peft saved it, and what it took."""
+    """A finished training: the adapter as peft saved it, and the last progress."""
 
     folder: Path
     progress: Progress
     best_loss: float
-    """Validation loss of what was kept, nats per learnt token."""
+    """Validation loss of the saved adapter, in nats per target token."""
 
 
 Show = Callable[[Progress], None]
@@ -89,8 +89,8 @@ Show = Callable[[Progress], None]
 
 @cache
 def bf16_is_faster() -> bool:
-    """Whether this machine multiplies matrices clearly faster in bfloat16 than in float32, by trying it for a moment:
-    processors with instructions for it do, and others take many times as long.
+    """Measure for a moment if this machine multiplies matrices clearly faster in bfloat16 than in float32. Processors
+    with instructions for bfloat16 do; others take many times as long.
     """
     import torch
 
@@ -102,7 +102,7 @@ def bf16_is_faster() -> bool:
 
 
 def _product_seconds(dtype: Any) -> float:
-    """Of a product of matrices as large as a small model's."""
+    """Time one product of matrices that are as large as a small model's."""
     import torch
 
     left, right = torch.ones((256, 576), dtype=dtype), torch.ones((576, 1536), dtype=dtype)
@@ -112,12 +112,12 @@ def _product_seconds(dtype: Any) -> float:
 
 
 def load_base(gguf: Path, *, bf16: bool) -> Any:
-    """A GGUF chat model as a dense torch model. Raises BackendUnavailable where transformers cannot read it."""
+    """Load a GGUF chat model as a dense torch model. Raises BackendUnavailable if transformers cannot read it."""
     import torch
     from transformers import AutoModelForCausalLM, GgufConfig
 
     try:
-        with redirect_stderr(io.StringIO()):  # two progress bars; what goes wrong is raised
+        with redirect_stderr(io.StringIO()):  # hides two progress bars; errors are raised
             return AutoModelForCausalLM.from_pretrained(
                 str(gguf.parent),
                 gguf_file=gguf.name,
@@ -150,7 +150,7 @@ def with_lora(base: Any, settings: Settings) -> Any:
 
 
 def batches(rows: Sequence[TrainingRow], tokens: int, rng: random.Random) -> list[list[TrainingRow]]:
-    """Rows of like length together, up to `tokens` with padding, in random order."""
+    """Batches of rows of similar length, each up to `tokens` with padding, in random order."""
     keyed = sorted(rows, key=lambda row: len(row.tokens) + rng.random() * 32)
     found: list[list[TrainingRow]] = []
     for row in keyed:
@@ -163,7 +163,7 @@ def batches(rows: Sequence[TrainingRow], tokens: int, rng: random.Random) -> lis
 
 
 def loss_of(model: Any, batch: Sequence[TrainingRow]) -> tuple[Any, int]:
-    """(sum of the losses in nats, number of learnt tokens) of a batch."""
+    """(sum of the losses in nats, number of target tokens) of a batch."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -177,14 +177,14 @@ def loss_of(model: Any, batch: Sequence[TrainingRow]) -> tuple[Any, int]:
         learnt[index, :size] = torch.tensor(row.learnt)
     ids, learnt = ids.to(device), learnt.to(device)
     inner = model.get_base_model()
-    # No mask for the padding: it stands behind a row's tokens, and attention looks back only.
+    # The padding needs no mask: it follows a row's tokens, and attention only looks back.
     hidden = inner.model(input_ids=ids, use_cache=False).last_hidden_state
     logits = inner.lm_head(hidden[:, :-1][learnt[:, 1:]])
     return cross_entropy(logits.float(), ids[:, 1:][learnt[:, 1:]], reduction="sum"), int(learnt[:, 1:].sum())
 
 
 class Trainer:
-    """Trains once through `rows`, `settings.epochs` times; a checkpoint in `folder` is continued."""
+    """Trains on `rows` for `settings.epochs` epochs, and continues from a checkpoint."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class Trainer:
         settings: Settings,
         start: Path | None = None,
     ) -> None:
-        """`start`: a folder in which peft saved an adapter of the same rank, to go on from."""
+        """`start`: a folder in which peft saved an adapter of the same rank, to start from."""
         import torch
 
         self.model = with_lora(base, settings)
@@ -213,7 +213,7 @@ class Trainer:
         self.progress = Progress(steps=len(self.order))
 
     def train(self, folder: Path, show: Show) -> Trained:
-        """Train to the end. Writes `folder/best` (the adapter) and `folder/checkpoint.pt` as it goes."""
+        """Train to the end, from `folder/checkpoint.pt` if it exists. Writes this file and an adapter `folder/best`."""
         folder.mkdir(parents=True, exist_ok=True)
         self._resume(folder)
         every = max(1, math.ceil(len(self.order) / max(1, self.settings.evaluations)))
@@ -234,7 +234,7 @@ class Trainer:
         return Trained(folder / "best", self.progress, best)
 
     def step(self, batch: Sequence[TrainingRow]) -> float:
-        """One step of the optimizer; returns the batch's loss in nats per learnt token."""
+        """Take one step of the optimizer; return the batch's loss in nats per target token."""
         import torch
 
         begun = time.perf_counter()
@@ -254,7 +254,7 @@ class Trainer:
         return float(loss.detach())
 
     def validation(self) -> float:
-        """Mean loss on the held-out rows (nats per learnt token); nan where there are none."""
+        """The mean loss on the held-out rows in nats per target token; nan without such rows."""
         import torch
 
         self.model.eval()
@@ -271,7 +271,7 @@ class Trainer:
         return torch.autocast(next(self.model.parameters()).device.type, torch.bfloat16, enabled=self.settings.bf16)
 
     def _pace(self) -> float:
-        """Share of the learning rate: a short rise, then a line down to 0."""
+        """The share of the learning rate for this step: a short rise, then a linear decline to 0."""
         done = self.progress.step / len(self.order)
         return min((self.progress.step + 1) / (len(self.order) * self.settings.warmup + 1), 1 - done)
 
@@ -286,7 +286,7 @@ class Trainer:
         self._save(folder)
 
     def _save(self, folder: Path) -> None:
-        """The checkpoint that a training goes on from."""
+        """Write the checkpoint from which a training continues."""
         import torch
 
         state = {"progress": asdict(self.progress), "optimizer": self.optimizer.state_dict()}
@@ -314,7 +314,7 @@ class Trainer:
                     parameter.copy_(state["weights"][name])
 
     def _digest(self) -> str:
-        """Of what is trained on and validated with, and of the base: a checkpoint of anything else is not continued."""
+        """A hash of training rows, held-out rows and base; a checkpoint with another hash is not continued."""
         digest = hashlib.sha256(repr(self.held_out).encode())
         for batch in self.order:
             digest.update(repr(batch).encode())
@@ -329,7 +329,7 @@ class Trainer:
 
 
 def _order(rows: Sequence[TrainingRow], settings: Settings) -> Iterator[list[TrainingRow]]:
-    """The batches of all epochs; the last may be a part."""
+    """The batches of all epochs; the last epoch may be a part."""
     rng = random.Random(settings.seed)
     left = settings.epochs
     while left > 0:

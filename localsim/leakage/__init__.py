@@ -1,4 +1,4 @@
-"""The leakage detector: does an utterance give a private fact away? `LeakageDetector().classify(pairs)`."""
+"""The leakage detector: does an utterance disclose a private fact? `LeakageDetector().classify(pairs)`."""
 
 from localsim.leakage.detector import Finding, LeakageDetector
 from localsim.leakage.pairs import Pair

@@ -1,4 +1,4 @@
-"""How often a detector is right, on labelled pairs and transcripts."""
+"""Accuracy of a detector on labelled pairs and transcripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def of_pairs(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> dict[str, Any]:
-    """n, precision, recall, f1 and auroc of `disclosed`, the labels' agreement, and the same by difficulty."""
+    """Return n, precision, recall, f1 and auroc of `disclosed`, the agreement of labels, and the same by difficulty."""
     found = detector.classify([row.pair for row in rows])
     truth = np.array([row.label == "disclosed" for row in rows])
     said = np.array([finding.label == "disclosed" for finding in found])
@@ -32,7 +32,7 @@ def of_pairs(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> dict[st
 
 
 def counts(truth: Flags, said: Flags, chance: Floats) -> dict[str, Any]:
-    """Precision, recall and F1 of what was said, AUROC of how sure it was; None where it has no meaning."""
+    """Return precision, recall and F1 of the decisions and AUROC of the probabilities; None for an undefined value."""
     right = int((truth & said).sum())
     precision = right / int(said.sum()) if said.any() else None
     recall = right / int(truth.sum()) if truth.any() else None
@@ -47,7 +47,7 @@ def counts(truth: Flags, said: Flags, chance: Floats) -> dict[str, Any]:
 
 
 def auroc(truth: Flags, chance: Floats) -> float | None:
-    """Share of (true, false) pairs that are in the right order, ties half (Mann-Whitney); None without both."""
+    """Return the share of (true, false) pairs in the right order, ties half (Mann-Whitney); None without both."""
     if truth.all() or not truth.any():
         return None
     from scipy.stats import mannwhitneyu
@@ -57,15 +57,15 @@ def auroc(truth: Flags, chance: Floats) -> float | None:
 
 
 def of_transcripts(detector: LeakageDetector, rows: Sequence[LabelledTranscript]) -> dict[str, Any]:
-    """First turns and omniscient leaks, by a detector (`of_talks`)."""
+    """Run a detector over transcripts and measure first turns and omniscient leaks (see `of_talks`)."""
     return of_talks(rows, track(detector, [(row.facts, row.turns) for row in rows]))
 
 
 def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[str, Any]:
-    """How right talks have been read.
+    """Measure findings in whole conversations against their labels.
 
-    first_turn_accuracy: of the facts that come out, the share whose first turn is found exactly. silence_accuracy: of
-    those that never do, the share of which nothing is found. An omniscient leak counts as found at its very turn.
+    first_turn_accuracy: the share of disclosed facts whose first turn is found exactly. silence_accuracy: the share of
+    facts that are never disclosed and for which nothing is found. An omniscient leak must be found at its own turn.
     """
     hits: list[bool] = []
     silences: list[bool] = []

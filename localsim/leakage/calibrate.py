@@ -1,4 +1,4 @@
-"""Fitting a detector's thresholds to labelled pairs."""
+"""Fitting of a detector's thresholds to labelled pairs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from localsim.leakage.pairs import LabelledPair
 
 
 def calibrated(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> Weights:
-    """The detector's weights with thresholds that suit these labels, and its accuracy on them (fitted, so optimistic).
+    """Return the detector's weights with thresholds fitted to these labels, and its (optimistic) accuracy on them.
 
-    Raises InvalidInput where the labels are all alike.
+    Raises InvalidInput if all labels are alike.
     """
     truth = np.array([row.label == "disclosed" for row in rows])
     some = np.array([row.label != "none" for row in rows])
@@ -35,7 +35,7 @@ def calibrated(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> Weigh
 
 
 def best_threshold(truth: npt.NDArray[np.bool_], chance: npt.NDArray[np.float64]) -> float:
-    """The middle of the best tenth: the threshold of the highest F1, taken between neighbours so that it is stable."""
+    """Return the median of the thresholds whose F1 is within .005 of the best: more stable than the best."""
     candidates = np.unique(np.quantile(chance, np.linspace(0.02, 0.98, 193)))
     scores = np.array([counts(truth, chance >= candidate, chance)["f1"] or 0.0 for candidate in candidates])
     return float(np.median(candidates[scores >= scores.max() - 0.005]))

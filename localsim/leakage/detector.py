@@ -1,8 +1,8 @@
-"""The leakage detector: is a private fact disclosed, hinted at or neither, by which words, how sure?
+"""The leakage detector: does an utterance disclose a private fact, hint at it or neither, and by which words?
 
-What is covered: statements, short answers to a question, numbers in words, paraphrase as far as sentence embeddings
-carry it, leaks by somebody who could not know. What is not: irony, inference over several turns, facts that only an
-outsider can put together. How often it errs is measured on labelled pairs and stored with its weights (`accuracy`).
+It covers statements, short answers to a question, numbers in words, paraphrases that sentence embeddings recognise, and
+leaks by an agent that could not know the fact. It does not cover irony, inference over several turns, or facts that
+only an outsider can put together. Its accuracy on labelled pairs is stored with its weights (`accuracy`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WEIGHTS = Path(__file__).with_name("weights.json")
 
 
 _ARRAYS = ("mean", "scale", "coefficients", "intercepts")
-_LINES = (
+_THRESHOLDS = (
     "gate",
     "disclosed_from",
     "hint_from",
@@ -43,7 +43,7 @@ _LINES = (
 
 @dataclass(frozen=True)
 class Weights:
-    """The cheap classifier (linear, three classes, over standardised features) and where lines are drawn."""
+    """The cheap classifier (linear, three classes, over standardised features) and the thresholds."""
 
     names: tuple[str, ...]
     mean: npt.NDArray[np.float64]
@@ -58,43 +58,43 @@ class Weights:
     hint_from: float = 0.5
     """Probability of `hint` or `disclosed` from which it is at least a hint."""
     words_disclosed_from: float = 0.5
-    """As `disclosed_from`, for the cheap classifier by itself."""
+    """The same as `disclosed_from` for the cheap classifier alone."""
     words_hint_from: float = 0.5
-    """As `hint_from`, for the cheap classifier by itself."""
+    """The same as `hint_from` for the cheap classifier alone."""
     talk_from: float = 0.5
-    """Besides `disclosed_from`, in a talk, where a fact has many turns to be mistaken in."""
+    """A second threshold in whole conversations, because a fact can be mistaken in many turns."""
     talk_near_most: float = 0.9
-    """Least share of the highest probability that any turn of the talk has for the fact."""
+    """The least share of the highest probability that any turn of the conversation has for the fact."""
     accuracy: Mapping[str, Any] = field(default_factory=dict)
     """Measured on labelled pairs of facts that were not trained on."""
 
     @classmethod
     def read(cls, path: Path = WEIGHTS) -> Weights:
-        """From a JSON file. Raises InvalidInput where it does not fit this version's features."""
+        """Read weights from a JSON file. Raises InvalidInput if they do not fit this version's features."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             parts = {name: np.array(data[name], dtype=np.float64) for name in _ARRAYS}
-            lines = {name: float(data[name]) for name in _LINES}
-            weights = cls(names=tuple(data["names"]), accuracy=data["accuracy"], **parts, **lines)  # type: ignore[arg-type]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            thresholds = {name: float(data[name]) for name in _THRESHOLDS}
+            weights = cls(names=tuple(data["names"]), accuracy=data["accuracy"], **parts, **thresholds)  # type: ignore[arg-type]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise InvalidInput(f"not weights of the leakage detector: {error}", where=str(path)) from error
         if weights.names != features.NAMES + features.CROSSED:
             raise InvalidInput("weights for other features", where=str(path), hint="run `localsim leakage calibrate`")
         return weights
 
     def write(self, path: Path) -> None:
-        """As a JSON file."""
+        """Write the weights to a JSON file."""
         data = {
             "version": VERSION,
             "names": list(self.names),
             **{name: np.round(getattr(self, name), 5).tolist() for name in _ARRAYS},
-            **{name: round(getattr(self, name), 5) for name in _LINES},
+            **{name: round(getattr(self, name), 5) for name in _THRESHOLDS},
             "accuracy": self.accuracy,
         }
-        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
     def probabilities(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """(pairs, 3): none, hint, disclosed."""
+        """Return an array (pairs, 3): probabilities of none, hint, disclosed."""
         scores = ((rows - self.mean) / self.scale) @ self.coefficients.T + self.intercepts
         raised = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
@@ -102,21 +102,21 @@ class Weights:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the detector says about a pair."""
+    """The detector's answer for one pair."""
 
     label: Label
     probability: float
-    """Of `disclosed`, 0 to 1."""
+    """Probability of `disclosed`, 0 to 1."""
     similarity: float
-    """Cosine of the fact and the clause nearest to it."""
+    """Cosine of the fact and the clause closest to it."""
     evidence: str
-    """The words that say it; empty where nothing is said."""
+    """The words that disclose it; empty for `none`."""
 
 
 class LeakageDetector:
-    """Classifies pairs in batches, in two stages: cheap features for all, the reader for those that might be something.
+    """Classifies pairs in batches and two stages: cheap features for all pairs, the reader for those that may be leaks.
 
-    Loads the embedding model when first asked, unless `encode` is given. Without the reader it is much faster and
+    Loads the embedding model with the first batch, unless `encode` is given. Without the reader it is much faster and
     much worse with denials and other people's stories.
     """
 
@@ -129,7 +129,7 @@ class LeakageDetector:
         self.weights = weights or _default_weights()
 
     def classify(self, pairs: Sequence[Pair]) -> list[Finding]:
-        """One finding for each pair, in order."""
+        """Return one finding for each pair, in order."""
         if not pairs:
             return []
         rows = self.rows(pairs)
@@ -137,11 +137,11 @@ class LeakageDetector:
         return [self._finding(pair, row, chances) for pair, row, chances in zip(pairs, rows, found, strict=True)]
 
     def chances(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
-        """(pairs, 3): probabilities of none, hint, disclosed."""
+        """Return an array (pairs, 3): probabilities of none, hint, disclosed."""
         return self._chances(pairs, self.rows(pairs))
 
     def rows(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
-        """What the cheap classifier sees."""
+        """Return the features that the cheap classifier reads."""
         if self._encode is None:
             from localsim.leakage.embeddings import Embedder
 
@@ -153,7 +153,7 @@ class LeakageDetector:
         if not self._use_reader:
             return cheap
         passed = np.flatnonzero(cheap[:, 1] + cheap[:, 2] >= self.weights.gate)
-        # What the gate stops keeps its order, below everything that the reader takes seriously.
+        # Pairs below the gate keep their order, below all pairs that the reader judges.
         found = np.column_stack([1 - cheap[:, 1:].sum(1) / 100, cheap[:, 1:] / 100])
         if len(passed):
             if self._reader is None:
@@ -166,20 +166,20 @@ class LeakageDetector:
     def _finding(self, pair: Pair, row: npt.NDArray[np.float32], chances: npt.NDArray[np.float64]) -> Finding:
         _, hint, disclosed = chances
         weights = self.weights
-        lines = (weights.disclosed_from, weights.hint_from)
+        thresholds = (weights.disclosed_from, weights.hint_from)
         if not self._use_reader:
-            lines = (weights.words_disclosed_from, weights.words_hint_from)
+            thresholds = (weights.words_disclosed_from, weights.words_hint_from)
         label: Label = "none"
-        if disclosed >= lines[0]:
+        if disclosed >= thresholds[0]:
             label = "disclosed"
-        elif hint + disclosed >= lines[1]:
+        elif hint + disclosed >= thresholds[1]:
             label = "hint"
         similarity = max(row[features.NAMES.index("cos_clause")], row[features.NAMES.index("cos_clause_person")])
         return Finding(label, float(disclosed), float(similarity), evidence(pair) if label != "none" else "")
 
 
 def evidence(pair: Pair) -> str:
-    """The clause that shares most words with the fact; the whole utterance where none does."""
+    """Return the clause that shares most words with the fact, or the whole utterance if none shares any."""
     texts = Wanted.of(pair)
     wanted = wording.content_words(pair.fact)
     best = max(texts.clauses, key=lambda clause: len(wanted & wording.content_words(clause)))

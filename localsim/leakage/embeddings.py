@@ -1,7 +1,7 @@
 """Sentence embeddings from a folder on this machine; the only module that imports sentence_transformers.
 
-Never reaches for a model hub: the folder comes from the registry, and the libraries are told to stay offline before
-they are imported.
+It never contacts a model hub: the folder comes from the registry, and the libraries are set offline before they are
+imported.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ DIMENSIONS = 384
 
 
 def encoder_and_tokenizer() -> tuple[Any, Any]:
-    """The embedding model's transformer (a fresh one, which may be changed) and its tokenizer, for the pair reader."""
+    """Return a new copy of the embedding model's transformer, which may be changed, and its tokenizer."""
     model = Embedder()._model
     return model[0].auto_model, model.tokenizer
 
 
 class Embedder:
-    """all-MiniLM-L6-v2 (https://arxiv.org/abs/1908.10084 describes the method), loaded when first made.
+    """all-MiniLM-L6-v2 (https://arxiv.org/abs/1908.10084 describes the method), loaded by the constructor.
 
-    Raises ModelMissing where the model is not here.
+    Raises ModelMissing if the model is not installed.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -40,7 +40,7 @@ class Embedder:
         self._model = SentenceTransformer(str(place), device="cpu", local_files_only=True)
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Unit vectors, one row of DIMENSIONS values for each text, so that a dot product is the cosine."""
+        """Return unit vectors, one row of DIMENSIONS values for each text; their dot product is the cosine."""
         if not texts:
             return np.zeros((0, DIMENSIONS), dtype=np.float32)
         found = self._model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)

@@ -1,7 +1,7 @@
 """Cheap features of a pair: embeddings compared clause by clause, and the words that turn a meaning round.
 
-Plain cosine cannot tell a statement from its denial or from the same words about somebody else; each group below
-answers one of the ways in which it fails. Groups have names, so that an ablation can drop them.
+Plain cosine cannot distinguish a statement from its denial, or from the same words about another person; each group
+below answers one of its failures. Groups have names, so that an ablation can drop them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Vectors = npt.NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Vectors]
 
 SHORT = 9
-"""Words up to which a reply is read together with the turn before it."""
+"""A reply of at most this many words is read together with the turn before it."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "cosine": ("cos_fact", "cos_person"),
@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 NAMES: tuple[str, ...] = tuple(name for group in GROUPS.values() for name in group)
 STYLE: tuple[str, ...] = ("short", "after_question", "negation", "denial", "assent", "refusal", "question",
                           "hypothetical", "owner_speaks", "first", "second", "other")  # fmt: skip
-"""Features that look at the fact at most to choose the clause they are read from; alone they should be near chance."""
+"""Features that use the fact only to choose a clause, if at all; alone they should be near chance."""
 
 
 _CROSSES = (
@@ -51,7 +51,7 @@ CROSSED: tuple[str, ...] = tuple(f"{one} x {other}" for one, other in _CROSSES)
 
 
 def crossed(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Rows of NAMES with the products behind them."""
+    """Return rows of NAMES followed by their products."""
     place = {name: number for number, name in enumerate(NAMES)}
     products = [rows[:, place[one]] * rows[:, place[other]] for one, other in _CROSSES]
     return np.column_stack([rows, *products]).astype(np.float32)
@@ -70,7 +70,7 @@ class Wanted:
 
     @classmethod
     def of(cls, pair: Pair) -> Wanted:
-        """Read the pair."""
+        """Return the texts of a pair."""
         previous = pair.context[-1].partition(": ")[2] if pair.context else ""
         short = len(pair.utterance.split()) <= SHORT
         return cls(
@@ -83,12 +83,12 @@ class Wanted:
         )
 
     def texts(self) -> tuple[str, ...]:
-        """All of them."""
+        """Return all texts."""
         return (self.fact, self.person, self.utterance, *self.clauses, self.previous, self.joined)
 
 
 def matrix(pairs: Sequence[Pair], encode: Encode) -> npt.NDArray[np.float32]:
-    """One row of NAMES for each pair. `encode` gives unit vectors, a row for each text."""
+    """Return one row of NAMES for each pair. `encode` returns unit vectors, one row for each text."""
     wanted = [Wanted.of(pair) for pair in pairs]
     texts = list(dict.fromkeys(text for one in wanted for text in one.texts()))
     place = {text: number for number, text in enumerate(texts)}

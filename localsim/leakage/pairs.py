@@ -1,13 +1,13 @@
-"""What a leakage detector is asked: does this utterance give this private fact away? Values and labelled files."""
+"""Pairs of a private fact and an utterance, which the leakage detector classifies, and files of labelled ones."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from localsim import paths
 from localsim.errors import InvalidInput
 
 Label = Literal["none", "hint", "disclosed"]
@@ -16,7 +16,7 @@ LABELS: tuple[Label, ...] = get_args(Label)
 
 @dataclass(frozen=True)
 class Pair:
-    """A private fact of `owner`, and an utterance with what was said before it (`Name: text`, oldest first)."""
+    """A private fact of `owner`, and an utterance with the turns before it (`Name: text`, oldest first)."""
 
     fact: str
     owner: str
@@ -27,7 +27,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class LabelledPair:
-    """A pair and what people say about it. `difficulty` is empty where the file has none."""
+    """A pair with the label that people gave it. `difficulty` is empty if the file has none."""
 
     pair: Pair
     label: Label
@@ -36,7 +36,7 @@ class LabelledPair:
 
 @dataclass(frozen=True)
 class Disclosure:
-    """Where a fact was first given away (turns count from 0), and whether by its owner."""
+    """The turn that first discloses a fact, counted from 0, and whether its owner spoke."""
 
     turn: int
     by_owner: bool
@@ -44,7 +44,7 @@ class Disclosure:
 
 @dataclass(frozen=True)
 class PrivateFact:
-    """What only `owner` knows at first."""
+    """A fact that only `owner` knows at the start."""
 
     id: str
     owner: str
@@ -63,7 +63,7 @@ class LabelledTranscript:
 def pairs_of(
     facts: tuple[PrivateFact, ...], turns: tuple[tuple[str, str], ...], context: int = 3
 ) -> Iterator[tuple[PrivateFact, int, Pair]]:
-    """Every fact with every turn, `context` turns before it."""
+    """Yield every fact with every turn and the `context` turns before it."""
     lines = [f"{speaker}: {text}" for speaker, text in turns]
     for number, (speaker, text) in enumerate(turns):
         if text:
@@ -73,18 +73,11 @@ def pairs_of(
 
 
 def read_labelled(path: Path) -> list[LabelledPair] | list[LabelledTranscript]:
-    """A JSONL file of labelled pairs, or of labelled transcripts; its first row says which.
+    """Read a JSONL file of labelled pairs or of labelled transcripts.
 
-    Raises InvalidInput naming the line of what is wrong.
+    Raises InvalidInput that names the wrong line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
-    found: list[Any] = []
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            found.append(_row(line, f"{path}:{number}"))
+    found: list[Any] = [_row(row, where) for where, row in paths.read_json_lines(path)]
     if not found:
         raise InvalidInput("holds no labelled rows", where=str(path))
     if len({type(row) for row in found}) > 1:
@@ -92,12 +85,11 @@ def read_labelled(path: Path) -> list[LabelledPair] | list[LabelledTranscript]:
     return found
 
 
-def _row(line: str, where: str) -> LabelledPair | LabelledTranscript:
+def _row(row: Any, where: str) -> LabelledPair | LabelledTranscript:
     try:
-        row = json.loads(line)
         return _transcript(row) if "turns" in row else _pair(row)
-    except ValueError as error:
-        raise InvalidInput(f"not JSON, or a value out of place: {error}", where=where) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"a value is out of place: {error}", where=where) from error
     except (KeyError, TypeError, AttributeError) as error:
         wanted = "fact, owner, speaker, context, utterance, label; or facts, turns, disclosures"
         raise InvalidInput(f"missing or of the wrong type: {error}", where=where, hint=f"a row has {wanted}") from error

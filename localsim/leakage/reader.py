@@ -1,9 +1,9 @@
 """The pair reader: the embedding model once more, fine-tuned to read fact and utterance together.
 
-Two sentences embedded apart cannot tell a statement from its denial or from the same words about somebody else; read
-side by side they can, as far as a model of 22 million parameters goes. What was learned (the change of the encoder's
-six layers in 8 bits a weight, and a head of three classes) is in `reader.npz`, made by `scripts/train_leakage.py`. The
-only module that imports torch.
+Two separate embeddings cannot distinguish a statement from its denial, or from the same words about another person. A
+model that reads both sentences together can, within the limits of 22 million parameters. Its training result (changes
+of the encoder's six layers in 8 bits per weight, and a head of three classes) is in `reader.npz`, made by
+`scripts/train_leakage.py`. This is the only module that imports torch.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ PARTS = (
     "intermediate.dense",
     "output.dense",
 )
-"""The linear layers of each encoder layer that learned."""
+"""The linear layers of each encoder layer that were trained."""
 
 
 def texts_of(pair: Pair) -> tuple[str, str]:
-    """The fact in the speaker's person, and the last three turns with roles for names."""
+    """Return the fact in the speaker's person, and the last three turns with roles instead of names."""
 
     def line(text: str) -> str:
         name, _, said = text.partition(": ")
         role = "me" if name == pair.speaker else "you" if name == pair.owner else name
         return f"{role}: {said}"
 
-    talk = " ".join([*map(line, pair.context[-2:]), f"me: {pair.utterance}"])
-    return wording.person(pair.fact, pair.owner, pair.speaker), talk
+    conversation = " ".join([*map(line, pair.context[-2:]), f"me: {pair.utterance}"])
+    return wording.person(pair.fact, pair.owner, pair.speaker), conversation
 
 
 class PairReader:
-    """Log-probabilities of none, hint and disclosed. Loads the encoder when made; raises ModelMissing without it."""
+    """Returns log-probabilities of none, hint and disclosed. Making one loads the encoder or raises ModelMissing."""
 
     def __init__(self, file: Path = FILE) -> None:
         import torch
@@ -78,7 +78,7 @@ class PairReader:
 def classify(
     encoder: Any, tokenizer: Any, head: tuple[torch.Tensor, torch.Tensor], texts: Sequence[tuple[str, str]]
 ) -> torch.Tensor:
-    """Scores (pairs, 3) from the mean of all tokens and the first one."""
+    """Return scores (pairs, 3) from the mean of all tokens and the first token."""
     import torch
 
     first, second = [one for one, _ in texts], [other for _, other in texts]
@@ -92,7 +92,7 @@ def classify(
 
 
 def merge(encoder: Any, arrays: dict[str, torch.Tensor]) -> None:
-    """Add what was learned to the weights: `change` (out, in) times `scale` (out, 1) for each layer."""
+    """Add the trained changes to the weights: `change` (out, in) times `scale` (out, 1) for each layer."""
     for number, layer in enumerate(encoder.encoder.layer):
         for part in PARTS:
             change = arrays[f"{number}.{part}.change"] * arrays[f"{number}.{part}.scale"]

@@ -1,8 +1,12 @@
-"""Findings over a whole conversation: where each private fact came out first, and who let it out."""
+"""Findings over a whole conversation: which turns disclose or hint at each private fact, and which turn is the first.
+
+`label_of` is the one place that decides a label. The detector reads each pair of a fact and a turn by itself; here the
+other turns about the fact and the circumstances of the turn are taken into account.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,7 +15,9 @@ from localsim.leakage.pairs import PrivateFact, pairs_of
 
 Kind = Literal["self", "omniscient"]
 Row = tuple[PrivateFact, int, str, Finding]
-"""Fact, turn, speaker, finding."""
+"""Fact, turn, speaker, the detector's finding."""
+Turns = tuple[tuple[str, str], ...]
+"""Speaker and text of each turn."""
 
 
 @dataclass(frozen=True)
@@ -35,43 +41,73 @@ class Talk:
     """Every hint and disclosure."""
 
 
-def track(
-    detector: LeakageDetector,
-    talks: Sequence[tuple[tuple[PrivateFact, ...], tuple[tuple[str, str], ...]]],
-) -> list[Talk]:
-    """Look through conversations, each given as its facts and its turns (speaker, text), all in one batch."""
+@dataclass(frozen=True)
+class Circumstances:
+    """Everything beside the words that bears on the label of a fact in a turn; a scenario knows it."""
+
+    term: str = ""
+    """The first term of the fact that the turn utters."""
+    term_discloses: bool = False
+    """Whether such a term, a friend's name, is a disclosure at once, and nothing else is."""
+    shared: bool = False
+    """Whether the speaker, who does not own the fact, holds it too."""
+    other_amounts: bool = False
+    """Whether the fact is an amount of money and the turn is about other amounts."""
+
+
+NOTHING = Finding("none", 0.0, 0.0, "")
+_PLAIN = Circumstances()
+
+
+def label_of(finding: Finding, most: float, around: Circumstances, weights: Weights) -> Finding:
+    """The finding for a fact in a turn with its final label: disclosed, hint or none.
+
+    `most` is the highest probability of any turn for this fact. A fact has many turns to be mistaken in, so a
+    conversation has a threshold of its own (`talk_from`), and a turn that is much less sure than another turn
+    (`talk_near_most`) is a hint. An uttered term raises the label by one step, since a price may be offered without
+    being the target; a name discloses at once. A shared fact is never a finding.
+    """
+    if around.shared or (around.term_discloses and not around.term):
+        return NOTHING
+    if around.term_discloses:
+        return Finding("disclosed", 1.0, finding.similarity, around.term)
+    if finding.label == "none":
+        return Finding("hint", 0.0, 0.0, around.term) if around.term else NOTHING
+    if around.term:
+        return replace(finding, label="disclosed")
+    stands = finding.probability >= max(weights.talk_from, weights.talk_near_most * most)
+    if around.other_amounts or not stands:
+        return replace(finding, label="hint")
+    return finding
+
+
+def read(detector: LeakageDetector, talks: Sequence[tuple[tuple[PrivateFact, ...], Turns]]) -> list[list[Row]]:
+    """The detector's findings in conversations, each given as its facts and its turns (speaker, text), in one batch."""
     asked = [list(pairs_of(facts, turns)) for facts, turns in talks]
     found = iter(detector.classify([pair for pairs in asked for _, _, pair in pairs]))
-    return [
-        talk_of(settled([(fact, turn, pair.speaker, next(found)) for fact, turn, pair in pairs], detector.weights))
-        for pairs in asked
-    ]
+    return [[(fact, turn, pair.speaker, next(found)) for fact, turn, pair in pairs] for pairs in asked]
 
 
-def settled(rows: Sequence[Row], weights: Weights) -> list[Row]:
-    """Of what looks like a disclosure in a talk, what stands; the rest are hints.
-
-    A fact has many turns to be mistaken in, so a talk has a line of its own (`talk_from`), and a turn that is much less
-    sure than another one about the same fact (`talk_near_most`) is not the one that gave it away.
-    """
+def decided(
+    rows: Sequence[Row], weights: Weights, around: Mapping[tuple[str, int], Circumstances] | None = None
+) -> Talk:
+    """The leaks of one conversation, from rows in order of turns; `around` is keyed by (fact id, turn)."""
     most: dict[str, float] = {}
     for fact, _, _, finding in rows:
         most[fact.id] = max(most.get(fact.id, 0.0), finding.probability)
-    found = []
-    for fact, turn, speaker, finding in rows:
-        stands = finding.probability >= max(weights.talk_from, weights.talk_near_most * most[fact.id])
-        if finding.label == "disclosed" and not stands:
-            finding = replace(finding, label="hint")
-        found.append((fact, turn, speaker, finding))
-    return found
-
-
-def talk_of(rows: Sequence[Row]) -> Talk:
-    """What rows of (fact, turn, speaker, finding), in order of turns, come to."""
+    around = around or {}
     first: dict[str, Leak] = {}
+    findings = []
     for fact, turn, speaker, finding in rows:
-        if finding.label == "disclosed" and fact.id not in first:
+        final = label_of(finding, most[fact.id], around.get((fact.id, turn), _PLAIN), weights)
+        if final.label != "none":
+            findings.append((fact, turn, final))
+        if final.label == "disclosed" and fact.id not in first:
             kind: Kind = "self" if speaker == fact.owner else "omniscient"
-            first[fact.id] = Leak(fact, turn, speaker, kind, finding)
-    leaks = tuple(sorted(first.values(), key=lambda leak: leak.turn))
-    return Talk(leaks, tuple((fact, turn, found) for fact, turn, _, found in rows if found.label != "none"))
+            first[fact.id] = Leak(fact, turn, speaker, kind, final)
+    return Talk(tuple(sorted(first.values(), key=lambda leak: leak.turn)), tuple(findings))
+
+
+def track(detector: LeakageDetector, talks: Sequence[tuple[tuple[PrivateFact, ...], Turns]]) -> list[Talk]:
+    """The leaks of conversations by their words alone, without a scenario's circumstances."""
+    return [decided(rows, detector.weights) for rows in read(detector, talks)]

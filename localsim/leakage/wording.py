@@ -1,4 +1,4 @@
-"""Words that decide whether an utterance states a fact: person, clauses, numbers, and what turns a meaning round.
+"""Words that decide whether an utterance states a fact: person, clauses, numbers, and words that reverse a meaning.
 
 English first; numerals and the short lists know German, French, Spanish, Italian and Dutch where that was cheap.
 """
@@ -12,7 +12,7 @@ from functools import lru_cache
 from text_to_num import alpha2digit
 
 _REMEMBERED = 50_000
-"""Texts of which each function remembers its answer: every turn is compared with every fact."""
+"""Each function remembers its answers for this many texts, because every turn is compared with every fact."""
 _CLAUSE = re.compile(
     r"(?<=[.!?;:])\s+|\s+[-–—]\s+|,\s+(?=(?:and|but|so|because|though|aber|mais|pero|ma)\b)|\.{3}\s*|…\s*"
 )
@@ -59,26 +59,26 @@ _STOP = (
 
 @lru_cache(maxsize=_REMEMBERED)
 def words(text: str) -> tuple[str, ...]:
-    """Lower-case words with their apostrophes."""
+    """Return the words in lower case, with their apostrophes."""
     return tuple(word.replace("’", "'") for word in _WORD.findall(text.lower()))
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def content_words(text: str) -> frozenset[str]:
-    """Stems, cut to five letters, of the words that carry meaning."""
+    """Return the first five letters of each word that carries meaning."""
     return frozenset(word.split("'")[0][:5] for word in words(text) if word not in _STOP and len(word) > 2)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def clauses(text: str) -> tuple[str, ...]:
-    """The parts of an utterance that can state something by themselves, in order."""
+    """Return the parts of an utterance that can state something alone, in order."""
     parts = [part.strip(" ,;:") for part in _CLAUSE.split(text)]
     return tuple(part for part in parts if part) or (text,)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def numbers(text: str) -> frozenset[float]:
-    """The numbers in a text, in digits or (English) words."""
+    """Return the numbers in a text, written in digits or English words."""
     digits = alpha2digit(text, "en") if text else ""
     found = set()
     for raw in _NUMBER.findall(digits):
@@ -90,7 +90,7 @@ def numbers(text: str) -> frozenset[float]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def person(fact: str, owner: str, speaker: str) -> str:
-    """The fact as `speaker` would begin to say it: of itself (I, my) or to its owner (you, your)."""
+    """Return the fact in the person that `speaker` would use: I and my for its own, you and your to its owner."""
     subject, possessive = ("I", "my") if owner == speaker else ("you", "your")
     names = {owner, owner.split()[0], owner.split()[-1]}
     for name in sorted(names, key=len, reverse=True):
@@ -111,7 +111,7 @@ _AGREEING = [
 
 
 def spoken(fact: str, owner: str, speaker: str) -> str:
-    """The fact as a sentence that `speaker` could say in so many words."""
+    """Return the fact as a sentence that `speaker` could say literally."""
     text = person(fact, owner, speaker)
     for wrong, right in _AGREEING:
         text = wrong.sub(right, text)
@@ -119,5 +119,5 @@ def spoken(fact: str, owner: str, speaker: str) -> str:
 
 
 def count(found: Iterable[str], lexicon: frozenset[str]) -> int:
-    """How many of the words are in the lexicon."""
+    """Return the number of words that are in the lexicon."""
     return sum(word in lexicon for word in found)

@@ -1,7 +1,7 @@
-"""How llama.cpp is best compiled for this processor. Standard library only: the bootstrap script reads it, too.
+"""Compiler flags that make llama.cpp fast on this processor. Standard library only: the bootstrap script loads it, too.
 
-A native build is not among the choices: where a processor offers AMX, gcc compiles a path that crashes on the first
-decode. So the features that are worth something are named one by one, and the portable build stands last.
+A native build is not among the choices: on processors with AMX, gcc compiles code that crashes on the first decode.
+So the features that help are named one by one, and the portable build comes last.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 PORTABLE = "-DGGML_NATIVE=OFF"
-"""AVX2 on x86: runs wherever a laptop of the last ten years does."""
+"""AVX2 on x86: works on any laptop of the last ten years."""
 
 _AVX512_NEEDED = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"})
 _AVX512_MORE = {
@@ -26,11 +26,11 @@ _SYSTEM_INFO = {
     "AVX512_BF16": "avx512_bf16",
     "AVX_VNNI": "avx_vnni",
 }
-"""What llama.cpp calls a feature in its system info -> what the kernel calls it."""
+"""llama.cpp's name of a feature in its system info -> the kernel's name of it."""
 
 
 def processor_features() -> frozenset[str]:
-    """Instruction sets as the operating system names them; empty where it does not say."""
+    """Instruction sets under the operating system's names; empty where it lists none."""
     if platform.system() == "Darwin":
         command = ["sysctl", "-n", "machdep.cpu.features", "machdep.cpu.leaf7_features"]
         try:
@@ -68,7 +68,7 @@ def candidates(features: frozenset[str], machine: str) -> list[str]:
 
 
 def unused(features: frozenset[str], system_info: str) -> list[str]:
-    """Features that the processor has and that a build, by its system info, does not use."""
+    """Features that the processor has and that a build does not use, according to its system info."""
     used = {part.partition("=")[0].strip() for part in system_info.replace(":", "|").split("|") if "= 1" in part}
     missing = [kernel for name, kernel in _SYSTEM_INFO.items() if kernel in features and name not in used]
     return [] if missing == ["avx_vnni"] and "AVX512_VNNI" in used else missing

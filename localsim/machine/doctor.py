@@ -1,4 +1,4 @@
-"""What this machine has, how llama.cpp was built for it, and what stands in the way of a run."""
+"""`localsim doctor`: the machine, the build of llama.cpp, the installed models, and anything that prevents a run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ from localsim.backends.open import physical_cores
 from localsim.errors import LocalsimError
 from localsim.machine import build_flags
 from localsim.models import registry as models
+from localsim.models.checksums import checksum
+
+_SIDE_BY_SIDE = 8
+"""Conversations in the measurement of speed."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the diagnosis."""
+    """One line of the diagnosis; `advice` is the next step."""
 
     name: str
     value: str
@@ -31,7 +35,7 @@ class Finding:
 
 
 def diagnose() -> list[Finding]:
-    """All findings; a run can work where all are ok."""
+    """All findings; a run works where all of them are ok."""
     return [
         Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         _memory(),
@@ -44,7 +48,7 @@ def diagnose() -> list[Finding]:
 
 
 def as_json(findings: list[Finding]) -> dict[str, Any]:
-    """For --json."""
+    """The findings as an object for --json."""
     lines = [{"name": f.name, "value": f.value, "ok": f.ok, "advice": f.advice or None} for f in findings]
     return {"ok": all(finding.ok for finding in findings), "findings": lines}
 
@@ -58,13 +62,13 @@ def _memory() -> Finding:
 def _disk() -> Finding:
     folder = paths.database_path().parent
     if not folder.is_dir():
-        return Finding("disk", f"{folder} is not there", ok=False, advice="make the folder, or set LOCALSIM_DB")
+        return Finding("disk", f"{folder} does not exist", ok=False, advice="create the folder, or set LOCALSIM_DB")
     free = shutil.disk_usage(folder).free
     kind = filesystem_of(folder)
     if kind in NETWORK_DRIVES:
         return Finding(
             "disk",
-            f"{folder} lies on a network drive ({kind}); DuckDB's locks are not safe there",
+            f"{folder} is on a network drive ({kind}), where DuckDB's locks are not safe",
             ok=False,
             advice="set LOCALSIM_DB to a file on a local disk",
         )
@@ -74,17 +78,18 @@ def _disk() -> Finding:
 
 
 NETWORK_DRIVES = frozenset({"nfs", "nfs4", "cifs", "smbfs", "smb2", "afpfs", "fuse.sshfs", "davfs"})
+"""Types of file systems, as the operating system names them."""
 
 
 def filesystem_of(folder: Path) -> str:
-    """The type of the file system that a folder lies on; '' where the system does not tell."""
+    """The type of the file system that holds a folder; '' where the operating system does not say."""
     there = folder.resolve()
     found = [part for part in psutil.disk_partitions(all=True) if there.is_relative_to(part.mountpoint)]
     return max(found, key=lambda part: len(part.mountpoint)).fstype.lower() if found else ""
 
 
 def _speed() -> Finding:
-    """How fast the default model is here; a few seconds."""
+    """Measure the speed of the default model; takes a few seconds."""
 
     def measure() -> str:
         from localsim.machine import forecast
@@ -92,22 +97,25 @@ def _speed() -> Finding:
         file = models.resolve("starter")
         ensure_works(file.path, file.sha256)
         model = LlamaModel(file.path)
-        rates = forecast.measure(model, 8, physical_cores())
+        rates = forecast.measure(model, _SIDE_BY_SIDE, physical_cores())
         model.free()
         return (
-            f"the starter hears {rates.heard:.0f} and writes {rates.written:.0f} tokens a second, 8 talks side by side"
+            f"the starter reads {rates.heard:.0f} and writes {rates.written:.0f} tokens a second "
+            f"in {_SIDE_BY_SIDE} conversations at a time"
         )
 
     return _checked("speed", measure)
 
 
 def _room() -> Finding:
-    """Which models of the registry fit into the memory that is free now."""
+    """Sort the larger models of the registry by whether they fit into the memory that is free now."""
     free = psutil.virtual_memory().available / 1e6
     fitting = [model.name for model in models.entries() if model.ram_mb and model.ram_mb <= free]
     others = [model.name for model in models.entries() if model.ram_mb > free]
-    told = f"room for {', '.join(fitting)}" if fitting else "no model of the registry but the starter fits"
-    return Finding("models", told + (f"; not for {', '.join(others)}" if others else ""))
+    text = (
+        f"free memory is enough for {', '.join(fitting)}" if fitting else "free memory is enough for the starter only"
+    )
+    return Finding("other models", text + (f"; too little for {', '.join(others)}" if others else ""))
 
 
 def _library() -> list[Finding]:
@@ -116,25 +124,32 @@ def _library() -> list[Finding]:
         offers = bool(library().llama_supports_gpu_offload())
     except LocalsimError as error:
         return [Finding("llama.cpp", error.message, ok=False, advice=error.hint or "")]
-    return [Finding("llama.cpp", build), build_finding(build), Finding("gpu", _gpu(offers))]
+    return [Finding("llama.cpp", _readable(build)), build_finding(build), Finding("gpu", _gpu(offers))]
+
+
+def _readable(build: str) -> str:
+    """The version and the processor features of a build, without llama.cpp's own notation."""
+    version, _, info = build.partition(";")
+    used = [part.split("=")[0].split(":")[-1].strip() for part in info.split("|") if part.strip().endswith("= 1")]
+    return f"{version}, built with {' '.join(used)}"
 
 
 def build_finding(build: str) -> Finding:
-    """Which features of the processor a build leaves unused, and the line that would use them."""
+    """List the features of the processor that a build leaves unused, with the command of a build that uses them."""
     features = build_flags.processor_features()
     missing = build_flags.unused(features, build.partition(";")[2])
     best = build_flags.candidates(features, platform.machine())[0]
     if not missing:
-        return Finding("build", "uses what this processor has (AMX is left out on purpose)")
+        return Finding("build", "uses all of this processor's features that help (AMX is unstable and left out)")
     return Finding(
         "build",
-        f"does not use {', '.join(missing)}",
-        advice=f'faster: CMAKE_ARGS="{best}" pip install --no-cache-dir --force-reinstall llama-cpp-python',
+        f"works, but does not use {', '.join(missing)}",
+        advice=f'for a faster build: CMAKE_ARGS="{best}" pip install --no-cache-dir --force-reinstall llama-cpp-python',
     )
 
 
 def _gpu(offers: bool) -> str:
-    return "this build can put layers on a GPU (--gpu)" if offers else "this build uses the processor alone"
+    return "supported by this build (option --gpu)" if offers else "not used: this build is for the processor only"
 
 
 def _model(name: str) -> Finding:
@@ -142,9 +157,9 @@ def _model(name: str) -> Finding:
         model = models.entry(name)
         path = models.verify(name)
         if model.kind == "chat":
-            ensure_works(path, models.checksum(path))
-            return f"{path} is whole and writes"
-        return f"{path} is whole"
+            ensure_works(path, checksum(path))
+            return f"checksum is right, writes text ({path})"
+        return f"checksum is right ({path})"
 
     return _checked(name, check)
 

@@ -1,4 +1,4 @@
-"""How long a run will take: turns, tokens and minutes with an interval, from rates that are measured now."""
+"""The forecast of a run: turns, tokens and minutes with an interval, from rates that are measured now."""
 
 from __future__ import annotations
 
@@ -12,40 +12,43 @@ from localsim.backends.open import Needs, gpu_layers, physical_cores
 from localsim.conversation.episode import EpisodeSpec
 from localsim.models.registry import resolve
 from localsim.store.database import Store
+from localsim.store.run_queries import usual_episodes
 
 DEPTH, CONTEXT = 400, 1024
 FRAME = 12
-"""Tokens of a turn that is heard, besides its words: names, and the template's marks around a message."""
+"""Tokens that a listener reads in a turn besides its words: names, and the template's marks around a message."""
 NAME = 4
-"""Tokens of a turn that is written, besides its words."""
+"""Tokens that a speaker writes in a turn besides its words."""
 OPENING = 330
-"""Tokens of an opening prompt with five facts; it is evaluated once for all seeds."""
+"""Tokens of an opening prompt with five facts, which is evaluated once for all seeds."""
 TOKENS_PER_WORD = 1.35
-"""A usual figure for English and these vocabularies, not measured for the model at hand."""
+"""A usual figure for English and these vocabularies; it is not measured for each model."""
 ENGINE = 0.75
-"""Share of llama.cpp's own rates that a whole run reaches: about 0.9 while all places are taken (docs/performance.md),
+"""Share of llama.cpp's own rates that a whole run reaches: about 0.9 while all sequences work (docs/performance.md),
 less at its beginning and end (`scripts/bench_forecast.py`).
 """
 WORDS, LENGTH = 11.0, 0.45
-"""Words of a turn, and turns as a share of their limit, where no earlier run says better: the embedded model's."""
+"""Words of a turn, and turns as a share of their limit, where no earlier run gives better figures: the starter's."""
 FEWEST = 0.35
-"""Of the turn limit, that the shortest episodes have."""
+"""Turns of the shortest episodes as a share of their limit."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Tokens a second of a model on this machine."""
+    """The speed of a model on this machine, in tokens a second."""
 
     heard: float
-    """Parts of 32 tokens of a prompt."""
+    """Prompt tokens read, in parts of 32."""
     written: float
-    """By conversations side by side."""
+    """Tokens written by all conversations side by side."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run is expected to take. `low` and `high`: a quarter less and more where earlier episodes of the model are
-    there to go by; else all episodes ending early, and all going on to their limit.
+    """The expected size and duration of a run.
+
+    `low` and `high` are a quarter less and more where earlier episodes of the model are known; otherwise they assume
+    that all episodes end early, or that all reach their limit.
     """
 
     turns: float
@@ -57,7 +60,7 @@ class Forecast:
 
 
 def measure(model: LlamaModel, parallel: int, threads: int) -> Rates:
-    """A few seconds of llama.cpp at work."""
+    """Measure llama.cpp's own speed; takes a few seconds."""
     raw = RawContext(model, sequences=parallel, context=CONTEXT, threads=threads)
     heard = 32 / sorted(raw.pieces([(DEPTH, 32)] * 5))[2]
     written = raw.step_rate(parallel, DEPTH)
@@ -76,11 +79,11 @@ def forecast_on(name: str, needs: Needs, store: Store | None) -> Forecast:
 
 
 def forecast(specs: Sequence[EpisodeSpec], rates: Rates, store: Store | None) -> Forecast:
-    """For the episodes of a plan on one model; `store` is asked what earlier runs of that model were like."""
+    """Forecast the episodes of a plan on one model; earlier episodes of that model are read from `store`."""
     known = _history(store, specs) if store is not None else {}
     found = [known.get((spec.mode, spec.scenario.family or "")) or _guess(spec) for spec in specs]
     seen = all((spec.mode, spec.scenario.family or "") in known for spec in specs)
-    once = 0.0 if seen else _openings(specs)  # what episodes of the past took counts their openings
+    once = 0.0 if seen else _openings(specs)  # the tokens of earlier episodes include their openings
     seconds = [(each.written / rates.written + each.heard / rates.heard) / ENGINE for each in found]
     extra = once / rates.heard / ENGINE
     minutes = (sum(seconds) + extra) / 60
@@ -94,13 +97,15 @@ def forecast(specs: Sequence[EpisodeSpec], rates: Rates, store: Store | None) ->
         minutes=minutes,
         low=minutes - spread if seen else fewest,
         high=minutes + spread if seen else most,
-        based_on="earlier episodes of this model" if seen else "turn limits; no earlier episodes of this model here",
+        based_on="earlier episodes of this model"
+        if seen
+        else "turn limits; there are no earlier episodes of this model",
     )
 
 
 @dataclass(frozen=True)
 class _Usual:
-    """An episode as it usually is: turns, tokens written, and tokens of prompts that are evaluated."""
+    """The averages of an episode: turns, tokens written, and prompt tokens evaluated."""
 
     turns: float
     written: float
@@ -108,14 +113,14 @@ class _Usual:
 
 
 def _guess(spec: EpisodeSpec) -> _Usual:
-    """Words are written, and outside a script every other agent hears them."""
+    """Estimate an episode from its limits: outside a script, every other agent reads each turn."""
     turns, words = LENGTH * spec.scenario.limits.turns, TOKENS_PER_WORD * WORDS
     heard = 0.0 if spec.mode == "script" else (words + FRAME) * (len(spec.scenario.agents) - 1)
     return _Usual(turns, turns * (words + NAME), turns * heard)
 
 
 def _openings(specs: Sequence[EpisodeSpec]) -> float:
-    """Tokens of all opening prompts that differ."""
+    """Tokens of all different opening prompts."""
     different = {(spec.scenario.hash, spec.mode, role) for spec in specs for role in spec.models}
     return float(OPENING * len(different))
 
@@ -124,14 +129,7 @@ def _history(store: Store, specs: Sequence[EpisodeSpec]) -> dict[tuple[str, str]
     """(mode, family) -> means of the completed episodes of the same model."""
     if not store.path.is_file():
         return {}
-    models = sorted({model for spec in specs for model in spec.models.values()})
-    rows = store.rows(
-        "SELECT e.mode, coalesce(e.family, '') AS family, avg(e.turns) AS turns, avg(g.written) AS written, "
-        "avg(g.heard) AS heard FROM v_episodes e JOIN (SELECT episode_id, sum(generated_tokens) AS written, "
-        "sum(evaluated_tokens) AS heard FROM v_generations GROUP BY 1) g ON g.episode_id = e.episode_id "
-        "WHERE e.status = 'completed' AND e.model IN (SELECT unnest(?)) GROUP BY ALL",
-        [models],
-    )
+    rows = usual_episodes(store, sorted({model for spec in specs for model in spec.models.values()}))
     return {
         (row["mode"], row["family"]): _Usual(float(row["turns"]), float(row["written"]), float(row["heard"]))
         for row in rows

@@ -1,4 +1,4 @@
-"""What a model's chat template and vocabulary do to localsim's prompts: a list of findings, and a prompt as it is."""
+"""`localsim models check`: whether a model's chat template and vocabulary suit localsim, and an example prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHAT = (Message("system", _SYSTEM), Message("user", _HEARD), Message("assistant"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -26,7 +26,7 @@ class Check:
 
 @dataclass(frozen=True)
 class TemplateReport:
-    """All checks of a model, and the prompt of a short talk with its number of tokens."""
+    """All checks of a model, and the prompt of a short conversation with its number of tokens."""
 
     model: str
     checks: list[Check]
@@ -35,12 +35,12 @@ class TemplateReport:
 
     @property
     def ok(self) -> bool:
-        """Whether localsim can play on this model."""
+        """Whether localsim works with this model."""
         return all(check.ok for check in self.checks)
 
 
 def check_template(model: LlamaModel) -> TemplateReport:
-    """Look at a model (`vocab_only` is enough). Raises BackendUnavailable where the template cannot be used at all."""
+    """Check a model (`vocab_only` is enough). Raises BackendUnavailable where the template cannot be used at all."""
     chat = ChatTokenizer(model)
     template, source = chat.template, model.chat_template() or ""
     tokens = chat.prompt(CHAT, "Ana")
@@ -53,13 +53,13 @@ def check_template(model: LlamaModel) -> TemplateReport:
         _inert(model, chat),
         Check("spaces", True, _spaces(source)),
         Check("thinking", True, _thinking(template, source)),
-        Check("context", True, f"trained on {model.n_ctx_train} tokens"),
+        Check("context", True, f"the model was trained on contexts of up to {model.n_ctx_train} tokens"),
     ]
     return TemplateReport(model.path.name, checks, shown(model, tokens), len(tokens))
 
 
 def shown(model: LlamaModel, tokens: list[int]) -> str:
-    """A prompt for people, control tokens by their names."""
+    """A prompt in readable form, with control tokens as their names."""
     return "".join(
         (model.piece(token) or model.token_text(token).encode()).decode("utf-8", "replace") for token in tokens
     )
@@ -67,29 +67,33 @@ def shown(model: LlamaModel, tokens: list[int]) -> str:
 
 def _system(template: ChatTemplate) -> str:
     if template.folds_system:
-        return "the template has no system role: instructions stand in front of the first user turn"
+        return "the template has no system role, so instructions are put before the first user message"
     return "the template has a system role"
 
 
 def _alternation(template: ChatTemplate) -> str:
-    """localsim joins what others said between two own turns, so it always alternates; what the template would do
-    otherwise is told.
+    """localsim always alternates roles: it joins all turns between two of an agent's own into one message. The result
+    says what the template would do with two user messages in a row.
     """
     twice = [Message("user", "a"), Message("user", "b")]
     try:
         found = [piece.text for piece in template.pieces(twice) if piece.is_content]
     except TemplateError:
-        return "user and assistant must alternate: they do, others' turns in a row are one user message"
-    told = "two user messages in a row would be carried as well" if found == ["a", "b"] else "two would be merged"
-    return f"user and assistant alternate in every prompt ({told})"
+        return "the template says that user and assistant must alternate, and localsim's messages do"
+    effect = "keep" if found == ["a", "b"] else "merge"
+    return f"localsim's messages alternate between user and assistant (the template would {effect} two in a row)"
 
 
 def _begin(model: LlamaModel, tokens: list[int]) -> Check:
     bos = library().llama_vocab_bos(model.vocab)
     count = tokens.count(bos) if bos >= 0 else 0
     wants = bool(model.begin_tokens())
-    told = f"the prompt begins with {model.token_text(bos)!r}" if count else "no token for the beginning"
-    return Check("beginning", count <= 1 and (not wants or tokens[0] == bos), told + (", once" if count == 1 else ""))
+    if not count:
+        return Check("beginning", not wants, "no token marks the beginning of a prompt")
+    doubled = tokens[:2] == [bos, bos]
+    again = ", twice" if doubled else ", once" if count == 1 else ", which begins every message"
+    begins = tokens[0] == bos or not wants
+    return Check("beginning", begins and not doubled, f"the prompt begins with {model.token_text(bos)!r}{again}")
 
 
 def _end(chat: ChatTokenizer) -> Check:
@@ -101,13 +105,13 @@ def _end(chat: ChatTokenizer) -> Check:
 
 
 def _inert(model: LlamaModel, chat: ChatTokenizer) -> Check:
-    """Control tokens that stand in an utterance must come out as the characters that they are."""
+    """Check that control tokens written in an utterance stay plain characters."""
     silent = [token for token in model.silent_tokens() if model.token_text(token)][:200]
     named = [model.token_text(token) for token in silent]
     named += [model.token_text(token) for token in range(model.n_vocab) if model.is_user_defined(token)][:200]
     wrong = [name for name in named if not name.isspace() and _is_control(model, chat, name)]
-    told = "control tokens in an utterance stay plain characters"
-    return Check("content", not wrong, told if not wrong else f"{', '.join(wrong[:3])} would act as control")
+    text = "control tokens written in an utterance stay plain characters"
+    return Check("content", not wrong, text if not wrong else f"{', '.join(wrong[:3])} would act as control tokens")
 
 
 def _is_control(model: LlamaModel, chat: ChatTokenizer, name: str) -> bool:
@@ -118,14 +122,14 @@ def _is_control(model: LlamaModel, chat: ChatTokenizer, name: str) -> bool:
 
 def _spaces(source: str) -> str:
     trims = "trim" in source or ".strip()" in source
-    return "the template trims contents; localsim's stand as they are" if trims else "contents are not trimmed"
+    return "the template trims contents; localsim keeps its own unchanged" if trims else "contents are not trimmed"
 
 
 def _thinking(template: ChatTemplate, source: str) -> str:
-    judge = "; as a judge it thinks before each verdict" if template.thinks else ""
+    judge = "; as a judge the model thinks before each verdict" if template.thinks else ""
     if "enable_thinking" in source:
-        return f"a thinking model: thinking is switched off by its template, and the grammar allows none{judge}"
+        return f"a thinking model: for turns its template switches thinking off, and the grammar forbids it{judge}"
     if template.thinks or THINK in source or "reasoning" in source:
-        told = "a thinking model: the grammar of a turn allows no thoughts; without a grammar they count as malformed"
-        return told + judge
-    return "no thinking"
+        turns = "a thinking model: the grammar of a turn forbids thoughts; without a grammar they count as malformed"
+        return turns + judge
+    return "the model does not think before it replies"

@@ -1,7 +1,7 @@
-"""Models from elsewhere: a model hub, a web address, a folder on a stick. Nothing here runs without being asked.
+"""Models from outside the registry: a model hub, a web address, a path or a folder such as a USB stick.
 
 Hub files go through huggingface_hub (it resumes; HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN are its own settings). A
-file gets its final name only when its checksum is right; the checksum is then locked in a sidecar beside it.
+file gets its final name only when its checksum is right; the checksum is then kept in a sidecar beside it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from urllib.parse import urlsplit
 
 from localsim import paths
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.models import registry as models
+from localsim.models import registry
+from localsim.models.checksums import BLOCK, checksum
 from localsim.models.registry import ModelEntry
+from localsim.models.remembered import read_object
 
 HUB = "hf:"
-_BLOCK = 1 << 20
 _STAGING = ".hub"
+_MARGIN = 100_000_000
+"""Bytes that stay free on a disk that a model is written to."""
 Say = Callable[[str], None]
 Confirm = Callable[[str], bool]
 """Asked with a licence before anything is fetched."""
@@ -38,81 +41,48 @@ class Offer:
     """hf:owner/repo/file, an address, or a path."""
     bytes: int | None = None
     sha256: str = ""
-    """Empty where the source does not tell."""
+    """Empty where the source does not give one."""
     licence: str = "unknown"
 
 
 def is_elsewhere(reference: str) -> bool:
     """Whether a reference means a hub, an address or a path rather than a name of the registry."""
-    return reference.startswith((HUB, "http://", "https://")) or models.is_path(reference)
+    return reference.startswith((HUB, "http://", "https://")) or registry.is_path(reference)
 
 
 def fetch(reference: str, say: Say, confirm: Confirm, sha256: str = "") -> Path:
     """Fetch `hf:owner/repo/file.gguf`, a web address or a path into a model folder. Raises ModelMissing."""
     if reference.startswith(HUB):
-        return _from_hub(reference, models.stem_name(reference), say, confirm, sha256)
+        return _from_hub(reference, _stem_name(reference), say, confirm, sha256)
     if reference.startswith(("http://", "https://")):
         return _from_address(reference, say, confirm, sha256)
     return _from_path(Path(reference).expanduser(), say, sha256)
 
 
 def fetch_entry(model: ModelEntry, say: Say, confirm: Confirm) -> Path:
-    """A model of the registry that lies on a hub."""
+    """Fetch a model of the registry from its hub."""
     return _from_hub(HUB + model.hub, model.name, say, confirm, model.sha256)
 
 
-def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
-    """A model of the registry, or one that `models export` wrote, out of a folder; no connection is opened."""
-    found = _found_in(folder, Path(model.file).name)
-    if found is None:
-        raise ModelMissing(f"{folder} does not hold {Path(model.file).name}", hint="see: localsim models export DIR")
-    expected = model.sha256 or str(models.read_sidecar(found).get("sha256", ""))
-    if not expected:
-        raise ModelMissing(
-            f"nothing says what the checksum of {found.name} should be",
-            where=str(found),
-            hint=f"localsim models pull {found} --sha256 ... takes it under its own name",
-        )
-    target = models.writable_folder() / model.file
-    say(f"{model.name}: copying {found}")
-    _receive(_blocks_of(found), target, expected, found.stat().st_size)
-    for extra in sorted(found.parent.rglob("*")) if "/" in model.file else []:
-        if extra.is_file() and extra != found:
-            place = target.parent / extra.relative_to(found.parent)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(extra, place)
-    beside = models.sidecar_path(found)
-    if beside.is_file():
-        shutil.copyfile(beside, models.sidecar_path(target))
-    return target
+def _stem_name(reference: str) -> str:
+    """The name of a fetched file: its file name without .gguf, in lower case."""
+    return reference.rpartition("/")[2].removesuffix(".gguf").lower()
 
 
-def _found_in(folder: Path, file: str) -> Path | None:
-    return next((path for path in sorted(folder.rglob(file)) if path.is_file()), None)
-
-
-def entry_in(folder: Path, name: str) -> ModelEntry:
-    """A model of the registry, or one that a sidecar in the folder names. Raises ModelMissing."""
-    for beside in sorted(folder.rglob("*.gguf.json")):
-        path = beside.with_name(beside.name.removesuffix(".json"))
-        data = models.read_sidecar(path)
-        if data.get("name") == name and path.is_file():
-            licence = str(data.get("licence", "as its source"))
-            return ModelEntry(name, "chat", name, "Fetched by you", path.name, int(data["bytes"]), licence)
-    return models.entry(name)
+# ---- folders -------------------------------------------------------------------------------------------------------
 
 
 def export(folder: Path, say: Say) -> list[Path]:
-    """Copy every model that is here, with sidecars, into a folder such as a stick's, for `pull --from`."""
+    """Copy every installed model, with sidecars, into a folder such as a USB stick's, for `pull --from`."""
     written = []
-    for model in models.entries():
-        found = models.installed_path(model)
-        if found is None or not models.is_whole(model, found):
+    for model in registry.entries():
+        installed = registry.installed_path(model)
+        if installed is None or not registry.is_whole(model, installed):
             continue
-        sources = sorted(found.parent.rglob("*")) if "/" in model.file else [found, models.sidecar_path(found)]
-        for source in sources:
+        beside = [installed, registry.sidecar_path(installed)]
+        for source in sorted(installed.parent.rglob("*")) if "/" in model.file else beside:
             if source.is_file():
-                target = folder / Path(model.file).parent / source.relative_to(found.parent)
+                target = folder / Path(model.file).parent / source.relative_to(installed.parent)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 say(f"{model.name}: {target}")
                 shutil.copyfile(source, target)
@@ -120,7 +90,43 @@ def export(folder: Path, say: Say) -> list[Path]:
     return written
 
 
-# ---- kinds of sources ----------------------------------------------------------------------------------------------
+def entry_in(folder: Path, name: str) -> ModelEntry:
+    """The model that a sidecar in the folder names, else a model of the registry. Raises ModelMissing."""
+    for beside in sorted(folder.rglob("*.gguf.json")):
+        model = registry.entry_of_sidecar(beside)
+        if model is not None and model.name == name and (beside.parent / model.file).is_file():
+            return model
+    return registry.entry(name)
+
+
+def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
+    """Copy a model out of a folder that `models export` wrote; no connection is opened."""
+    name = Path(model.file).name
+    source = next((path for path in sorted(folder.rglob(name)) if path.is_file()), None)
+    if source is None:
+        raise ModelMissing(f"{folder} does not hold {name}", hint="see: localsim models export DIR")
+    expected = model.sha256 or str(registry.read_sidecar(source).get("sha256", ""))
+    if not expected:
+        raise ModelMissing(
+            f"{source.name} has no sidecar and no checksum in the registry, so it cannot be checked",
+            where=str(source),
+            hint=f"localsim models pull {source} --sha256 ... installs it under its own name",
+        )
+    target = registry.writable_folder() / model.file
+    say(f"{model.name}: copying {source}")
+    _receive(_blocks_of(source), target, expected, source.stat().st_size)
+    for extra in sorted(source.parent.rglob("*")) if "/" in model.file else []:
+        if extra.is_file() and extra != source:
+            place = target.parent / extra.relative_to(source.parent)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(extra, place)
+    beside = registry.sidecar_path(source)
+    if beside.is_file():
+        shutil.copyfile(beside, registry.sidecar_path(target))
+    return target
+
+
+# ---- hub, address, path --------------------------------------------------------------------------------------------
 
 
 def _from_hub(reference: str, name: str, say: Say, confirm: Confirm, sha256: str) -> Path:
@@ -140,7 +146,7 @@ def _from_hub(reference: str, name: str, say: Say, confirm: Confirm, sha256: str
         staged = Path(huggingface_hub.hf_hub_download(repo, file, local_dir=staging))
     _check_whole(staged, sha256 or offer.sha256, target)
     staged.replace(target)
-    _lock(target, offer)
+    _record(target, offer)
     with suppress(OSError):
         shutil.rmtree(staging)
     return target
@@ -154,26 +160,26 @@ def _hub_parts(reference: str) -> tuple[str, str]:
 
 
 def _hub_offer(reference: str, name: str) -> Offer:
-    """What the hub says about a file: size, sha256, licence."""
+    """The hub's facts about a file: size, sha256, licence."""
     repo, file = _hub_parts(reference)
     with _hub_errors(reference):
         import huggingface_hub
 
         info = huggingface_hub.HfApi().model_info(repo, files_metadata=True)
-        found = next((each for each in info.siblings or [] if each.rfilename == file), None)
-        if found is None:
-            others = [each.rfilename for each in info.siblings or [] if each.rfilename.endswith(".gguf")]
+        files = {sibling.rfilename: sibling for sibling in info.siblings or []}
+        if file not in files:
+            others = [name for name in files if name.endswith(".gguf")]
             raise ModelMissing(
                 f"{repo} has no file {file}", where=reference, hint=f"it has {', '.join(others[:8]) or 'no GGUF files'}"
             )
         licence = (info.card_data.get("license") if info.card_data else None) or "unknown"
-        sha256 = found.lfs.sha256 if found.lfs else ""
-    return Offer(name, Path(file).name, reference, found.size, sha256, str(licence))
+        lfs = files[file].lfs
+    return Offer(name, Path(file).name, reference, files[file].size, lfs.sha256 if lfs else "", str(licence))
 
 
 @contextmanager
 def _hub_errors(reference: str) -> Iterator[None]:
-    """huggingface_hub's errors as ours, with what to do."""
+    """Turn huggingface_hub's errors into ModelMissing with a next step."""
     import httpx2
     from huggingface_hub import errors
 
@@ -183,34 +189,36 @@ def _hub_errors(reference: str) -> Iterator[None]:
         errors.EntryNotFoundError: "check the name of the file",
         errors.OfflineModeIsEnabled: "unset HF_HUB_OFFLINE, or: localsim models pull NAME --from DIR",
     }
-    usual = "check the connection and HF_ENDPOINT; what has arrived is kept, and pulling goes on"
+    usual = "check the connection and HF_ENDPOINT; the same command continues the download"
     try:
         yield
     except (errors.EntryNotFoundError, errors.HFValidationError, httpx2.HTTPError, OSError) as error:
         hint = next((text for kind, text in hints.items() if isinstance(error, kind)), usual)
         reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        raise ModelMissing(f"the hub does not give it: {reason}", where=reference, hint=hint) from error
+        raise ModelMissing(f"the hub did not provide the file: {reason}", where=reference, hint=hint) from error
 
 
 def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path:
-    """A file at a web address; a part that has arrived before is continued where the server can."""
+    """Fetch a file from a web address, continuing an earlier part where the server supports that."""
     import httpx2
 
     file = Path(urlsplit(address).path).name
     if not file.endswith(".gguf"):
         raise InvalidInput(f"{address} does not end in a .gguf file", hint="give the address of the file itself")
-    offer = Offer(models.stem_name(file), file, address, sha256=sha256)
+    offer = Offer(_stem_name(file), file, address, sha256=sha256)
     target = _prepare(offer, say, confirm)
     part = target.with_name(target.name + ".part")
     note = target.with_name(f".{target.name}.from.part")
-    begun = models.read_json(note)
+    begun = read_object(note)
     have = part.stat().st_size if part.is_file() and begun.get("address") == address and begun.get("etag") else 0
     headers = {"Range": f"bytes={have}-", "If-Range": begun["etag"]} if have else {}
     try:
         with httpx2.stream("GET", address, headers=headers, follow_redirects=True, timeout=60) as answer:
             if answer.status_code == 416:
                 part.unlink()
-                raise ModelMissing("the part that is here does not fit any more", where=address, hint="pull it again")
+                raise ModelMissing(
+                    "the file on the server has changed since the first part", where=address, hint="pull it again"
+                )
             if answer.status_code not in (200, 206):
                 raise ModelMissing(f"the server answers HTTP {answer.status_code}", where=address)
             if answer.status_code == 200:
@@ -219,30 +227,30 @@ def _from_address(address: str, say: Say, confirm: Confirm, sha256: str) -> Path
             note.write_text(json.dumps({"address": address, "etag": answer.headers.get("ETag", "")}))
             length = answer.headers.get("Content-Length")
             whole = have + int(length) if length else None
-            _room(target.parent, (whole or 0) - have)
+            _check_space(offer, target.parent, (whole or 0) - have)
             _receive(answer.iter_bytes(), target, sha256, whole, resume=bool(have))
     except httpx2.TransportError as error:
         raise ModelMissing(
             f"the connection broke: {error or type(error).__name__}",
             where=address,
-            hint="what has arrived is kept; the same command goes on",
+            hint="the part received so far is kept; the same command continues it",
         ) from error
     finally:
         if not part.exists():
             note.unlink(missing_ok=True)
-    _lock(target, offer)
+    _record(target, offer)
     return target
 
 
 def _from_path(path: Path, say: Say, sha256: str) -> Path:
     if not path.is_file():
         raise ModelMissing("no such model file", where=str(path))
-    offer = Offer(models.stem_name(path.name), path.name, str(path), path.stat().st_size, sha256)
+    offer = Offer(_stem_name(path.name), path.name, str(path), path.stat().st_size, sha256)
     if path.resolve().parent in [folder.resolve() for folder in paths.model_folders()]:
-        raise InvalidInput(f"{path} lies in a model folder already", hint=f"use it as --model {path}")
+        raise InvalidInput(f"{path} is in a model folder already", hint=f"use it as --model {path}")
     target = _prepare(offer, say, lambda _licence: True)
     _receive(_blocks_of(path), target, sha256, offer.bytes)
-    _lock(target, offer)
+    _record(target, offer)
     return target
 
 
@@ -250,43 +258,39 @@ def _from_path(path: Path, say: Say, sha256: str) -> Path:
 
 
 def _prepare(offer: Offer, say: Say, confirm: Confirm) -> Path:
-    """Say what will come, ask about the licence, look for room. Returns where it will stand."""
+    """Announce the file, ask about its licence and check the disk. Returns the final path."""
     size = f"{offer.bytes / 1e6:.0f} MB" if offer.bytes else "size unknown"
     say(f"{offer.name}: {offer.origin} ({size}, licence {offer.licence})")
     if not confirm(offer.licence):
-        raise ModelMissing(f"{offer.name} was not fetched: its licence was not confirmed", hint="-y confirms it")
-    folder = models.writable_folder()
+        raise ModelMissing(
+            f"{offer.name} was not fetched: its licence was not confirmed", hint="-y confirms the licence"
+        )
+    folder = registry.writable_folder()
     target = folder / offer.file
-    own = models.read_sidecar(target).get("origin") == offer.origin
-    known = {model.file for model in models.entries() if model.name != offer.name and not own}
+    own = registry.read_sidecar(target).get("origin") == offer.origin
+    known = {model.file for model in registry.entries() if model.name != offer.name and not own}
     if offer.file in known or target.is_file() and not own and not offer.origin.startswith(HUB):
         raise InvalidInput(
-            f"another model is called {offer.file} already", hint="localsim models rm NAME, or rename the file first"
+            f"another model has a file called {offer.file}", hint="localsim models rm NAME, or rename the file first"
         )
-    _room(folder, offer.bytes or 0)
+    _check_space(offer, folder, offer.bytes or 0)
     return target
 
 
-def _room(folder: Path, needed: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if free < needed + 100_000_000:
-        raise ModelMissing(
-            f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free",
-            where=str(folder),
-            hint="free some space, or set LOCALSIM_MODELS to a folder on another disk",
-        )
+def _check_space(offer: Offer, folder: Path, size: int) -> None:
+    registry.check_space(folder, offer.name, size + _MARGIN)
 
 
 def _blocks_of(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
+        while block := file.read(BLOCK):
             yield block
 
 
 def _receive(blocks: Iterable[bytes], target: Path, sha256: str, size: int | None, *, resume: bool = False) -> None:
-    """Write blocks, checking size and checksum as they come; nothing half-valid stands under the final name.
+    """Write blocks to a part and give it its final name once its size and checksum are right.
 
-    A part that is too short is kept for another try; one with the wrong checksum is removed.
+    A part that is too short is kept for the next attempt; one with the wrong checksum is removed.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
@@ -303,7 +307,7 @@ def _receive(blocks: Iterable[bytes], target: Path, sha256: str, size: int | Non
         raise ModelMissing(f"cannot be written: {error.strerror}", where=str(part), hint="free some space") from error
     got = part.stat().st_size
     if size is not None and got < size:
-        raise ModelMissing(f"{got} of {size} bytes have arrived", where=str(part), hint="the same command goes on")
+        raise ModelMissing(f"{got} of {size} bytes were received", where=str(part), hint="the same command continues")
     if sha256 and digest.hexdigest() != sha256 or size is not None and got > size:
         part.unlink()
         raise _wrong(digest.hexdigest(), sha256, target)
@@ -311,31 +315,20 @@ def _receive(blocks: Iterable[bytes], target: Path, sha256: str, size: int | Non
 
 
 def _check_whole(path: Path, sha256: str, target: Path) -> None:
-    """Raise ModelMissing, and remove the file, where its bytes are not the promised ones."""
-    found = models.checksum(path) if sha256 else ""
-    if found != sha256:
+    """Raise ModelMissing, and remove the file, where it does not have the expected checksum."""
+    actual = checksum(path) if sha256 else ""
+    if actual != sha256:
         path.unlink()
-        raise _wrong(found, sha256, target)
+        raise _wrong(actual, sha256, target)
 
 
 def _wrong(actual: str, expected: str, target: Path) -> ModelMissing:
     return ModelMissing(
         f"wrong checksum {actual[:12]}..., expected {expected[:12]}...",
         where=str(target),
-        hint="what came was removed; do not use this source before you know why",
+        hint="the file was removed; do not use this source before you know why",
     )
 
 
-def _lock(target: Path, offer: Offer) -> None:
-    """Remember what the file is, so that it is verified like any other from now on."""
-    data = {
-        "name": offer.name,
-        "source": "",
-        "source_sha256": "",
-        "type": "",
-        "sha256": models.checksum(target),
-        "bytes": target.stat().st_size,
-        "origin": offer.origin,
-        "licence": offer.licence,
-    }
-    models.sidecar_path(target).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+def _record(target: Path, offer: Offer) -> None:
+    registry.write_sidecar(target, name=offer.name, origin=offer.origin, licence=offer.licence)

@@ -1,6 +1,6 @@
 """LoRA adapters as GGUF files: writing them from peft's tensors, reading their header, merging them into a base.
 
-An adapter names its base by checksum, and is refused on any other: on wrong weights it would be fluent and wrong.
+An adapter names its base by checksum and is refused on any other: on wrong weights it would write fluent nonsense.
 Format: https://github.com/ggml-org/llama.cpp (convert_lora_to_gguf), https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
@@ -36,22 +36,22 @@ class Adapter:
 
     @property
     def rank(self) -> int:
-        """Width of the matrices between."""
+        """The inner dimension of the pairs of matrices."""
         return int(next(iter(self.pairs.values()))[0].shape[0])
 
     @property
     def parameters(self) -> int:
-        """Numbers in all matrices."""
+        """The number of parameters in all matrices."""
         return sum(a.size + b.size for a, b in self.pairs.values())
 
     @property
     def scale(self) -> float:
-        """What B A is multiplied by."""
+        """The factor of the product B A."""
         return self.alpha / self.rank
 
 
 def read_adapter(path: Path) -> Adapter:
-    """An adapter file. Raises ModelMissing where it is none."""
+    """Read an adapter file. Raises ModelMissing where the file is not an adapter."""
     import gguf
 
     try:
@@ -59,7 +59,7 @@ def read_adapter(path: Path) -> Adapter:
     except (OSError, ValueError) as error:
         raise ModelMissing(f"not a GGUF file: {error}", where=str(path)) from error
     if _text(reader, "general.type") != "adapter" or _text(reader, "adapter.type") != "lora":
-        raise ModelMissing("a GGUF file, but no LoRA adapter", where=str(path))
+        raise ModelMissing("this GGUF file is no LoRA adapter", where=str(path))
     found: dict[str, dict[str, Array]] = {}
     for tensor in reader.tensors:
         name, _, side = tensor.name.rpartition(".weight.lora_")
@@ -88,8 +88,8 @@ def write_adapter(
 ) -> None:
     """Write peft's tensors (its names -> float arrays) as an adapter for the GGUF file `base`, in 16 bits.
 
-    Files of the llama architecture hold the rows of q and k in another order than transformers does; the rows of B
-    follow them.
+    Files of the llama architecture have the rows of q and k in another order than transformers; the rows of B follow
+    them.
     """
     import gguf
 
@@ -160,7 +160,7 @@ def check_fits(adapter: Adapter, base: Path, base_sha256s: set[str]) -> None:
 
 
 def merge(base: Path, adapter: Adapter, target: Path) -> None:
-    """Write base + scale x B A as a GGUF file in 16 bits; everything else of the base is kept as it is."""
+    """Write base + scale x B A as a GGUF file in 16 bits; the rest of the base is copied unchanged."""
     import gguf
 
     reader = gguf.GGUFReader(str(base))

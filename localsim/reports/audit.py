@@ -1,26 +1,41 @@
-"""The isolation audit: does any stored prompt hold what its viewer was not granted?
+"""The isolation audit: does any stored prompt hold something that its viewer was not granted?
 
-Works on what was stored, and on a table of its own rather than on `observe`, so that an error there is found here.
-A string counts as held when it stands in the prompt as whole words and nothing granted to the viewer contains it:
-what the viewer was told, knows itself (a friend on both lists) or heard said is granted.
+The audit reads what was stored, and uses a table of its own instead of `observe`, so that it finds an error there.
+It compares in two ways, and each of them is enough for a violation:
+
+- exactly: a withheld text is in the prompt, in whole words;
+- loosely: a withheld text, one of its sentences or any RUN consecutive words of a sentence are in the prompt. Case,
+  white space, punctuation within a sentence, accents, invisible characters and compatibility forms of Unicode (NFKC) do
+  not count. Ends of sentences do, because the words around them belong to different texts of a prompt.
+
+A text counts as granted when it is part of one text that the viewer was given, knows itself (a friend on both lists)
+or heard, or of the fixed wording of the prompts.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-from localsim.conversation.scenario import Agent, LoadedScenario, Scenario
-from localsim.runs.runner import stored_answers
+from localsim.conversation import prompts
+from localsim.conversation.episode import AgentView, Observation
+from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario
+from localsim.conversation.transcript import Transcript
+from localsim.store import run_queries as queries
 from localsim.store.database import Store
-from localsim.store.episodes import contents_of
+from localsim.store.episodes import contents_of, stored_scenarios
 
+RUN = 4
+"""This many consecutive words of a withheld sentence count as a part of it."""
+_SENTENCE = 3
+"""A sentence of fewer words is looked for only as part of its text."""
 _SHORTEST = 3
-"""Strings shorter than this (an age, a small number) stand in prompts by chance."""
+"""Shorter strings (an age, a small number) are in prompts by chance."""
 
 _ACQUAINTED = {"age", "gender", "pronouns", "occupation", "public_info"}
 _CLOSE = {*_ACQUAINTED, "personality_and_values", "decision_making_style"}
@@ -36,7 +51,7 @@ _SEEN_BY_OTHERS = {
 
 @dataclass(frozen=True)
 class Violation:
-    """A prompt that holds something its viewer was not granted."""
+    """A prompt that holds something that its viewer was not granted."""
 
     episode_id: str
     generation: int
@@ -50,7 +65,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found."""
+    """The result of an audit."""
 
     prompts_checked: int
     violations: tuple[Violation, ...]
@@ -66,34 +81,25 @@ class Audit:
 
 def audit_run(store: Store, run_id: str) -> Audit:
     """Check every stored prompt of a run."""
-    scenarios = stored_answers(store, run_id)
+    scenarios = stored_scenarios(store, run_id)
     spoken: dict[str, list[dict[str, Any]]] = {}
-    for row in store.rows(
-        "SELECT t.episode_id, t.turn, t.speaker, t.text FROM turns t JOIN episodes e USING (episode_id) "
-        "WHERE e.run_id = ? ORDER BY t.episode_id, t.turn",
-        [run_id],
-    ):
+    for row in queries.spoken_texts(store, run_id):
         spoken.setdefault(row["episode_id"], []).append(row)
     checked, violations = 0, []
     prompts: dict[tuple[str, int], str] = {}
-    generations = store.rows(
-        "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
-        "e.scenario_hash FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
-        "ORDER BY g.episode_id, g.generation",
-        [run_id],
-    )
+    generations = queries.prompts_of_run(store, run_id)
     hashes = {content_hash for row in generations for _, content_hash in json.loads(row["messages_json"])}
     contents = contents_of(store, [*hashes, *(row["prefill_hash"] for row in generations)])
     for row in generations:
         before = prompts.get((row["episode_id"], row["parent"]), "") if row["parent"] is not None else ""
         own = [contents[content_hash] for _, content_hash in json.loads(row["messages_json"])]
-        prompt = "\n".join([before, *own])
+        prompt = _APART.join([before, *own])
         prompts[row["episode_id"], row["generation"]] = prompt
         heard = [turn["text"] for turn in spoken.get(row["episode_id"], []) if turn["turn"] < row["turn"]]
         loaded = scenarios[row["scenario_hash"]]
         checked += 1
         for what, text in held(
-            f"{prompt}\n{contents[row['prefill_hash']]}", loaded, row["mode"], row["speaker"], heard
+            f"{prompt}{_APART}{contents[row['prefill_hash']]}", loaded, row["mode"], row["speaker"], heard
         ):
             violations.append(
                 Violation(
@@ -104,12 +110,95 @@ def audit_run(store: Store, run_id: str) -> Audit:
 
 
 def held(prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: list[str]) -> Iterator[tuple[str, str]]:
-    """(what, text) for everything in a prompt that `viewer` was not granted."""
-    scenario = loaded.scenario
-    granted = "\n".join([*_granted(scenario, mode, viewer), *heard])
+    """Yield (kind, text) for each withheld text that is in a prompt, whole or in part."""
+    exact = _visible(prompt)
+    loose = _words(prompt)
+    if not _plain(prompt):  # invisible characters may be in words, or between them
+        loose += _END + _words(_visible(prompt, in_place=" "))
+    heard_exactly = "\n".join(_heard(text)[0] for text in heard)
+    heard_loosely = _END.join(_heard(text)[1] for text in heard)
+    for check in _checks(loaded, mode, viewer):
+        pattern = check.exact
+        if (pattern is not None and pattern.search(exact) and not pattern.search(heard_exactly)) or any(
+            part in loose and part not in heard_loosely for part in check.parts
+        ):
+            yield check.what, check.text
+
+
+@dataclass(frozen=True)
+class _Check:
+    """A withheld text, and what to look for in a prompt; parts that were granted are left out."""
+
+    what: str
+    text: str
+    exact: re.Pattern[str] | None
+    parts: tuple[str, ...]
+
+
+def _checks(loaded: LoadedScenario, mode: str, viewer: str) -> tuple[_Check, ...]:
+    key = (loaded.hash, mode, viewer)
+    if key not in _known:
+        if len(_known) >= _KNOWN_AT_MOST:
+            _known.clear()
+        _known[key] = tuple(_new_checks(loaded, mode, viewer))
+    return _known[key]
+
+
+_KNOWN_AT_MOST = 1000
+_known: dict[tuple[str, str, str], tuple[_Check, ...]] = {}
+
+
+def _new_checks(loaded: LoadedScenario, mode: str, viewer: str) -> Iterator[_Check]:
+    granted = [*_granted(loaded.scenario, mode, viewer)]
+    granted_exactly = "\n".join(map(_visible, granted))
+    granted_loosely = _END.join(map(_words, [*granted, *_framing(loaded.scenario, mode, viewer)]))
     for what, text in _withheld(loaded, mode, viewer):
-        if len(text) >= _SHORTEST and _stands_in(text, prompt) and not _stands_in(text, granted):
-            yield what, text
+        exact = _pattern(_visible(text)) if len(text) >= _SHORTEST else None
+        if exact is not None and exact.search(granted_exactly):
+            exact = None
+        parts = tuple(part for part in _parts(text) if part not in granted_loosely)
+        if exact is not None or parts:
+            yield _Check(what, text, exact, parts)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the whole text, its sentences and their runs of RUN words, in the form of `_words`."""
+    whole = _words(text)
+    if len(whole.strip()) >= _SHORTEST and re.search(r"[^\W\d]", whole):  # a number is in prompts by chance
+        yield whole
+    for sentence in whole.split(_END):
+        words = sentence.split()
+        if len(words) >= _SENTENCE:
+            yield f" {' '.join(words)} "
+        for start in range(len(words) - RUN + 1):
+            yield f" {' '.join(words[start : start + RUN])} "
+
+
+def _framing(scenario: Scenario, mode: str, viewer: str) -> Iterator[str]:
+    """The fixed wording of the prompts around the content: rendered with the names and nothing else."""
+    told = mode in ("script", "mindreaders")
+    fact = Fact(id="f", text="-")
+    blank = tuple(
+        AgentView(name, (), "-", "-", (fact,)) if told or name == viewer else AgentView(name, ())
+        for name in scenario.names
+    )
+    levels = tuple(
+        (one, other, scenario.level(one, other)) for one in scenario.names for other in scenario.names if one != other
+    )
+    seen = Observation(
+        viewer=viewer,
+        setting="-",
+        relationships=levels,
+        agents=blank,
+        omniscient=told,
+        actions=scenario.actions,
+        turn_limit=scenario.limits.turns,
+        transcript=Transcript(),
+        family=scenario.family,
+    )
+    render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
+    yield from (message.content for message in render(seen))
+    yield prompts.YOUR_TURN
 
 
 def _granted(scenario: Scenario, mode: str, viewer: str) -> Iterator[str]:
@@ -129,14 +218,14 @@ def _withheld(loaded: LoadedScenario, mode: str, viewer: str) -> Iterator[tuple[
     for text in _leaves(loaded.answer.answer):
         yield "answer key", text
     for text in _leaves(loaded.answer.parameters):
-        if not text.isdigit():  # a seed or a count stands in prices by chance
+        if not text.isdigit():  # a seed or a count is in prices by chance
             yield "generation parameters", text
     for text in (scenario.info.what, scenario.info.how or "", *scenario.info.things_to_try):
         yield "info", text
 
 
 def _belongings(agent: Agent) -> Iterator[tuple[str, str]]:
-    """(what, text) of all that is an agent's own."""
+    """Yield (kind, text) for everything that is an agent's own."""
     for field, value in agent.profile:
         if value is not None:
             text = str(value).rstrip(".")
@@ -166,8 +255,45 @@ def _leaves(value: Any) -> Iterator[str]:
         yield f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _stands_in(text: str, place: str) -> bool:
-    return _pattern(text).search(place) is not None
+@lru_cache(maxsize=4096)
+def _heard(text: str) -> tuple[str, str]:
+    return _visible(text), _words(text)
+
+
+def _plain(text: str) -> bool:
+    return text.isascii() and not _CONTROL.search(text)
+
+
+def _visible(text: str, in_place: str = "") -> str:
+    """Return a text in one form of Unicode (NFKC), with `in_place` of control, zero-width and combining characters."""
+    if _plain(text):
+        return text
+    kept = "".join(
+        in_place if unicodedata.category(char) in ("Cc", "Cf", "Mn") and not char.isspace() else char
+        for char in unicodedata.normalize("NFKD", text)
+    )
+    return unicodedata.normalize("NFKC", kept)
+
+
+def _words(text: str) -> str:
+    """Return the words of a text in lower case, with a blank before and after each, and _END after each sentence.
+
+    A sign of a language that is written without blanks is a word.
+    """
+    folded = _JOINED.sub("", _visible(_visible(text).casefold()))
+    sentences = (" ".join(_WORD.findall(sentence)) for sentence in _SENTENCE_END.split(folded))
+    return f" {f' {_END} '.join(sentence for sentence in sentences if sentence)} "
+
+
+_APART = "\n\n"
+"""Between the messages of a prompt: no sentence goes on in the next message."""
+_END = "\n"
+_SENTENCE_END = re.compile(r"[.!?:;]+[\"'”’)]*(?:\s|$)|[。！？；：]|\n\s*[-*]\s|\n\s*\n")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
+_IDEOGRAPHS = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
+_JOINED = re.compile(r"(?<=\w)['’ʼ](?=\w)|(?<=\d),(?=\d{3}(?!\d))")
+"""Signs within a word or a number that may be left out."""
 
 
 @lru_cache(maxsize=10_000)

@@ -13,13 +13,16 @@ from typing import Any
 
 import yaml
 
-from localsim.conversation.episode import EpisodeSpec, Mode, Sampling
+from localsim.conversation.episode import Mode
 from localsim.conversation.modes import roles
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
+from localsim.families import EVERYDAY
+from localsim.reports.measures import shown
 from localsim.reports.report import report
+from localsim.store import report_queries as queries
 from localsim.store.database import Store
 
 Row = dict[str, Any]
@@ -38,14 +41,7 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
     """The card as JSON; a human field that was not given is None. `data`: the run's report, if made."""
     data = data or report(store, run_id)
     run, said = data["run"], human or {}
-    scenarios = [
-        Scenario.model_validate_json(row["document_json"])
-        for row in store.rows(
-            "SELECT DISTINCT s.document_json FROM scenarios s JOIN episodes e USING (scenario_hash) "
-            "WHERE e.run_id = ? ORDER BY 1",
-            [run_id],
-        )
-    ]
+    scenarios = [Scenario.model_validate_json(text) for text in queries.scenario_documents(store, run_id)]
     modes: list[Mode] = run["plan"]["modes"]
     return {
         "run_id": run_id,
@@ -58,14 +54,12 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
             "modalities": ["text"],
             "humans_in_the_loop": any(identity["kind"] == "human" for identity in run["models"].values()),
             "platform": f"localsim {run['versions'].get('localsim', '')}".strip(),
-            "domains": sorted({scenario.family or "everyday" for scenario in scenarios}),
+            "domains": sorted({scenario.family or EVERYDAY.name for scenario in scenarios}),
             "other_features": _features(scenarios, run),
         },
         "intended_use": {"primary_use": said.get("primary_use"), "other_uses": said.get("other_uses")},
         "metrics": {
-            "interaction": ["words a turn", "turns", "repeated turns", "malformed replies"],
-            "goals": ["success", "explicit end", "deal", "surplus"],
-            "information": ["first mention", "disclosed facts", "early disclosures", "omniscient leaks"],
+            **{group: _headings(data, group) for group in ("interaction", "goals", "information")},
             "reader_of_endings": data["parser_accuracy"] and data["parser_accuracy"]["measures"],
             "leakage_detector": data["detector"] or "not used",
             "social_norms": "not measured",
@@ -91,15 +85,19 @@ def transparency(scenarios: list[Scenario], mode: Mode) -> float | None:
     """Share of others' private items that whoever is prompted sees, 0 to 1; None where nothing is private."""
     shown = total = 0
     for scenario in scenarios:
-        spec = EpisodeSpec(scenario, mode, dict.fromkeys(roles(mode, scenario.names), "none"), 1, 0, Sampling())
         for viewer in roles(mode, scenario.names):
-            seen = {agent.name: agent for agent in observe(spec, viewer, Transcript()).agents}
+            seen = {agent.name: agent for agent in observe(scenario, mode, viewer, Transcript()).agents}
             for agent in scenario.agents:
                 if agent.name != viewer:
                     view = seen[agent.name]
                     total += 1 + bool(agent.secret) + len(agent.facts)
                     shown += bool(view.goal) + bool(view.secret) + len(view.facts)
     return shown / total if total else None
+
+
+def _headings(data: Row, group: str) -> list[str]:
+    """The measures of a group that have a value in the run."""
+    return [measure["heading"] for measure in shown(data["measures"], data["comparison"]) if measure["group"] == group]
 
 
 def _agent_type(identity: Row) -> str:

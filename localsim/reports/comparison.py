@@ -13,32 +13,24 @@ from typing import Any
 
 from localsim import stats
 from localsim.conversation.episode import MODES
+from localsim.conversation.measures import Measure
+from localsim.reports.measures import measures_of
+from localsim.store import report_queries as queries
 from localsim.store.database import Store
+from localsim.store.scoring_queries import families_of
 
 Row = dict[str, Any]
-
-MEASURES = (
-    "success",
-    "deal",
-    "explicit_end",
-    "first_mention",
-    "wrong_guesses",
-    "disclosed_facts",
-    "early_disclosures",
-    "omniscient_leaks",
-    "words_per_turn",
-    "turns",
-    "repeated_turns",
-)
-"""Scores that are compared where they exist; those of single agents are summed over an episode."""
 
 
 def compare(store: Store, first_run: str, second_run: str | None = None) -> list[Row]:
     """Rows of family, measure and two conditions: modes of one run, or the same mode in two runs."""
     runs = [first_run, second_run] if second_run else [first_run]
     values = _values(store, runs)
+    order = [measure.score for measure in _measures(store, runs)]
     found: list[Row] = []
-    for (family, measure), by_condition in sorted(values.items(), key=lambda item: _place(*item[0])):
+    for (family, measure), by_condition in sorted(
+        values.items(), key=lambda item: (item[0][0], order.index(item[0][1]))
+    ):
         conditions = sorted(by_condition, key=lambda one: (runs.index(one[0]), MODES.index(one[1]), one[2]))
         for one, other in combinations(conditions, 2):
             if second_run and one[1] != other[1]:
@@ -58,13 +50,7 @@ Unit = tuple[str, int, int]
 
 
 def _values(store: Store, runs: list[str]) -> dict[tuple[str, str], dict[Condition, dict[Unit, float]]]:
-    rows = store.rows(
-        "SELECT coalesce(c.family, 'everyday') AS family, c.name, c.run_id, c.mode, c.model, e.scenario_hash, "
-        "e.episode_index, e.seed, sum(c.value) AS value FROM v_scores c JOIN v_episodes e USING (episode_id) "
-        "WHERE c.newest AND c.value IS NOT NULL AND c.run_id IN (SELECT unnest(?)) AND c.name IN (SELECT unnest(?)) "
-        "GROUP BY ALL",
-        [runs, list(MEASURES)],
-    )
+    rows = queries.paired_scores(store, runs, [measure.score for measure in _measures(store, runs)])
     found: dict[tuple[str, str], dict[Condition, dict[Unit, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         unit = (row["scenario_hash"], row["episode_index"], row["seed"])
@@ -72,8 +58,10 @@ def _values(store: Store, runs: list[str]) -> dict[tuple[str, str], dict[Conditi
     return found
 
 
-def _place(family: str, measure: str) -> tuple[str, int]:
-    return family, MEASURES.index(measure)
+def _measures(store: Store, runs: list[str]) -> list[Measure]:
+    """The measures that are tested, in the order of a report."""
+    families = [family for run_id in runs for family in families_of(store, run_id) if family]
+    return [measure for measure in measures_of(families) if measure.compared]
 
 
 def _differences(one: dict[Unit, float], other: dict[Unit, float]) -> dict[str, list[float]]:

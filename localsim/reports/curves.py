@@ -1,26 +1,34 @@
-"""Curves over the course of a talk: who has named the friend, what has come out, how offers move.
+"""Curves over the course of a conversation: each family's own curve, and the private facts that have come out.
 
-Positions are relative: 0 is the start of a talk, 1 its end (the paper's figures 10 and 12 are the first of them).
+Positions are relative: 0 is the start of a conversation, 1 its end (the paper's figures 10 and 12 are such curves).
+The report, its page and `localsim plot` all draw these.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from localsim.conversation.episode import MODES
-from localsim.families.prices import find_prices
+from localsim.conversation.episode import MODES, Subject
+from localsim.families import family_of
+from localsim.families.base import Curve, Family, Played, Point
+from localsim.store import report_queries as queries
 from localsim.store.database import Store
+from localsim.store.scoring_queries import subjects
 
 Row = dict[str, Any]
 Points = list[tuple[float, float]]
 BINS = 5
-"""Parts of a talk over which offers are averaged."""
+"""Parts of a conversation over which values are averaged."""
+DISCLOSED = ("disclosed", "Given away by then", "share of the private facts that their owners have given away")
 
 
 def curves(store: Store, run_id: str) -> list[Row]:
-    """Rows of family, name, and series: mode, side (or ''), n, points (x, y), and whether they make steps."""
-    found = [_named(store, run_id), *_disclosed(store, run_id), _offers(store, run_id)]
+    """Rows of family, name, heading, meaning, steps (whether points make steps) and series: mode, side (or ''), n,
+    points (x, y).
+    """
+    found = [*_of_families(store, run_id), *_disclosed(store, run_id)]
     return [curve for curve in found if curve["series"]]
 
 
@@ -36,82 +44,77 @@ def _series(mode: str, n: int, points: Points, side: str = "") -> Row:
     return {"mode": mode, "side": side, "n": n, "points": points}
 
 
-def _ordered(modes: Any) -> list[str]:
-    return sorted(modes, key=lambda mode: MODES.index(mode))
+def _ordered(modes: Iterable[str]) -> list[str]:
+    return sorted(modes, key=lambda mode: [*MODES].index(mode))  # type: ignore[arg-type]  # stored modes are modes
 
 
-def _named(store: Store, run_id: str) -> Row:
-    """Share of talks in which the friend in common has been named by a position."""
-    rows = store.rows(
-        "SELECT e.mode, e.episode_id, max(s.value) FILTER (s.name = 'first_mention') AS position "
-        "FROM v_episodes e JOIN v_scores s USING (episode_id) WHERE e.run_id = ? AND e.family = 'mutual_friends' "
-        "AND e.status = 'completed' AND s.newest AND s.name IN ('first_mention', 'named') GROUP BY ALL",
-        [run_id],
-    )
-    talks: dict[str, list[float | None]] = defaultdict(list)
-    for row in rows:
-        talks[row["mode"]].append(row["position"])
-    series = [
-        _series(mode, len(talks[mode]), steps([at for at in talks[mode] if at is not None], len(talks[mode])))
-        for mode in _ordered(talks)
-    ]
-    return {"family": "mutual_friends", "name": "named", "steps": True, "series": series}
+def _of_families(store: Store, run_id: str) -> Iterator[Row]:
+    """The curve that each family of the run declares."""
+    played: dict[Family, list[Subject]] = defaultdict(list)
+    for subject in subjects(store, run_id):
+        played[family_of(subject.scenario.family)].append(subject)
+    scores: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in queries.scores(store, run_id):
+        if row["value"] is not None and (row["agent"] is None or row["name"] == "named"):
+            scores[row["episode_id"]][row["name"]] = float(row["value"])
+    for family, episodes in played.items():
+        if family.curve is not None:
+            yield _curve(family.name, family.curve, episodes, scores)
 
 
-def _disclosed(store: Store, run_id: str) -> list[Row]:
-    """Share of the private facts that their owners have given away by a position, for each family."""
-    totals = store.rows(
-        "SELECT coalesce(family, 'everyday') AS family, mode, sum(value)::INTEGER AS n FROM v_scores WHERE run_id = ? "
-        "AND newest AND evaluator = 'leakage' AND name = 'private_facts' GROUP BY ALL",
-        [run_id],
-    )
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in store.rows(
-        "SELECT coalesce(family, 'everyday') AS family, mode, position FROM v_leaks WHERE run_id = ? AND kind = 'self'",
-        [run_id],
-    ):
-        found[row["family"], row["mode"]].append(float(row["position"]))
-    families: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in totals:
+def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[str, dict[str, float]]) -> Row:
+    by_mode: dict[str, list[Sequence[Point]]] = defaultdict(list)
+    for subject in episodes:
+        points = curve.points(Played(subject.transcript, subject.answer, scores[subject.episode_id]))
+        if points is not None:
+            by_mode[subject.mode].append(points)
+    draw = _reached if curve.kind == "reached" else _averaged
+    return {
+        "family": family,
+        "name": curve.name,
+        "heading": curve.heading,
+        "meaning": curve.meaning,
+        "steps": curve.kind == "reached",
+        "series": [series for mode in _ordered(by_mode) for series in draw(mode, by_mode[mode])],
+    }
+
+
+def _reached(mode: str, episodes: list[Sequence[Point]]) -> Iterator[Row]:
+    """The share of episodes that have reached their first point by a position."""
+    firsts = [min(point.position for point in points) for points in episodes if points]
+    yield _series(mode, len(episodes), steps(firsts, len(episodes)))
+
+
+def _averaged(mode: str, episodes: list[Sequence[Point]]) -> Iterator[Row]:
+    """The mean value of each side in each part of the conversation."""
+    sides: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for points in episodes:
+        for point in points:
+            sides[point.side][min(BINS - 1, int(point.position * BINS))].append(point.value)
+    for side, parts in sorted(sides.items()):
+        means = [((number + 0.5) / BINS, sum(values) / len(values)) for number, values in sorted(parts.items())]
+        yield _series(mode, sum(map(len, parts.values())), means, side)
+
+
+def _disclosed(store: Store, run_id: str) -> Iterator[Row]:
+    """The share of the private facts that their owners have given away by a position, for each family."""
+    totals: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in queries.private_facts(store, run_id):
         if row["n"]:
-            families[row["family"]][row["mode"]] = row["n"]
-    return [
-        {
+            totals[row["family"]][row["mode"]] = row["n"]
+    positions: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in queries.own_disclosures(store, run_id):
+        positions[row["family"], row["mode"]].append(float(row["position"]))
+    name, heading, meaning = DISCLOSED
+    for family, by_mode in totals.items():
+        series = [
+            _series(mode, by_mode[mode], steps(positions[family, mode], by_mode[mode])) for mode in _ordered(by_mode)
+        ]
+        yield {
             "family": family,
-            "name": "disclosed",
+            "name": name,
+            "heading": heading,
+            "meaning": meaning,
             "steps": True,
-            "series": [
-                _series(mode, by_mode[mode], steps(found[family, mode], by_mode[mode])) for mode in _ordered(by_mode)
-            ],
+            "series": series,
         }
-        for family, by_mode in families.items()
-    ]
-
-
-def _offers(store: Store, run_id: str) -> Row:
-    """Prices that each side names, as a part of the list price, averaged over fifths of the talks: concessions."""
-    rows = store.rows(
-        "SELECT t.mode, t.speaker, t.text, t.position, (s.answer_json->>'$.answer.list_price')::DOUBLE AS list_price, "
-        "s.answer_json->>'$.answer.seller' AS seller FROM v_turns t JOIN v_episodes e USING (episode_id) "
-        "JOIN scenarios s ON s.scenario_hash = e.scenario_hash "
-        "WHERE t.run_id = ? AND t.family = 'craigslist' AND e.status = 'completed' AND t.action IN ('speak', 'leave')",
-        [run_id],
-    )
-    named: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        prices = [each for each in find_prices(row["text"], list_price=row["list_price"]) if not each.negated]
-        if prices:
-            side = "seller" if row["speaker"] == row["seller"] else "buyer"
-            share = prices[-1].value / row["list_price"]
-            if 0.05 <= share <= 2:  # other numbers than offers, such as sizes and years
-                named[row["mode"], side][min(BINS - 1, int(row["position"] * BINS))].append(share)
-    series = [
-        _series(
-            mode,
-            sum(map(len, parts.values())),
-            [((number + 0.5) / BINS, sum(values) / len(values)) for number, values in sorted(parts.items())],
-            side,
-        )
-        for (mode, side), parts in sorted(named.items(), key=lambda item: (MODES.index(item[0][0]), item[0][1]))
-    ]
-    return {"family": "craigslist", "name": "offers", "steps": False, "series": series}

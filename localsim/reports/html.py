@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +16,14 @@ import jinja2
 from markupsafe import Markup
 
 from localsim.annotation.agreement import sentences
-from localsim.conversation.episode import MODES, Sampling
+from localsim.conversation.episode import MODES
+from localsim.families import EVERYDAY, FAMILIES, family_of, title_of
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
-from localsim.reports.paper import PAPER
-from localsim.reports.report import COLUMNS, foremost
+from localsim.reports.measures import shown
+from localsim.reports.report import foremost
+from localsim.runs.plan import command_of
+from localsim.store import report_queries as queries
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
 
@@ -32,13 +34,7 @@ NONE = "–"
 
 
 _STYLE = ("words_per_turn", "turns")
-_FIGURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "mutual_friends": (("success_rate", "named_rate", "first_mention"), _STYLE),
-    "craigslist": (("success_rate", "deal_rate", "in_zone_rate"), _STYLE),
-    "everyday": (("explicit_end_rate", "turns", "words_per_turn"), ()),
-}
-"""Estimates of the main and of the second figure of each family, which stand in this order."""
-
+"""Measures of the second figure of a task family."""
 _SECRETS = ("disclosed_rate", "early_disclosures", "omniscient_leaks")
 
 
@@ -52,14 +48,10 @@ class Example:
 
 def examples(store: Store, run_id: str, per_family: int = 1) -> list[Example]:
     """The first scenarios and seeds of each family that most modes completed; chosen without a look at outcomes."""
-    rows = store.rows(
-        "SELECT episode_id, family, scenario_id, scenario_hash, mode, episode_index FROM v_episodes "
-        "WHERE run_id = ? AND status = 'completed' ORDER BY episode_index, scenario_id, scenario_hash",
-        [run_id],
-    )
+    rows = queries.completed_by_index(store, run_id)
     families: dict[str, dict[tuple[str, int], dict[str, str]]] = {}
     for row in rows:
-        groups = families.setdefault(row["family"] or "everyday", {})
+        groups = families.setdefault(row["family"] or EVERYDAY.name, {})
         groups.setdefault((row["scenario_hash"], row["episode_index"]), {})[row["mode"]] = row["episode_id"]
     found = []
     for family, groups in families.items():
@@ -72,7 +64,9 @@ def examples(store: Store, run_id: str, per_family: int = 1) -> list[Example]:
 def render(data: dict[str, Any], examples: list[Example]) -> str:
     """One self-contained HTML page of what `report.report` returns."""
     comparison = data["comparison"]
-    names = sorted({row["family"] for row in comparison}, key=lambda name: ([*_FIGURES, name].index(name), name))
+    order = [*FAMILIES.own, EVERYDAY.name]
+    names = sorted({row["family"] for row in comparison}, key=lambda name: ([*order, name].index(name), name))
+    measures = data["measures"]
     completed, failed = (sum(row[key] for row in comparison) for key in ("completed", "failed"))
     accuracy = data.get("parser_accuracy")
     environment = jinja2.Environment(
@@ -89,14 +83,14 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         warnings=data["warnings"],
         families=[
             {
-                **_family(name, _of(name, comparison), examples, _of(name, data.get("leaks", []))),
+                **_family(name, _of(name, comparison), measures, examples, _of(name, data.get("leaks", []))),
                 "curves": [_curve(curve) for curve in _of(name, data.get("curves", []))],
             }
             for name in names
         ],
         counts={"completed": completed, "failed": failed, "rest": data["run"]["episodes_planned"] - completed - failed},
         accuracy=accuracy,
-        measures=_measures(accuracy) if accuracy else [],
+        parsed=_parsed(accuracy) if accuracy else [],
         detector=data.get("detector"),
         judges=data.get("judges", []),
         naturalness=data.get("naturalness", []),
@@ -127,39 +121,44 @@ def _of(family: str, rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["family"] == family]
 
 
-def _family(name: str, rows: list[Row], examples: Iterable[Example], leaks: list[Row]) -> Row:
-    outcomes, style = _FIGURES.get(name, (("success_rate", "checks_passed", "explicit_end_rate"), _STYLE))
-    columns = [(key, heading, kind) for key, heading, kind in COLUMNS if any(row[key] is not None for row in rows)]
+def _family(name: str, rows: list[Row], measures: list[Row], examples: Iterable[Example], leaks: list[Row]) -> Row:
+    family = family_of(name)
+    columns = shown(measures, rows)
     models = list(dict.fromkeys(row["model"] for row in rows))
+    by_key = {measure["key"]: measure for measure in columns}
+
+    def panels(keys: Sequence[str]) -> list[Row]:
+        return [_panel(by_key[key], rows, len(models) > 1) for key in keys if key in by_key]
+
     return {
         "id": re.sub(r"\W", "-", name),
         "name": name,
+        "title": title_of(family),
+        "about": family.about,
+        "task": family is not EVERYDAY,
         "completed": sum(row["completed"] for row in rows),
-        "outcomes": _panels(outcomes, rows, len(models) > 1),
-        "style": _panels(style, rows, len(models) > 1),
-        "secrets": _panels(_SECRETS, rows, len(models) > 1),
+        "outcomes": panels(family.figure),
+        "style": panels([key for key in _STYLE if key not in family.figure]),
+        "secrets": panels(_SECRETS),
         "leaks": foremost(leaks),
         "leaks_total": len(leaks),
         "models": models,
-        "columns": [(key, heading) for key, heading, _ in columns],
+        "columns": columns,
         "rows": rows,
-        "lines": [(heading, [_cell(row, key, kind) for row in rows]) for key, heading, kind in columns],
+        "lines": [(measure["heading"], [_cell(row, measure) for row in rows]) for measure in columns],
         "examples": [_example(example) for example in examples if example.family == name],
     }
 
 
-def _cell(row: Row, key: str, kind: str) -> Row:
-    low, high = (_within(row[f"{key}_{end}"], key, kind) for end in ("low", "high"))
+def _cell(row: Row, measure: Row) -> Row:
+    key, kind = measure["key"], measure["kind"]
+    low, high = (_within(row[f"{key}_{end}"], kind) for end in ("low", "high"))
     return {"value": _number(row[key], kind), "interval": _interval(low, high, kind)}
 
 
-def _within(value: float | None, key: str, kind: str) -> float | None:
+def _within(value: float | None, kind: str) -> float | None:
     """The end of an interval, cut where the estimate cannot go: an interval of a mean does not know of bounds."""
-    return max(0.0, min(1.0, value)) if value is not None and _is_part(key, kind) else value
-
-
-def _is_part(key: str, kind: str) -> bool:
-    return kind == "share" or key == "first_mention"
+    return max(0.0, min(1.0, value)) if value is not None and kind != "number" else value
 
 
 def _interval(low: float | None, high: float | None, kind: str) -> str | None:
@@ -178,17 +177,14 @@ def _number(value: float | None, kind: str, digits: int = 2) -> str:
 # ---- figures -------------------------------------------------------------------------------------------------------
 
 
-def _panels(keys: Sequence[str], rows: list[Row], several_models: bool) -> list[Row]:
-    kinds = {key: (heading, kind) for key, heading, kind in COLUMNS}
-    shown = [key for key in keys if any(row[key] is not None for row in rows)]
-    return [_panel(key, *kinds[key], rows, several_models) for key in shown]
-
-
-def _panel(key: str, heading: str, kind: str, rows: list[Row], several_models: bool) -> Row:
-    """One outcome: a bar for each mode, positions as parts of the axis from 0 to 1."""
-    paper = {mode: value for mode, value in PAPER.get(key, {}).items() if any(row["mode"] == mode for row in rows)}
-    digits = 2 if key == "first_mention" else 1
-    top = 1.0 if _is_part(key, kind) else _axis_end(rows, key, paper.values())
+def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
+    """One measure: a bar for each mode, positions as parts of the axis from 0 to 1."""
+    key, kind = measure["key"], measure["kind"]
+    modes = {row["mode"] for row in rows}
+    paper = {mode: value for mode, value in measure["published"].items() if mode in modes}
+    position = kind == "position"
+    digits = 2 if position else 1
+    top = _axis_end(rows, key, paper.values()) if kind == "number" else 1.0
     bars = []
     for row in rows:
         value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
@@ -197,7 +193,7 @@ def _panel(key: str, heading: str, kind: str, rows: list[Row], several_models: b
                 "mode": row["mode"],
                 "model": row["model"] if several_models else "",
                 "text": _number(value, kind, digits),
-                "n": row["first_mention_n"] if key == "first_mention" else None,
+                "n": row[f"{key}_n"] if position else None,
                 "interval": None if low is None else [_number(end, kind, digits) for end in (low, high)],
                 "at": None if value is None else max(0.0, min(1.0, value / top)),
                 "low": None if low is None else max(0.0, low / top),
@@ -206,10 +202,11 @@ def _panel(key: str, heading: str, kind: str, rows: list[Row], several_models: b
                 "paper": paper[row["mode"]] / top if row["mode"] in paper else None,
             }
         )
-    ends = ("start", "middle", "end") if key == "first_mention" else [_tick(top * part, kind) for part in (0, 0.5, 1)]
+    ends = ("start", "middle", "end") if position else [_tick(top * part, kind) for part in (0, 0.5, 1)]
     return {
         "key": key,
-        "heading": heading,
+        "heading": measure["heading"],
+        "meaning": measure["meaning"],
         "bars": bars,
         "ticks": ends,
         "paper": [(mode, _number(value, kind, digits)) for mode, value in paper.items()],
@@ -266,7 +263,10 @@ def _talk(episode: StoredEpisode, colours: dict[str, int]) -> Row:
         "mode": episode.mode,
         "model": episode.model,
         "stop_reason": episode.stop_reason,
-        "scores": {score["name"]: score for score in episode.scores},
+        "success": next((score for score in episode.scores if score["name"] == "success"), None),
+        "remarks": family_of(episode.scenario.family).remarks(
+            {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}
+        ),
         "turns": [
             {
                 **turn,
@@ -287,7 +287,7 @@ def _parts(turn: Row, episode: StoredEpisode) -> list[tuple[str, marks.Mark | No
 # ---- how it was made -----------------------------------------------------------------------------------------------
 
 
-def _measures(accuracy: Row) -> list[Row]:
+def _parsed(accuracy: Row) -> list[Row]:
     parts = accuracy["measures"]
     return [
         {"name": name.replace("_", " "), **part, "rate": f"{part['right'] / part['n']:.0%}"}
@@ -298,16 +298,5 @@ def _measures(accuracy: Row) -> list[Row]:
 
 def _commands(run: Row) -> list[str]:
     """The command lines that make this run and its report again."""
-    plan = run["plan"]
-    parts = ["localsim", "run", *(run.get("scenarios") or ["SCENARIO..."]), "-m", plan["model"]]
-    parts += [word for role, model in plan["roles"].items() for word in ("--role", f"{role}={model}")]
-    modes = "all" if set(plan["modes"]) == set(MODES) else ",".join(plan["modes"])
-    parts += ["--mode", modes, "-n", plan["episodes"], "--seed", plan["seed"]]
-    parts += ["-j", run["parallel"], "--repro", plan["repro"]]
-    if plan["sampling"]["temperature"] != Sampling.temperature:
-        parts += ["--temperature", plan["sampling"]["temperature"]]
-    parts += [] if plan["sampling"]["grammar"] else ["--no-grammar"]
-    parts += ["--ctx", plan["context"]] if plan["context"] else []
-    parts += ["--threads", plan["threads"]] if plan["threads"] else []
-    words = [part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts]
-    return [" ".join(words), f"localsim report {run['run_id']} -o report.html"]
+    made = command_of({**run["plan"], "parallel": run["parallel"]}, run.get("scenarios") or [])
+    return [made, f"localsim report {run['run_id']} -o report.html"]

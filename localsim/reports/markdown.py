@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from localsim.annotation.agreement import sentences
-from localsim.evaluators.naturalness import sentence
 from localsim.reports.card import sections
-from localsim.reports.paper import PAPER
-from localsim.reports.report import COLUMNS, estimate_text, foremost
+from localsim.reports.judges import sentence
+from localsim.reports.measures import shown, text_of
+from localsim.reports.report import foremost
 
 Row = dict[str, Any]
 
@@ -23,7 +23,7 @@ def as_markdown(data: Row) -> str:
         rows = [row for row in data["comparison"] if row["family"] == family]
         several = len({row["model"] for row in rows}) > 1
         names = [f"{row['mode']} ({row['model']})" if several else row["mode"] for row in rows]
-        lines += ["", f"## {family}", "", *comparison(rows, names)]
+        lines += ["", f"## {family}", "", *comparison(rows, names, data["measures"])]
     if data["leaks"]:
         lines += ["", "## Private facts that came out", "", *_leaks(data["leaks"])]
     for rate in data["naturalness"]:
@@ -38,17 +38,16 @@ def as_markdown(data: Row) -> str:
     return "\n".join(lines) + "\n"
 
 
-def comparison(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+def comparison(rows: Sequence[Row], names: Sequence[str], measures: Sequence[Row]) -> list[str]:
     """Conditions as columns, measures as lines, with intervals, and the paper's values below what it reports."""
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    lines.append(f"| talks completed | {' | '.join(str(row['completed']) for row in rows)} |")
-    for key, heading, kind in COLUMNS:
-        if any(row[key] is not None for row in rows):
-            lines.append(f"| {heading} | {' | '.join(estimate_text(row, key, kind) or '-' for row in rows)} |")
-            published = PAPER.get(key, {})
-            if any(name in published for name in names):
-                cells = (f"*{published[name]:g}*" if name in published else "" for name in names)
-                lines.append(f"| *paper, GPT-3.5* | {' | '.join(cells)} |")
+    lines.append(f"| episodes completed | {' | '.join(str(row['completed']) for row in rows)} |")
+    for measure in shown(measures, rows):
+        lines.append(f"| {measure['heading']} | {' | '.join(text_of(measure, row) or '-' for row in rows)} |")
+        published = measure["published"]
+        if any(name in published for name in names):
+            cells = (f"*{published[name]:g}*" if name in published else "" for name in names)
+            lines.append(f"| *paper, GPT-3.5* | {' | '.join(cells)} |")
     return lines
 
 

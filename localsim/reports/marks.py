@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim.families.mentions import Mention
 from localsim.families.mutual_friends.names import mentions
 from localsim.families.prices import find_prices
-from localsim.families.terms import Mention
 
 Row = dict[str, Any]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.episode import MODES
 from localsim.errors import InvalidInput
-from localsim.reports.report import COLUMNS, report
+from localsim.families import family_of
+from localsim.reports.report import report
 from localsim.store.database import Store
 
 Row = dict[str, Any]
@@ -16,7 +15,7 @@ Row = dict[str, Any]
 COLOURS = {"script": "#c65a00", "agents": "#1d4f91", "mindreaders": "#2a9d8f"}
 LINES = {"script": "-", "agents": "--", "mindreaders": ":"}
 """Modes differ in line as well as in colour."""
-ESTIMATES = ("success_rate", "deal_rate", "words_per_turn", "disclosed_rate", "omniscient_leaks")
+ESTIMATES = ("success_rate", "words_per_turn", "disclosed_rate", "omniscient_leaks")
 
 
 def figures(store: Store, run_id: str, folder: Path, forms: tuple[str, ...] = ("svg", "png")) -> list[Path]:
@@ -29,14 +28,17 @@ def figures(store: Store, run_id: str, folder: Path, forms: tuple[str, ...] = ("
         raise InvalidInput("figures need matplotlib", hint='pip install "localsim[plots]"') from error
     # Without dates and with text as text, the same data gives the same file, and words stay searchable.
     matplotlib.rcParams |= {"svg.hashsalt": "localsim", "svg.fonttype": "none", "font.size": 11}
-    comparison = report(store, run_id)["comparison"]
+    data = report(store, run_id)
+    comparison, measures = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
     drawn: list[tuple[str, Any]] = []
     for family in dict.fromkeys(row["family"] for row in comparison):
         rows = [row for row in comparison if row["family"] == family]
         drawn += [
-            (f"{family}_{key}", _bars(key, rows)) for key in ESTIMATES if any(row[key] is not None for row in rows)
+            (f"{family}_{key}", _bars(measures[key], rows))
+            for key in _drawn(family)
+            if any(row[key] is not None for row in rows)
         ]
-    drawn += [(name, figure) for name, draw in CURVES.items() if (figure := draw(store, run_id)) is not None]
+    drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in data["curves"]]
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for name, figure in drawn:
@@ -56,9 +58,14 @@ def _axes(width: float = 5.2, height: float = 3.2) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _bars(key: str, rows: list[Row]) -> Any:
+def _drawn(family: str) -> list[str]:
+    """The measures that are drawn: those of the family's figure, and some that every family has."""
+    return list(dict.fromkeys([*family_of(family).figure, *ESTIMATES]))
+
+
+def _bars(measure: Row, rows: list[Row]) -> Any:
     """An estimate by mode with its 95% interval."""
-    heading, kind = next((heading, kind) for name, heading, kind in COLUMNS if name == key)
+    key, heading, kind = measure["key"], measure["heading"], measure["kind"]
     shown = [row for row in rows if row[key] is not None]
     figure, axes = _axes(height=0.6 * len(shown) + 1.3)
     several = len({row["model"] for row in shown}) > 1
@@ -69,49 +76,23 @@ def _bars(key: str, rows: list[Row]) -> Any:
     labels = [f"{row['mode']}{' ' + row['model'] if several else ''}\n{row['completed']} talks" for row in shown]
     axes.set_yticks(range(len(shown)), labels)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1 if kind == "share" else None)
+    axes.set_xlim(0, None if kind == "number" else 1)
     axes.set_xlabel(f"{heading} ({shown[0]['family'].replace('_', ' ')}), 95% intervals")
     return figure
 
 
-def _first_mentions(store: Store, run_id: str) -> Any:
-    """Share of talks in which the friend in common has been named by a position (the paper's figures 10 and 12)."""
-    return _curve(
-        store,
-        run_id,
-        "SELECT mode, value AS position FROM v_scores WHERE run_id = ? AND newest AND name = 'first_mention'",
-        "SELECT mode, count(*) AS n FROM v_scores WHERE run_id = ? AND newest AND name = 'named' GROUP BY mode",
-        "share of talks that have named the friend",
-    )
-
-
-def _disclosures(store: Store, run_id: str) -> Any:
-    """Share of private facts that are out by a position."""
-    return _curve(
-        store,
-        run_id,
-        "SELECT mode, position FROM v_leaks WHERE run_id = ?",
-        "SELECT mode, sum(value) AS n FROM v_scores WHERE run_id = ? AND newest AND name = 'private_facts' GROUP BY 1",
-        "share of private facts that are out",
-    )
-
-
-def _curve(store: Store, run_id: str, positions: str, totals: str, label: str) -> Any:
-    total = {row["mode"]: row["n"] for row in store.rows(totals, [run_id]) if row["n"]}
-    if not total:
-        return None
-    found: dict[str, list[float]] = {mode: [] for mode in total}
-    for row in store.rows(positions, [run_id]):
-        found[row["mode"]].append(row["position"])
+def _course(curve: Row) -> Any:
+    """A curve of `reports.curves`, each mode in its own line."""
     figure, axes = _axes()
-    for mode in sorted(total, key=MODES.index):
-        steps = sorted(found[mode])
-        shares = [number / total[mode] for number in range(1, len(steps) + 1)]
-        ends = [0.0, *steps, 1.0], [0.0, *shares, shares[-1] if shares else 0.0]
-        axes.step(*ends, where="post", color=COLOURS[mode], linestyle=LINES[mode], label=mode, linewidth=2)
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="position in the talk (0 start, 1 end)", ylabel=label)
+    for series in curve["series"]:
+        xs, ys = zip(*series["points"], strict=True)
+        mode, side = series["mode"], series["side"]
+        style = {"color": COLOURS[mode], "linestyle": LINES[mode], "label": f"{mode} {side}".strip(), "linewidth": 2}
+        if curve["steps"]:
+            axes.step(xs, ys, where="post", **style)
+        else:
+            axes.plot(xs, ys, marker="s" if side else "o", **style)
+    axes.set(xlim=(0, 1), xlabel="position in the conversation (0 start, 1 end)", ylabel=curve["meaning"])
+    axes.set_ylim(0, 1 if curve["steps"] else None)
     axes.legend(frameon=False)
     return figure
-
-
-CURVES: dict[str, Callable[[Store, str], Any]] = {"first_mention": _first_mentions, "disclosure_curve": _disclosures}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Mapping
+import math
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, EpisodeSpec, Mode, Overflow, Repro, Sampling
 from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, suggest
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,7 @@ class Plan:
         names = {name for loaded in self.scenarios for name in loaded.scenario.names}
         for role in self.roles:
             if role not in names and role != WRITER:
-                close = difflib.get_close_matches(role, [*names, WRITER], n=1)
-                hint = f"did you mean {close[0]}?" if close else f"roles here: {', '.join(sorted(names))}, {WRITER}"
+                hint = suggest(role, [*names, WRITER]) or f"roles here: {', '.join(sorted(names))}, {WRITER}"
                 raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
         self._check_choices()
         ids = [loaded.scenario.id for loaded in self.scenarios]
@@ -71,6 +72,8 @@ class Plan:
         ):
             if number is not None and (not isinstance(number, int) or number < least):
                 raise InvalidInput(f"{name} = {number!r}", hint=f"a whole number from {least}")
+        if not math.isfinite(self.sampling.temperature):
+            raise InvalidInput(f"temperature = {self.sampling.temperature!r}", hint="a number from 0 to 5")
         if self.gpu not in ("auto", "off") and not str(self.gpu).isdecimal():
             raise InvalidInput(f"gpu = {self.gpu!r}", hint="auto, off, or a number of layers as text")
 
@@ -95,3 +98,26 @@ class Plan:
         """All that `resume` needs, scenarios by hash."""
         data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
         return json.dumps(data, sort_keys=True)
+
+
+def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
+    """The `localsim run` line that makes a stored plan again, with every option that differs from its default.
+
+    `scenarios` are paths; without them the line says SCENARIO...
+    """
+    sampling = plan["sampling"]
+    modes = "all" if set(plan["modes"]) == set(MODES) else ",".join(plan["modes"])
+    roles = [word for role, model in plan["roles"].items() for word in ("--role", f"{role}={model}")]
+    parts: list[Any] = ["localsim", "run", *(scenarios or ["SCENARIO..."]), "-m", plan["model"], *roles]
+    parts += ["--mode", modes, "-n", plan["episodes"], "--seed", plan["seed"]]
+    parts += ["-j", plan["parallel"] or "auto", "--repro", plan["repro"]]
+    for option, value, default in (
+        ("--temperature", sampling["temperature"], Sampling.temperature),
+        ("--ctx", plan["context"], None),
+        ("--overflow", plan["overflow"], "error"),
+        ("--gpu", plan["gpu"], "auto"),
+        ("--threads", plan["threads"], None),
+    ):
+        parts += [option, value] if value != default else []
+    parts += [] if sampling["grammar"] else ["--no-grammar"]
+    return " ".join(part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts)

@@ -1,6 +1,6 @@
-"""A run from options to database: plan, open backends, simulate, close; and the same again for a resume.
+"""A run from plan to scores: open backends, simulate, close, score; and the same for a resume.
 
-The command line and the Python API both call this; neither holds logic of its own.
+`start` and `resume` are the only ways to simulate: command line, Python, play, pages and study all call them.
 """
 
 from __future__ import annotations
@@ -12,30 +12,32 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from localsim import __version__
 from localsim.backends.base import Backend
 from localsim.backends.open import is_file, models_of, open_backends
-from localsim.backends.person import Ask
+from localsim.backends.person import AskPerson
 from localsim.conversation import prompts
 from localsim.conversation.episode import EpisodeSpec, Sampling
-from localsim.conversation.exchange import Generation
-from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
-from localsim.errors import InvalidInput, LocalsimError
+from localsim.errors import InvalidInput, ModelMissing
+from localsim.evaluators.evaluate import score_run
+from localsim.evaluators.leaks import Leaks
 from localsim.families import FAMILIES
 from localsim.models.registry import resolve
 from localsim.runs.plan import Plan
 from localsim.runs.preview import needs_of, side_by_side
 from localsim.runs.recorder import Recorder
-from localsim.runs.scheduler import Recorded, Simulation, Summary, Watcher
+from localsim.runs.scheduler import Simulation, Summary, Watcher
+from localsim.store import run_queries as queries
 from localsim.store.database import Store
-from localsim.store.journal import Event, Journal
-from localsim.store.records import episode_id_of
+from localsim.store.episodes import stored_scenario
+from localsim.store.journal import Journal
+from localsim.store.records import RunRecord, episode_id_of
+from localsim.store.run_queries import Recorded
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Result:
     seconds: float
     in_database: bool
     """Whether all of it is in the database; if not, the next command takes the journal in."""
+    leaks_scored: bool = False
+    """Whether leaks were looked for after the end."""
 
     def as_json(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
@@ -66,23 +70,30 @@ class Result:
         }
 
 
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
-def start(plan: Plan, store: Store, watcher: Watcher, say: Say, ask: Ask | None = None) -> Result:
-    """Simulate a plan as a new run; `ask` asks the person of a role that `human` plays."""
+def start(
+    plan: Plan, store: Store, watcher: Watcher, say: Notify, ask: AskPerson | None = None, leaks: bool | None = None
+) -> Result:
+    """Simulate a plan as a new run, then score it.
+
+    `ask` asks the person whose role `human` plays. `leaks` says whether to look for leaks at the end; None looks unless
+    scripted players wrote everything. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
+    """
     now = datetime.now(UTC)
     run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     specs = plan.specs()
     parallel = side_by_side(plan, say)
     store.ensure_usable()
     with open_backends(models_of(specs), needs_of(plan, parallel), say, ask) as backends:
-        run = _run_event(run_id, now, plan, parallel, len(specs), backends)
+        run = _run_record(run_id, now, plan, parallel, len(specs), backends)
         with _journal(store, run_id) as journal:
-            return _simulate(_Job(run, plan, specs, backends), store, journal, watcher, say, {}, {})
+            result = _simulate(_Job(run, plan, specs, backends), store, journal, watcher, say, {}, {})
+    return _scored(result, store, leaks, say)
 
 
-def resume(reference: str, store: Store, watcher: Watcher, say: Say) -> Result:
+def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: bool | None = None) -> Result:
     """Go on with a run that was interrupted: finished episodes stand, unfinished ones go on after their last turn.
 
     Raises DatabaseError where the run is still being written, or what it left behind cannot be taken in now.
@@ -90,27 +101,40 @@ def resume(reference: str, store: Store, watcher: Watcher, say: Say) -> Result:
     store.take_in_leftovers()
     run_id = store.run_id(reference)
     with _journal(store, run_id) as journal:  # from here on nobody else can resume it
-        run = store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
+        run = queries.run_row(store, run_id)
         plan = _plan_of(run, store)
-        rows = store.rows("SELECT episode_id, status FROM episodes WHERE run_id = ?", [run_id])
-        finished = {row["episode_id"]: row["status"] for row in rows if row["status"] != "interrupted"}
+        finished = queries.finished_episodes(store, run_id)
         specs = [spec for spec in plan.specs() if episode_id_of(run_id, spec) not in finished]
         if not specs:
             journal.close(remove=True)
-            return _nothing_left(run_id, finished, run)
+            return _scored(_nothing_left(run_id, finished, run), store, leaks, say)
         refuse_other_conditions(run, plan)
         with open_backends(models_of(specs), needs_of(plan, run["parallel"]), say) as backends:
-            event = _resumed_event(run, backends)
-            return _simulate(
-                _Job(event, plan, specs, backends), store, journal, watcher, say, finished, _recorded(store, run_id)
-            )
+            job = _Job(_resumed_record(run, backends), plan, specs, backends)
+            recorded = queries.recorded_generations(store, run_id)
+            result = _simulate(job, store, journal, watcher, say, finished, recorded)
+    return _scored(result, store, leaks, say)
+
+
+def _scored(result: Result, store: Store, leaks: bool | None, say: Notify) -> Result:
+    """Look for leaks in a run that is over and in the database, where that is wanted."""
+    if result.summary.stopped or not result.in_database:
+        return result
+    if leaks is False or (leaks is None and queries.only_scripted(store, result.run_id)):
+        return result
+    try:
+        score_run(store, result.run_id, [Leaks(store)], say)
+    except ModelMissing as error:
+        say(f"leaks were not looked for: {error.message} ({error.hint})")
+        return result
+    return replace(result, leaks_scored=True)
 
 
 @dataclass(frozen=True)
 class _Job:
     """What is to be simulated now, and with what."""
 
-    run: Event
+    run: RunRecord
     plan: Plan
     specs: Sequence[EpisodeSpec]
     backends: Mapping[str, Backend]
@@ -131,12 +155,12 @@ def _simulate(
     store: Store,
     journal: Journal,
     watcher: Watcher,
-    say: Say,
+    say: Notify,
     finished: Mapping[str, str],
     recorded: Mapping[str, Sequence[Recorded]],
 ) -> Result:
     clock = time.perf_counter()
-    run_id = job.run["run_id"]
+    run_id = job.run.run_id
     answers = {loaded.scenario.hash: loaded.answer for loaded in job.plan.scenarios}
     recorder = Recorder(store, journal, job.run, job.plan.scenarios, say)
     with _interruptible(say) as interrupted:
@@ -146,14 +170,14 @@ def _simulate(
             answers,
             recorder,
             watcher,
-            parallel=job.run["parallel"],
+            parallel=job.run.parallel,
             should_stop=lambda: interrupted[0],
         )
         summary = simulation.run(job.specs, recorded)
     in_database = recorder.close(finished_utc=_now(), complete=not summary.stopped)
     summary.completed += sum(status == "completed" for status in finished.values())
     summary.failed += sum(status == "failed" for status in finished.values())
-    return Result(run_id, summary, job.run["episodes_planned"], time.perf_counter() - clock, in_database)
+    return Result(run_id, summary, job.run.episodes_planned, time.perf_counter() - clock, in_database)
 
 
 def _nothing_left(run_id: str, finished: Mapping[str, str], run: Mapping[str, Any]) -> Result:
@@ -162,17 +186,8 @@ def _nothing_left(run_id: str, finished: Mapping[str, str], run: Mapping[str, An
     return Result(run_id, summary, int(run["episodes_planned"]), 0.0, in_database=True)
 
 
-def progress_of(reference: str, store: Store) -> tuple[int, int]:
-    """How many episodes a run is to have, and how many are over."""
-    row = store.rows(
-        "SELECT episodes_planned AS planned, completed + failed AS done FROM v_runs WHERE run_id = ?",
-        [store.run_id(reference)],
-    )[0]
-    return int(row["planned"]), int(row["done"])
-
-
 @contextmanager
-def _interruptible(say: Say) -> Iterator[list[bool]]:
+def _interruptible(say: Notify) -> Iterator[list[bool]]:
     """The first Ctrl-C asks to stop after the turns in hand, the second stops at once."""
     asked = [False]
 
@@ -196,22 +211,22 @@ def _interruptible(say: Say) -> Iterator[list[bool]]:
 # ---- what is stored about a run ------------------------------------------------------------------------------------
 
 
-def _run_event(
+def _run_record(
     run_id: str, started: datetime, plan: Plan, parallel: int, planned: int, backends: Mapping[str, Backend]
-) -> Event:
-    return {
-        "run_id": run_id,
-        "status": "running",
-        "started_utc": started.replace(tzinfo=None).isoformat(),
-        "finished_utc": None,
-        "seed": plan.seed,
-        "repro": plan.repro,
-        "parallel": parallel,
-        "episodes_planned": planned,
-        "plan_json": plan.as_json(),
-        "models_json": json.dumps({name: backend.identity for name, backend in backends.items()}),
-        "versions_json": json.dumps(versions()),
-    }
+) -> RunRecord:
+    return RunRecord(
+        run_id=run_id,
+        status="running",
+        started_utc=started.replace(tzinfo=None).isoformat(),
+        finished_utc=None,
+        seed=plan.seed,
+        repro=plan.repro,
+        parallel=parallel,
+        episodes_planned=planned,
+        plan_json=plan.as_json(),
+        models_json=json.dumps({name: backend.identity for name, backend in backends.items()}),
+        versions_json=json.dumps(versions()),
+    )
 
 
 def versions() -> dict[str, str]:
@@ -234,34 +249,17 @@ def _now() -> str:
 
 def _plan_of(run: Mapping[str, Any], store: Store) -> Plan:
     data = json.loads(run["plan_json"])
-    scenarios = tuple(_stored_scenario(store, scenario_hash) for scenario_hash in data.pop("scenarios"))
+    scenarios = tuple(stored_scenario(store, scenario_hash) for scenario_hash in data.pop("scenarios"))
     data |= {"scenarios": scenarios, "modes": tuple(data["modes"]), "sampling": Sampling(**data["sampling"])}
     return Plan(**data)
 
 
-def _stored_scenario(store: Store, scenario_hash: str) -> LoadedScenario:
-    rows = store.rows("SELECT document_json, answer_json, path FROM scenarios WHERE scenario_hash = ?", [scenario_hash])
-    if not rows:
-        raise LocalsimError(f"scenario {scenario_hash[:12]} of the run is not in the database")
-    row = rows[0]
-    return LoadedScenario(
-        Scenario.model_validate_json(row["document_json"]),
-        AnswerKey.from_json(json.loads(row["answer_json"])),
-        str(row["path"] or Path(scenario_hash)),
-    )
-
-
-def stored_answers(store: Store, run_id: str) -> dict[str, LoadedScenario]:
-    """The scenarios of a run with their answer keys, by scenario hash."""
-    rows = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [run_id])
-    return {row["scenario_hash"]: _stored_scenario(store, row["scenario_hash"]) for row in rows}
-
-
-def _resumed_event(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> Event:
-    """The run's row as it was, running again; models that are opened now join those that were there."""
+def _resumed_record(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> RunRecord:
+    """The run's record as it was, running again; models that are opened now are added to its models."""
     models = json.loads(run["models_json"]) | {name: backend.identity for name, backend in backends.items()}
     started = run["started_utc"].isoformat()
-    return {**run, "status": "running", "started_utc": started, "finished_utc": None, "models_json": json.dumps(models)}
+    again = {"status": "running", "started_utc": started, "finished_utc": None, "models_json": json.dumps(models)}
+    return RunRecord(**{**run, **again})
 
 
 def refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
@@ -283,28 +281,3 @@ def refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
             raise InvalidInput(f"the family {loaded.scenario.family!r} is not here any more", hint=hint)
     if json.loads(plan.as_json())["scenarios"] != json.loads(run["plan_json"])["scenarios"]:
         raise InvalidInput("this localsim reads the run's scenarios differently than the one that made it", hint=hint)
-
-
-def _recorded(store: Store, run_id: str) -> dict[str, list[Recorded]]:
-    """The generations of unfinished episodes, in order."""
-    rows = store.rows(
-        "SELECT g.* FROM generations g JOIN episodes e ON e.episode_id = g.episode_id "
-        "WHERE e.run_id = ? AND e.status = 'interrupted' AND g.cause <> 'error' ORDER BY g.episode_id, g.generation",
-        [run_id],
-    )
-    found: dict[str, list[Recorded]] = {}
-    for row in rows:
-        result = Generation(
-            text=row["text"],
-            cause=row["cause"],
-            model=row["model"],
-            prompt_tokens=row["prompt_tokens"],
-            evaluated_tokens=row["evaluated_tokens"],
-            shared_tokens=row["shared_tokens"] or 0,
-            dropped_messages=row["dropped_messages"] or 0,
-            generated_tokens=row["generated_tokens"],
-            duration_ms=row["duration_ms"],
-            details=json.loads(row["details_json"]),
-        )
-        found.setdefault(row["episode_id"], []).append(Recorded(row["turn"], row["attempt"], row["seed"], result))
-    return found

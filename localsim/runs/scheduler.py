@@ -1,6 +1,6 @@
 """The scheduler: drives many episodes at once, each a generator of its mode, over any number of backends.
 
-There is no lock-step: whatever a backend finishes is handed to its episode at once. Every event goes to the recorder
+There is no lock-step: whatever a backend finishes is handed to its episode at once. Every event goes to a sink
 before the episode goes on. On resume, recorded generations are fed back instead of being asked for again.
 """
 
@@ -13,30 +13,19 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from localsim.backends.base import Backend, Done
-from localsim.conversation.episode import Episode, EpisodeSpec, StopReason
+from localsim.conversation.episode import Episode, EpisodeSpec, StopReason, Subject
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.modes import MODES, Ask, Play, Reject, Say
 from localsim.conversation.scenario import WRITER, AnswerKey
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import GenerationFailed, MalformedReply
-from localsim.evaluators import evaluate
-from localsim.runs.recorder import Recorder
-from localsim.store.journal import Event
-from localsim.store.records import episode_id_of, score_events
+from localsim.evaluators.evaluate import evaluated
+from localsim.store.records import Record, episode_id_of
+from localsim.store.run_queries import Recorded
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """A generation of an earlier, interrupted attempt at an episode."""
-
-    turn: int
-    attempt: int
-    seed: int
-    result: Generation
-
-
-class Watcher(Protocol):
-    """Told what happens; draws progress bars and live dialogue."""
+class Watcher:
+    """Follows a run, to draw progress bars or live dialogue. Override what is of interest; the rest does nothing."""
 
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
         """A turn stands."""
@@ -46,6 +35,25 @@ class Watcher(Protocol):
 
     def tokens(self, generated: int) -> None:
         """So many tokens were generated."""
+
+
+class EventSink(Protocol):
+    """Takes the events of a run as they happen; the recorder writes them to journal and database."""
+
+    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
+        """An episode begins, or goes on after a resume."""
+
+    def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
+        """A text was written, or could not be."""
+
+    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
+        """A turn stands."""
+
+    def reject(self, episode_id: str, generation: int, reason: str) -> None:
+        """A generation holds a malformed reply."""
+
+    def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:
+        """An episode is over."""
 
 
 @dataclass
@@ -85,7 +93,7 @@ class Simulation:
         run_id: str,
         backends: Mapping[str, Backend],
         answers: Mapping[str, AnswerKey],
-        recorder: Recorder,
+        sink: EventSink,
         watcher: Watcher,
         *,
         parallel: int,
@@ -94,7 +102,7 @@ class Simulation:
         self._run_id = run_id
         self._backends = backends
         self._answers = answers
-        self._recorder = recorder
+        self._sink = sink
         self._watcher = watcher
         self._parallel = parallel
         self._should_stop = should_stop
@@ -130,7 +138,7 @@ class Simulation:
             if spec is None:
                 return
             episode_id = episode_id_of(self._run_id, spec)
-            self._recorder.episode_started(episode_id, spec)
+            self._sink.episode_started(episode_id, spec)
             self._live += 1
             live = _Live(
                 episode_id, spec, MODES[spec.mode](spec), deque(recorded.get(episode_id, ())), time.perf_counter()
@@ -142,7 +150,7 @@ class Simulation:
         if waiting is None:
             return
         live, request = waiting
-        self._recorder.generation(live.episode_id, live.generations, request, done.result)
+        self._sink.generation(live.episode_id, live.generations, request, done.result)
         live.generations += 1
         if isinstance(done.result, GenerationFailed):
             self._end(live, error=str(done.result))
@@ -164,16 +172,16 @@ class Simulation:
                     if known is None:
                         self._submit(live, step.request)
                         return
-                    self._recorder.generation(live.episode_id, live.generations, step.request, known)
+                    self._sink.generation(live.episode_id, live.generations, step.request, known)
                     live.generations += 1
                     step = live.play.send(known)
                     continue
                 if isinstance(step, Say):
                     live.transcript = live.transcript.plus(step.turn)
-                    self._recorder.turn(live.episode_id, step.turn, live.generations - 1)
+                    self._sink.turn(live.episode_id, step.turn, live.generations - 1)
                     self._watcher.turn(live.spec, step.turn)
                 elif isinstance(step, Reject):
-                    self._recorder.reject(live.episode_id, live.generations - 1, step.reason)
+                    self._sink.reject(live.episode_id, live.generations - 1, step.reason)
                 step = next(live.play)
         except StopIteration as end:
             self._end(live, stop_reason=end.value)
@@ -206,12 +214,15 @@ class Simulation:
             stop_reason=stop_reason,
             error=error,
         )
-        events: list[Event] = []
-        for found in evaluate(episode, self._answers[live.spec.scenario.hash]):
-            events += score_events(live.episode_id, found.evaluator, found.version, found.scores)
+        records: list[Record] = []
+        if not error:
+            spec, answer = live.spec, self._answers[live.spec.scenario.hash]
+            records = evaluated(
+                Subject(live.episode_id, spec.scenario, answer, spec.mode, spec.index, spec.seed, live.transcript)
+            )
         for session, model in live.sessions.items():
             self._backends[model].release(session)
-        self._recorder.episode_ended(live.episode_id, episode, events, (time.perf_counter() - live.started) * 1000)
+        self._sink.episode_ended(live.episode_id, episode, records, (time.perf_counter() - live.started) * 1000)
         self._live -= 1
         if error:
             self.summary.failed += 1

@@ -1,19 +1,18 @@
-"""Finding scenario files: paths, folders and names of what ships with localsim."""
+"""Search for scenario files by path, by folder, or by the name of a bundled scenario."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
 from localsim import paths
 from localsim.conversation.scenario import LoadedScenario
-from localsim.errors import InvalidInput, Problem, ScenarioInvalid
+from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
 from localsim.scenarios.parse import load_scenario
 
 
 def find_scenarios(references: Sequence[str]) -> list[LoadedScenario]:
-    """Load every scenario that the references name; problems of all files are reported at once."""
+    """Load every scenario that the references name. Problems of all files are reported together."""
     found: list[LoadedScenario] = []
     problems: list[Problem] = []
     for file in [file for reference in references for file in scenario_paths(reference)]:
@@ -27,7 +26,7 @@ def find_scenarios(references: Sequence[str]) -> list[LoadedScenario]:
 
 
 def scenario_paths(reference: str) -> list[Path]:
-    """The files that a path, a folder or a name means. Raises InvalidInput where there are none."""
+    """Return the files that a path, a folder or a name means. Raises InvalidInput if there are none."""
     path = Path(reference).expanduser()
     if path.is_dir():
         files = sorted(path.glob("*.yaml"))
@@ -39,11 +38,10 @@ def scenario_paths(reference: str) -> list[Path]:
     shipped = paths.bundled("scenarios") / f"{reference}.yaml"
     if shipped.is_file():
         return [shipped]
-    close = difflib.get_close_matches(reference, [file.stem for file in shipped_files()], n=1)
-    suggestion = f" (did you mean {close[0]}?)" if close else ""
+    suggestion = suggest(reference, [file.stem for file in shipped_files()], inline=True)
     raise InvalidInput(f"no scenario {reference!r}{suggestion}", hint="localsim scenarios list shows names")
 
 
 def shipped_files() -> list[Path]:
-    """The scenario files that ship with localsim."""
+    """Return the scenario files that ship with localsim."""
     return sorted(paths.bundled("scenarios").glob("*.yaml"))

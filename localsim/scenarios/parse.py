@@ -1,4 +1,4 @@
-"""Scenario files: YAML -> validated `LoadedScenario`, every defect reported at once as file:line:column.
+"""Scenario files: YAML -> validated `LoadedScenario`. Every defect is reported together, as file:line:column.
 
 YAML is read by 1.2 rules: only true and false are booleans and only decimals are numbers, so `yes`, dates, 12:30 and
 007 stay the strings that were typed; in fields of text, every number does. Tags, anchors and aliases are refused.
@@ -6,7 +6,6 @@ YAML is read by 1.2 rules: only true and false are booleans and only decimals ar
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +15,13 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from localsim.conversation.scenario import CONFLICT, LoadedScenario, ScenarioFile
-from localsim.errors import InvalidInput, Problem, ScenarioInvalid
+from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
 
 _LIMIT_BYTES = 1_000_000
 _LIMIT_DEPTH = 40
 _TAG = "tag:yaml.org,2002:"
 _UNTYPED = ("version", "answer", "parameters")
-"""Top-level keys under which a number is a number; elsewhere a field of text keeps it as it was typed."""
+"""Top-level keys under which a number is a number; elsewhere a text field keeps it as it was typed."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -49,7 +48,7 @@ _Loader.add_implicit_resolver(
 
 
 class _Dumper(yaml.SafeDumper):
-    """SafeDumper that escapes Unicode's line breaks, which it would else write as they are and read as spaces."""
+    """SafeDumper that escapes Unicode's line breaks, which PyYAML would write as they are and read back as spaces."""
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -90,7 +89,7 @@ def parse_scenario(text: str, name: str) -> LoadedScenario:
 
 
 def dump_scenario(document: ScenarioFile) -> str:
-    """A scenario file as YAML text that `parse_scenario` reads back to the same values."""
+    """Return a scenario file as YAML text that `parse_scenario` reads back to the same values."""
     data = document.model_dump(mode="json", exclude_defaults=True)
     data["version"] = document.version
     head = "# yaml-language-server: $schema=scenario-1.schema.json\n"
@@ -120,7 +119,7 @@ def _read(file: Path) -> str:
 
 
 def _compose(text: str, name: str) -> tuple[yaml.Node | None, list[Problem]]:
-    """The node tree, and the duplicate keys in it; no tree where the text is not YAML or holds what has no value."""
+    """Return the node tree and its duplicate keys; no tree for text that is not YAML or holds unusable nodes."""
     try:
         root = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
@@ -145,7 +144,7 @@ def _compose(text: str, name: str) -> tuple[yaml.Node | None, list[Problem]]:
 
 
 def _keep_as_typed(node: yaml.Node) -> None:
-    """Make strings of the numbers and booleans in `node`; pydantic reads them as numbers where a field wants one."""
+    """Make strings of the numbers and booleans in `node`; pydantic turns them into numbers for fields of numbers."""
     if isinstance(node, yaml.ScalarNode):
         if node.style is None and node.tag in (_TAG + "int", _TAG + "float", _TAG + "bool"):
             node.tag = _TAG + "str"
@@ -161,7 +160,7 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _defects(node: yaml.Node, name: str, path: str, depth: int) -> Iterator[Problem]:
-    """What in the tree has no value: odd tags, keys that are not text, halves of surrogate pairs, too much depth."""
+    """Yield the unusable nodes: odd tags, keys that are not text, halves of surrogate pairs, too much depth."""
     message = _defect(node, depth)
     if message:
         yield Problem(name, node.start_mark.line + 1, node.start_mark.column + 1, path, message)
@@ -221,7 +220,9 @@ def _construct(root: yaml.Node) -> Any:
 
 
 def _is_echo(item: Any, root: yaml.Node) -> bool:
-    """Whether an error only follows from another: the wrong alternative of a union, a list short of its bad items."""
+    """Return True for an error that only follows from another: another alternative of a union, or a list that is too
+    short because of its bad items.
+    """
     location = _location(item)
     node = _locate(root, location, prefer_key=False)
     if item["type"] == "too_short":
@@ -234,7 +235,7 @@ def _is_echo(item: Any, root: yaml.Node) -> bool:
 
 
 def _location(item: Any) -> tuple[str | int, ...]:
-    """Where in the file an error is. In the two unions, pydantic adds the alternative that it tried."""
+    """Return the place of an error in the file, without the alternative of a union that pydantic adds."""
     place = tuple(item["loc"])
     if "disclosure" in place:
         at = place.index("disclosure") + 1
@@ -243,19 +244,20 @@ def _location(item: Any) -> tuple[str | int, ...]:
 
 
 def _problems(item: Any, root: yaml.Node, name: str) -> list[Problem]:
-    """What one error of pydantic says about the file."""
+    """Return the problems of a file that one error of pydantic stands for."""
     if item["type"] == CONFLICT:
         return [_at(location, message, root, name) for location, message in item["ctx"]["places"]]
     location = _location(item)
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
-        message = f"unknown key{_did_you_mean(str(location[-1]), _fields_at(location[:-1]))}"
+        message = f"unknown key{suggest(str(location[-1]), _fields_at(location[:-1]), inline=True)}"
     elif item["type"] == "missing":
         message = "this key is missing" if isinstance(location[-1], str) else "an item is missing"
     elif item["type"] == "literal_error":
         expected = item["ctx"]["expected"]
         options = [option.strip(" '\"") for option in expected.replace(" or ", ",").split(",")]
-        message = f"{item['input']!r} is not one of {', '.join(options)}{_did_you_mean(str(item['input']), options)}"
+        meant = suggest(str(item["input"]), options, inline=True)
+        message = f"{item['input']!r} is not one of {', '.join(options)}{meant}"
     elif item["type"] in ("too_short", "too_long"):
         bound = {"too_short": "at least {min_length}", "too_long": "at most {max_length}"}[item["type"]]
         message = f"must have {bound} items, not {{actual_length}}".format(**item["ctx"])
@@ -280,7 +282,7 @@ def _at(
 
 
 def _locate(root: yaml.Node, location: tuple[str | int, ...], *, prefer_key: bool) -> yaml.Node:
-    """The deepest node there is on the way to `location`."""
+    """Return the deepest existing node on the way to `location`."""
     node = root
     for depth, part in enumerate(location):
         found: yaml.Node | None = None
@@ -297,7 +299,7 @@ def _locate(root: yaml.Node, location: tuple[str | int, ...], *, prefer_key: boo
 
 
 def _fields_at(location: tuple[str | int, ...]) -> list[str]:
-    """Field names that the model at `location` has, for suggestions."""
+    """Return the field names of the model at `location`, for suggestions."""
     model: type[BaseModel] | None = ScenarioFile
     for part in location:
         if isinstance(part, int) or model is None:
@@ -313,23 +315,18 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next((found for arg in get_args(annotation) if (found := _model_in(arg))), None)
 
 
-def _did_you_mean(word: str, options: list[str]) -> str:
-    close = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
-    return f" (did you mean {close[0]}?)" if close else ""
-
-
 def _dotted(location: tuple[str | int, ...]) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.lstrip(".")
 
 
 def _family_problems(document: ScenarioFile, root: yaml.Node, name: str) -> list[Problem]:
-    """What the named family finds wrong with the file."""
+    """Return the problems that the named family finds in the file."""
     from localsim.families import FAMILIES
 
     family = FAMILIES.get(document.family or "")
     if family is None:
-        message = f"unknown family {document.family!r}{_did_you_mean(document.family or '', list(FAMILIES))}"
+        message = f"unknown family {document.family!r}{suggest(document.family or '', FAMILIES, inline=True)}"
         found: list[tuple[tuple[str | int, ...], str]] = [(("family",), message)]
     else:
         found = family.check(document)

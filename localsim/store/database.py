@@ -11,19 +11,21 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
 import duckdb
-import psutil
 from filelock import FileLock, Timeout
 
 from localsim.errors import DatabaseError, InvalidInput
-from localsim.store.journal import Event, is_written, leftover_journals, read_journal, remove_if_empty
-from localsim.store.lock import sharing_of
-from localsim.store.migrations import MIGRATIONS, TABLES, migrate, schema_version
+from localsim.store.journal import is_written, leftover_journals, read_journal, remove_if_empty
+from localsim.store.lock import as_ours, holder_in, one_line, sharing_of
+from localsim.store.migrations import MIGRATIONS, is_current, migrate, schema_version
+from localsim.store.records import Record, RunDied, RunRecord, from_json
 from localsim.store.rows import rows_of
+from localsim.store.schema import TABLES
 
 _SAFE = {
     "autoinstall_known_extensions": False,
@@ -31,9 +33,9 @@ _SAFE = {
     "allow_community_extensions": False,
 }
 _STORAGE = {"storage_compatibility_version": "v1.4.0"}
-"""So that tools built on DuckDB 1.4 to 1.5 open the file too."""
+"""Tools built on DuckDB 1.4 or 1.5 can open the file too."""
 _MEMORY = "4GB"
-"""Of a restricted connection: a query that somebody typed must not take the machine down."""
+"""Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
 
 CHECKS = {
     "episodes without a run": "SELECT count(*) FROM episodes ANTI JOIN runs USING (run_id)",
@@ -60,13 +62,15 @@ CHECKS = {
         "WHERE c.content_hash IS NULL"
     ),
 }
-"""Queries that count what must not be; the schema has no foreign keys (see migrations)."""
+"""Queries that count rows that must not exist; the schema has no foreign keys (see migrations)."""
 
 Waiting = Callable[[str], None]
+FileMark = tuple[int, int]
+"""Device and inode of a database file."""
 
 
 class Store:
-    """A database file. `waiting` is told once when somebody else holds the file."""
+    """A database file. `waiting` is called once with a message when another process holds the file."""
 
     def __init__(self, path: Path, *, patience_s: float = 15.0, waiting: Waiting | None = None) -> None:
         self.path = path
@@ -77,9 +81,9 @@ class Store:
 
     @contextmanager
     def writing(self, patience_s: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection for one short write, with the schema up to date. Raises DatabaseError."""
+        """Open a connection for one short write, with the schema up to date. Raises DatabaseError."""
         patience = self._patience_s if patience_s is None else patience_s
-        with sharing_of(self.path).turn("write"):
+        with sharing_of(self.path).admission("write"):
             lock = self._writers_turn(patience)
             try:
                 connection = self._connect(patience, read_only=False, config={**_SAFE, **_STORAGE})
@@ -89,9 +93,9 @@ class Store:
                     migrate(connection)
                     yield connection
                 except (duckdb.DataError, duckdb.InvalidInputException) as error:
-                    raise Unwritable(_one_line(str(error)), where=str(self.path)) from error
+                    raise Unwritable(one_line(str(error)), where=str(self.path)) from error
                 except duckdb.Error as error:
-                    raise _as_ours(error, self.path) from error
+                    raise as_ours(error, self.path) from error
                 finally:
                     _close(connection)
             finally:
@@ -99,14 +103,14 @@ class Store:
 
     @contextmanager
     def reading(self, *, restricted: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A read-only connection; `restricted` also shuts off files and settings. Raises DatabaseError.
+        """Open a read-only connection; `restricted` also shuts off files and settings. Raises DatabaseError.
 
         Leftover journals of runs that died are taken in first.
         """
         try:
             self.take_in_leftovers()
         except (DatabaseError, OSError) as error:
-            self._waiting(f"a journal waits to be taken in: {error}")
+            self._waiting(f"a journal could not be taken in yet: {error}")
         if not self.path.exists():
             raise DatabaseError(
                 "no database here yet", where=str(self.path), hint="localsim run makes one; --db names another"
@@ -114,19 +118,19 @@ class Store:
         config: dict[str, Any] = dict(_SAFE)
         if restricted:
             config |= {"enable_external_access": False, "lock_configuration": True, "memory_limit": _MEMORY}
-        with sharing_of(self.path).turn("restricted" if restricted else "read"):
+        with sharing_of(self.path).admission("restricted" if restricted else "read"):
             connection = self._connect(self._patience_s, read_only=True, config=config)
             try:
                 self._refuse_newer(connection)
                 self._refuse_foreign(connection, empty_is_ours=False)
-                if schema_version(connection) < len(MIGRATIONS):
+                if not is_current(connection):
                     _close(connection)
                     with self.writing():
                         pass
                     connection = self._connect(self._patience_s, read_only=True, config=config)
                 yield connection
             except duckdb.Error as error:
-                raise _as_ours(error, self.path) from error
+                raise as_ours(error, self.path) from error
             finally:
                 _close(connection)
 
@@ -146,16 +150,16 @@ class Store:
         return lock
 
     def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-        """Connect, waiting politely while another process holds the file."""
+        """Connect; wait while another process holds the file, until patience ends."""
         deadline = time.monotonic() + patience_s
         pause, told = 0.02, False
         while True:
             try:
                 return duckdb.connect(str(self.path), read_only=read_only, config=config)
             except duckdb.Error as error:
-                holder = _holder(str(error))
+                holder = holder_in(str(error))
                 if holder is None:
-                    raise _as_ours(error, self.path) from error
+                    raise as_ours(error, self.path) from error
                 if time.monotonic() >= deadline:
                     raise Busy(
                         f"held by {holder}", where=str(self.path), hint="close it there, or wait and try again"
@@ -176,7 +180,7 @@ class Store:
             )
 
     def _refuse_foreign(self, connection: duckdb.DuckDBPyConnection, *, empty_is_ours: bool) -> None:
-        """Leave files alone that are somebody else's."""
+        """Leave files alone that another program made."""
         if schema_version(connection) > 0:
             return
         row = connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
@@ -186,17 +190,29 @@ class Store:
             )
 
     def ensure_usable(self) -> None:
-        """Raise DatabaseError now, before models are loaded, where a run could not write its rows later."""
+        """Raise DatabaseError if a run could not write its rows; called before models are loaded."""
         if self.path.exists():
             with suppress(Busy), self.writing(patience_s=1.0):
                 return
 
     # ---- writing -----------------------------------------------------------------------------------------------
 
-    def take_in(self, events: Sequence[Event], *, patience_s: float | None = None) -> None:
-        """Write what a list of journal events says, in one transaction; taking it in twice changes nothing."""
-        tables = rows_of(events)
+    def take_in(
+        self, records: Sequence[Record], *, patience_s: float | None = None, same: FileMark | None = None
+    ) -> FileMark:
+        """Write records in one transaction; taking them in twice changes nothing.
+
+        Returns the mark of the file. A run gives it back as `same` with its next write: Replaced is raised where the
+        path no longer holds that file, or the file no longer holds the run.
+        """
+        tables = rows_of(records)
+        run_id = next((record.run_id for record in records if isinstance(record, RunRecord)), "@last")
+        if same is not None and self._mark() != same:  # before a connection would create the file anew
+            raise Replaced(self.path, run_id)
         with self.writing(patience_s) as connection:
+            mark = self._mark()
+            if same is not None and not (mark == same and _has_run(connection, run_id)):
+                raise Replaced(self.path, run_id)
             connection.begin()
             try:
                 for table, rows in tables.items():
@@ -206,6 +222,15 @@ class Store:
                 with suppress(duckdb.Error):  # a failed commit has rolled back already
                     connection.rollback()
                 raise
+        return mark or (0, 0)
+
+    def _mark(self) -> FileMark | None:
+        """Return device and inode of the file, or None. This reads the folder and does not open the file."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def take_in_leftovers(self) -> int:
         """Take in the journals of runs that died; return how many there were.
@@ -216,10 +241,10 @@ class Store:
         count = 0
         for path in leftover_journals(self.path):
             try:
-                events = read_journal(path)
-                rows_of(events)
-                if events:
-                    self.take_in([*events, {"event": "run_died"}])
+                records = [from_json(line) for line in read_journal(path)]
+                rows_of(records)
+                if records:
+                    self.take_in([*records, RunDied()])
                 path.unlink()
             except (KeyError, TypeError, ValueError, Unwritable) as error:
                 aside = path.with_suffix(".broken")
@@ -251,40 +276,47 @@ class Store:
     # ---- reading -----------------------------------------------------------------------------------------------
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """The rows of a query of our own, as dictionaries."""
-        with self.reading(restricted=True) as connection:  # as what people type, so that both can go on side by side
+        """Return the rows of one of our own queries as dictionaries."""
+        # Restricted as typed queries are: DuckDB lets only connections with the same settings run side by side.
+        with self.reading(restricted=True) as connection:
             return _dictionaries(connection.execute(query, list(parameters)))
 
     def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Column names and rows of a query that somebody typed: read-only, no files, no settings.
+        """Return column names and all rows of a query that a person typed: read-only, no files, no settings.
 
-        Raises InvalidInput where the query is wrong or not allowed.
+        Raises InvalidInput where the query is empty, wrong or not allowed.
         """
-        columns, rows, _ = self.sql_page(query)
-        return columns, rows
+        with self.asking(query) as (columns, rows):
+            return columns, list(rows)
 
     def sql_page(
         self, query: str, *, rows: int | None = None, seconds: float | None = None
     ) -> tuple[list[str], list[tuple[Any, ...]], bool]:
-        """As `sql`, at most so many rows, and whether there are more; a query that takes longer is broken off."""
+        """Do as `sql`, but return at most so many rows, and whether there are more."""
+        with self.asking(query, seconds) as (columns, answer):
+            found = list(answer if rows is None else islice(answer, rows + 1))
+        return columns, found[:rows], rows is not None and len(found) > rows
+
+    @contextmanager
+    def asking(self, query: str, seconds: float | None = None) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
+        """Open a query that a person typed: its column names, and its rows one after the other as they are read.
+
+        The file is held until the block is left. A query that takes longer than `seconds` in all is interrupted.
+        Raises InvalidInput where the query is empty, wrong, not allowed or interrupted.
+        """
         with self.reading(restricted=True) as connection:
+            deadline = time.monotonic() + seconds if seconds else None
             timer = Timer(seconds, connection.interrupt) if seconds else None
             if timer:
+                timer.daemon = True
                 timer.start()
             try:
-                cursor = connection.execute(query.encode().decode())
-                columns = [column[0] for column in cursor.description or []]
-                found = cursor.fetchall() if rows is None else cursor.fetchmany(rows + 1)
-            except duckdb.InterruptException as error:
-                raise InvalidInput(f"broken off after {seconds:g} s", where="sql", hint="ask for less") from error
-            except (duckdb.Error, ValueError, OverflowError) as error:  # values that Python has no type for, too
-                raise InvalidInput(
-                    _one_line(str(error)), where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views"
-                ) from error
+                with _refused(seconds):
+                    cursor = connection.execute(_some(connection, query))
+                yield [column[0] for column in cursor.description or []], _fetched(cursor, seconds, deadline)
             finally:
                 if timer:
                     timer.cancel()
-        return columns, found[:rows], rows is not None and len(found) > rows
 
     def copy_views(self, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
         """Write the rows of one run in each view to `folder` as parquet or csv."""
@@ -300,7 +332,7 @@ class Store:
         return files
 
     def info(self) -> dict[str, Any]:
-        """Size in bytes, schema and DuckDB version, rows of each table."""
+        """Return the size in bytes, the schema and DuckDB version, and the number of rows in each table."""
         with self.reading() as connection:
             data: dict[str, Any] = {
                 "bytes": self.path.stat().st_size,
@@ -313,7 +345,7 @@ class Store:
         return data
 
     def check(self) -> list[str]:
-        """What does not fit together, a line for each kind of defect; [] for a sound file."""
+        """Return one line for each defect: rows that contradict each other. [] for a sound file."""
         with self.reading() as connection:
             found = []
             for message, query in CHECKS.items():
@@ -323,21 +355,21 @@ class Store:
         return found
 
     def dataframe(self, query: str) -> Any:
-        """The result of a query as a pandas DataFrame. Raises InvalidInput where pandas is not installed."""
+        """Return the result of a query as a pandas DataFrame. Raises InvalidInput if pandas is not installed."""
         with self.reading(restricted=True) as connection:
             try:
-                return connection.execute(query).df()
+                return connection.execute(_some(connection, query)).df()
             except ImportError as error:
                 raise InvalidInput("data frames need pandas", hint="pip install pandas") from error
             except duckdb.Error as error:
-                raise InvalidInput(_one_line(str(error)), where="sql") from error
+                raise InvalidInput(one_line(str(error)), where="sql") from error
 
     def run_id(self, reference: str) -> str:
-        """The run that `@last`, `@last-N`, an id or the unique start of one means. Raises InvalidInput."""
+        """Return the id of the run that `@last`, `@last-N`, an id or its start names. Raises InvalidInput."""
         return self._resolve(reference, "run", "SELECT run_id AS id FROM runs ORDER BY started_utc DESC, run_id DESC")
 
     def episode_id(self, reference: str) -> str:
-        """The episode that `@last`, `@last-N`, an id or the unique start of one means. Raises InvalidInput."""
+        """Return the id of the episode that `@last`, `@last-N`, an id or its start names. Raises InvalidInput."""
         query = (
             "SELECT e.episode_id AS id FROM v_episodes e JOIN runs r ON r.run_id = e.run_id "
             "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_id DESC, e.mode DESC, e.episode_id"
@@ -346,9 +378,7 @@ class Store:
 
     def _resolve(self, reference: str, what: str, query: str) -> str:
         ids = [str(row["id"]) for row in self.rows(query)]
-        hint = (
-            "localsim runs list shows what is there" if what == "run" else "localsim show without an id lists episodes"
-        )
+        hint = "localsim runs list shows all runs" if what == "run" else "localsim show without an id lists episodes"
         if not ids:
             raise InvalidInput(f"no {what} in the database yet", where=str(self.path), hint="localsim run makes one")
         match = re.fullmatch(r"@last(?:-(\d+))?", reference)
@@ -360,20 +390,35 @@ class Store:
         found = [candidate for candidate in ids if candidate.startswith(reference)]
         if reference in found or len(found) == 1:
             return reference if reference in found else found[0]
-        problem = f"{len(found)} {what}s begin so" if found else f"no {what} begins so"
+        problem = f"{len(found)} {what}s begin with this" if found else f"no {what} begins with this"
         raise InvalidInput(f"{reference!r}: {problem}", hint=hint)
 
 
 def _ignore(_message: str) -> None:
-    """Nobody wants to know."""
+    """Drop a message."""
 
 
 class Unwritable(DatabaseError):
-    """Rows that the database refuses whatever its state."""
+    """The database refuses these rows whatever its state."""
 
 
 class Busy(DatabaseError):
-    """Somebody else holds the file; what was to be written is still in the journal."""
+    """Another process or thread holds the file; the rows are still in the journal."""
+
+
+class Replaced(DatabaseError):
+    """The file was removed or replaced between two writes of one run; the journal holds the run."""
+
+    def __init__(self, path: Path, run_id: str) -> None:
+        super().__init__(
+            "the database file was removed or replaced while the run was writing to it",
+            where=str(path),
+            hint=f"the journal in {path}.d is kept; to use it and continue: localsim resume {run_id} --db {path}",
+        )
+
+
+def _has_run(connection: duckdb.DuckDBPyConnection, run_id: str) -> bool:
+    return connection.execute("SELECT 1 FROM runs WHERE run_id = ?", [run_id]).fetchone() is not None
 
 
 _ROWS = 200
@@ -393,6 +438,45 @@ def _upsert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[
         )
 
 
+def _some(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+    """Return a query that holds a statement. Raises InvalidInput for blanks, comments and semicolons alone."""
+    if not connection.extract_statements(query.encode().decode()):
+        raise InvalidInput("the query is empty", where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views")
+    return query
+
+
+_FETCHED = 1000
+"""Rows in one fetch."""
+
+
+def _fetched(
+    cursor: duckdb.DuckDBPyConnection, seconds: float | None, deadline: float | None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield rows as they are read. The deadline holds for the reader of these rows too, because the file is held."""
+    while True:
+        with _refused(seconds):
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError
+            part = cursor.fetchmany(_FETCHED)
+        if not part:
+            return
+        yield from part
+
+
+@contextmanager
+def _refused(seconds: float | None) -> Iterator[None]:
+    """Turn the errors of a query that a person typed into InvalidInput."""
+    try:
+        yield
+    except (duckdb.InterruptException, TimeoutError) as error:
+        message = f"broken off after {seconds:g} s" if seconds else "broken off"
+        raise InvalidInput(message, where="sql", hint="ask for less, or allow more time") from error
+    except (duckdb.Error, ValueError, OverflowError) as error:  # values that Python has no type for, too
+        raise InvalidInput(
+            one_line(str(error)), where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views"
+        ) from error
+
+
 def _dictionaries(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     columns = [column[0] for column in cursor.description or []]
     return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
@@ -403,41 +487,3 @@ def _close(connection: duckdb.DuckDBPyConnection) -> None:
         connection.close()
     except duckdb.Error:
         return  # closing checkpoints; on a full disk that fails, and the log beside the file holds the rows
-
-
-def _holder(message: str) -> str | None:
-    """Who holds the file, as DuckDB's message tells: name, command and process id; None for another error."""
-    if "different configuration than existing connections" in message:  # DuckDB's rule within one process
-        return "another thread of this process"
-    if "Could not set lock" not in message and "being used by another process" not in message:
-        return None
-    match = re.search(r"PID (\d+)", message)
-    if match is None:
-        return "another process"
-    pid = int(match.group(1))
-    try:
-        command = " ".join(psutil.Process(pid).cmdline())[:80]
-    except psutil.Error:
-        return f"process {pid}"
-    return f"process {pid} ({command})"
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split("\n\n")[0].split())
-
-
-def _as_ours(error: duckdb.Error, path: Path) -> DatabaseError:
-    message = _one_line(str(error))
-    if "No space left" in message or "disk" in message.lower() and "full" in message.lower():
-        return DatabaseError(
-            "the disk is full", where=str(path), hint="free some space; the journal holds what is missing"
-        )
-    if "newer version" in message or "storage version" in message.lower():
-        return DatabaseError(
-            "written by a newer DuckDB than the one installed", where=str(path), hint="pip install -U duckdb"
-        )
-    if "not a valid DuckDB database" in message:
-        return DatabaseError("not a DuckDB database", where=str(path), hint="choose another file with --db")
-    if "Permission denied" in message or "read-only" in message.lower():
-        return DatabaseError("no permission to write it", where=str(path), hint="choose another place with --db")
-    return DatabaseError(message, where=str(path), hint="localsim db check looks at the file")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localsim.conversation.scenario import Scenario
+from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
-from localsim.errors import InvalidInput
-from localsim.families.terms import Mention, first_mentions
+from localsim.errors import DatabaseError, InvalidInput
+from localsim.families.mentions import Mention, first_mentions
 from localsim.store.database import Store
 
 Row = dict[str, Any]
@@ -135,3 +135,22 @@ def models_on(store: Store, scenario_id: str) -> list[Row]:
         "GROUP BY ALL ORDER BY ALL",
         [scenario_id],
     )
+
+
+def stored_scenario(store: Store, scenario_hash: str) -> LoadedScenario:
+    """A scenario with its answer key as it was when a run used it. Raises DatabaseError where it is missing."""
+    rows = store.rows("SELECT document_json, answer_json, path FROM scenarios WHERE scenario_hash = ?", [scenario_hash])
+    if not rows:
+        raise DatabaseError(f"scenario {scenario_hash[:12]} of the run is not in the database", where=str(store.path))
+    row = rows[0]
+    return LoadedScenario(
+        Scenario.model_validate_json(row["document_json"]),
+        AnswerKey.from_json(json.loads(row["answer_json"])),
+        str(row["path"] or scenario_hash),
+    )
+
+
+def stored_scenarios(store: Store, run_id: str) -> dict[str, LoadedScenario]:
+    """The scenarios of a run with their answer keys, by scenario hash."""
+    rows = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [run_id])
+    return {row["scenario_hash"]: stored_scenario(store, row["scenario_hash"]) for row in rows}

@@ -1,10 +1,10 @@
-"""Writing runs for other tools: jsonl (an episode a line), parquet and csv (a file for each view)."""
+"""Export of runs for other tools: jsonl (one episode per line), parquet and csv (one file per view)."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from localsim import paths
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
@@ -13,7 +13,7 @@ _VIEWS = ("v_runs", "v_episodes", "v_turns", "v_generations", "v_scores", "v_lea
 
 
 def export_run(store: Store, run_id: str, form: str, target: Path) -> list[Path]:
-    """Write one run as `jsonl`, `parquet` or `csv`; returns the files. Raises InvalidInput where it cannot write."""
+    """Write one run as `jsonl`, `parquet` or `csv`; return the files. Raises InvalidInput if it cannot write."""
     try:
         if form == "jsonl":
             return [_jsonl(store, run_id, target)]
@@ -30,5 +30,5 @@ def _jsonl(store: Store, run_id: str, target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("w", encoding="utf-8") as file:
         for row in episodes:
-            file.write(json.dumps(load_episode(store, row["episode_id"]).as_json(), ensure_ascii=False) + "\n")
+            file.write(paths.json_text(load_episode(store, row["episode_id"]).as_json()) + "\n")
     return target

@@ -1,7 +1,7 @@
-"""The journal: one file of JSON lines beside the database for each run, written as the run goes.
+"""The journal: for each run one file of JSON lines beside the database, written during the run.
 
-A line is one event, flushed to the disk before the run goes on; whatever happens to the process, all but a torn last
-line can be read back. The journal knows nothing of the database; `store` takes events in.
+Each line is one record, flushed to the disk before the run continues. Whatever happens to the process, every line but
+a torn last one can be read back. The journal knows nothing of the database; `Store` takes records in.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from localsim import paths
 from localsim.errors import DatabaseError
+from localsim.store.records import Record, as_json
 
 Event = dict[str, Any]
 
 
 def journal_folder(database: Path) -> Path:
-    """Where the journals of a database lie."""
+    """Return the folder of a database's journals."""
     return database.with_name(database.name + ".d")
 
 
@@ -42,9 +44,16 @@ class Journal:
         except OSError as error:
             raise _cannot_write(self.path, error) from error
 
-    def append(self, *events: Event) -> None:
-        """Write events and wait until they are on the disk. Raises DatabaseError where they cannot be."""
-        data = b"".join(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for event in events)
+    def append(self, *records: Record) -> None:
+        """Write records and wait until they are on the disk. Raises DatabaseError where they cannot be written."""
+        lines = (paths.json_text(as_json(record)) for record in records)
+        data = b"".join(line.encode("utf-8", "replace") + b"\n" for line in lines)
+        if os.fstat(self._file.fileno()).st_nlink == 0:
+            raise DatabaseError(
+                "the journal was removed while the run was writing to it",
+                where=str(self.path),
+                hint="episodes that were finished before are in the database; start the run again for the others",
+            )
         end = self._file.tell()
         try:
             written = self._file.write(data)
@@ -60,8 +69,9 @@ class Journal:
         if self._file.closed:
             return
         self._file.close()
-        if remove or self.path.stat().st_size == 0:
-            self.path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # removed by another program
+            if remove or self.path.stat().st_size == 0:
+                self.path.unlink()
         _release(self._lock)
         remove_if_empty(self.path.parent)
 
@@ -90,7 +100,7 @@ def leftover_journals(database: Path) -> Iterator[Path]:
 
 
 def is_written(database: Path, run_id: str) -> bool:
-    """Whether a living process writes the run."""
+    """Return True while a living process writes the run."""
     path = journal_folder(database) / f"{run_id}.jsonl"
     if not path.exists():
         return False

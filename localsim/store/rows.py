@@ -1,6 +1,6 @@
-"""Journal events -> table rows. Pure: the same events always give the same rows.
+"""Records -> table rows. Pure: the same records always give the same rows.
 
-Rows have the columns of `migrations.TABLES`, in that order.
+Rows have the columns of `schema.TABLES`, in that order.
 """
 
 from __future__ import annotations
@@ -9,61 +9,84 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from localsim.store.journal import Event
-from localsim.store.migrations import TABLES
+from localsim.store.records import (
+    ContentRecord,
+    EpisodeEnded,
+    EpisodeRecord,
+    GenerationRecord,
+    JudgementRecord,
+    LeakRecord,
+    Record,
+    RejectRecord,
+    RunDied,
+    RunEnded,
+    RunRecord,
+    ScenarioRecord,
+    ScoreRecord,
+    TurnRecord,
+    VectorRecord,
+)
+from localsim.store.schema import TABLES
 
 Rows = dict[str, list[tuple[Any, ...]]]
+_Tables = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
+
+_TABLE: dict[type[Any], str] = {
+    RunRecord: "runs",
+    ScenarioRecord: "scenarios",
+    ContentRecord: "contents",
+    EpisodeRecord: "episodes",
+    TurnRecord: "turns",
+    GenerationRecord: "generations",
+    ScoreRecord: "scores",
+    LeakRecord: "leaks",
+    VectorRecord: "vectors",
+    JudgementRecord: "judgements",
+}
+"""The table of each record that is a row by itself."""
+_JSON = {"messages": "messages_json", "details": "details_json", "turns": "turns_json"}
+"""Fields that are stored as JSON text under another name."""
+_RENAMED = {"leak": "kind"}
 
 
-def rows_of(events: Sequence[Event]) -> Rows:
-    """Rows by table. Episodes without an end are `interrupted`; of two events about one thing the later one counts."""
-    found: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {name: {} for name in TABLES}
-    for event in events:
-        _take(found, event)
-    for row in found["episodes"].values():
-        row["turns"] = max(row["turns"], sum(key[0] == row["episode_id"] for key in found["turns"]))
+def rows_of(records: Sequence[Record]) -> Rows:
+    """Rows by table. An episode without an end is `interrupted`; a later record of the same row replaces an earlier."""
+    tables: _Tables = {name: {} for name in TABLES}
+    for record in records:
+        _take(tables, record)
+    for row in tables["episodes"].values():
+        row["turns"] = max(row["turns"], sum(key[0] == row["episode_id"] for key in tables["turns"]))
     return {
-        name: [tuple(row.get(column) for column in TABLES[name][1]) for row in rows.values()]
-        for name, rows in found.items()
+        name: [tuple(row.get(column) for column in TABLES[name].columns) for row in rows.values()]
+        for name, rows in tables.items()
     }
 
 
-def _take(found: dict[str, dict[tuple[Any, ...], dict[str, Any]]], event: Event) -> None:
-    kind = event["event"]
-    row = {key: value for key, value in event.items() if key != "event"}
-    if kind == "run":
-        found["runs"][(row["run_id"],)] = row
-    elif kind in ("run_ended", "run_died"):
-        for run in found["runs"].values():
-            if kind == "run_ended":
-                run |= row
-            elif run["status"] == "running":
+def _take(tables: _Tables, record: Record) -> None:
+    if isinstance(record, RunEnded):
+        for run in tables["runs"].values():
+            run |= vars(record)
+    elif isinstance(record, RunDied):
+        for run in tables["runs"].values():
+            if run["status"] == "running":
                 run["status"] = "interrupted"
-    elif kind == "scenario":
-        found["scenarios"][(row["scenario_hash"],)] = row
-    elif kind == "content":
-        found["contents"][(row["content_hash"],)] = row
-    elif kind == "episode":
-        found["episodes"][(row["episode_id"],)] = {"status": "interrupted", "turns": 0, **row}
-    elif kind == "episode_ended":
-        found["episodes"].setdefault((row["episode_id"],), {}).update(row)
-    elif kind == "turn":
-        found["turns"][(row["episode_id"], row["turn"])] = row
-    elif kind == "generation":
-        found["generations"][(row["episode_id"], row["generation"])] = {
-            **row,
-            "messages_json": json.dumps(row["messages"]),
-            "details_json": json.dumps(row["details"]),
-        }
-    elif kind == "reject":
-        found["generations"][(row["episode_id"], row["generation"])]["malformed"] = row["reason"]
-    elif kind == "score":
-        key = (row["episode_id"], row["evaluator"], row["version"], row["name"], row["agent"])
-        found["scores"][key] = {**row, "turns_json": json.dumps(row["turns"])}
-    elif kind == "judgement":
-        judged = (row["episode_id"], row["evaluator"], row["version"], row["name"], row["agent"], row["sample"])
-        found["judgements"][judged] = {**row, "details_json": json.dumps(row["details"])}
-    elif kind == "leak":
-        found["leaks"][(row["episode_id"], row["version"], row["fact_id"], row["turn"])] = row
-    elif kind == "vector":
-        found["vectors"][(row["text_hash"], row["model"])] = row
+    elif isinstance(record, EpisodeEnded):
+        tables["episodes"].setdefault((record.episode_id,), {}).update(vars(record))
+    elif isinstance(record, RejectRecord):
+        tables["generations"][record.episode_id, record.generation]["malformed"] = record.reason
+    else:
+        name = _TABLE[type(record)]
+        row = _row(record)
+        tables[name][tuple(row[column] for column in TABLES[name].key)] = row
+
+
+def _row(record: Record) -> dict[str, Any]:
+    if isinstance(record, EpisodeRecord):
+        return {"status": "interrupted", "turns": 0, **vars(record)}
+    if isinstance(record, TurnRecord | VectorRecord):  # by far the most; they have nothing to rename
+        return vars(record)
+    row = {_RENAMED.get(name, name): value for name, value in vars(record).items()}
+    for name, column in _JSON.items():
+        if name in row and column in TABLES[_TABLE[type(record)]].columns:
+            row[column] = json.dumps({} if row[name] is None else row.pop(name))
+    return row

@@ -1,1 +1,1 @@
-"""Pages for people: view what was simulated, annotate it, play along. Server-rendered, nothing from a network."""
+"""Pages for people: view runs, annotate episodes, play a role. They load nothing from a network."""

@@ -1,4 +1,4 @@
-"""Annotation in the browser: one item at a time, blind, every answer stored at its click, with undo."""
+"""Annotation in the browser: one item at a time, blind, every answer stored at once, with undo."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from localsim.annotation import agreement, items, records
 from localsim.annotation.items import Item, Task
 from localsim.errors import InvalidInput
 from localsim.reports import marks
+from localsim.store import page_queries
 from localsim.store.database import Store
 from localsim.web import view_data
 from localsim.web.guard import checked_form
@@ -23,9 +24,9 @@ from localsim.web.render import page
 from localsim.web.view_pages import store_of
 
 ABOUT: dict[Task, str] = {
-    "pairs": "which of two talks sounds more natural",
-    "dimensions": "seven dimensions of one person in one talk",
-    "disclosures": "where private facts are given away",
+    "pairs": "which of two conversations sounds more natural",
+    "dimensions": "seven ratings of one person in a conversation",
+    "disclosures": "where private facts are disclosed",
 }
 _MAKERS: dict[Task, Callable[..., Sequence[Item]]] = {
     "pairs": items.pairs_from,
@@ -35,15 +36,16 @@ _MAKERS: dict[Task, Callable[..., Sequence[Item]]] = {
 
 
 def choose(request: Request) -> Response:
-    """Who rates what."""
+    """The form that asks for a run, a task and a pseudonym."""
     store = store_of(request)
     runs = [run for run in view_data.runs(store) if run["completed"]] if store.path.is_file() else []
     blind = "view" not in request.app.state.parts
-    return page(request, "annotate", runs=runs, chosen=request.query_params.get("run", ""), about=ABOUT, blind=blind)
+    chosen = request.query_params.get("run", "")
+    return page(request, "annotate/choose", runs=runs, chosen=chosen, about=ABOUT, blind=blind)
 
 
 def begin(request: Request) -> Response:
-    """From the form to the first item."""
+    """Go from the form to the first item."""
     given = request.query_params
     task, rater = records.checked_task(given.get("task", "")), records.checked_rater(given.get("rater", ""))
     run_id = store_of(request).run_id(given.get("run", "@last"))
@@ -60,7 +62,7 @@ def item(request: Request) -> Response:
     current = items.find(every, key) if key else items.next_item(every, done)
     return page(
         request,
-        "annotate_item" if current else "annotate_done",
+        "annotate/item" if current else "annotate/done",
         task=task,
         rater=rater,
         progress=items.progress(every, done),
@@ -73,7 +75,7 @@ def item(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Store an answer, or take the last one back."""
+    """Store an answer, or undo the last one."""
     form = checked_form(request, (await request.form()).items())
     return await run_in_threadpool(_answer, request, form)
 
@@ -84,9 +86,9 @@ def _answer(request: Request, form: dict[str, str]) -> Response:
     every = _items(store, run_id, task, rater, ties)
     if "undo" in form:
         count = items.progress(every, records.done(store, task, run_id, rater)).done
-        # The form says how many answers its page knew of, so that a second click takes nothing more back.
+        # The form names the number of answers that its page showed, so that a double click undoes one answer only.
         undone = records.undo(store, task, run_id, rater) if form["undo"] == str(count) else None
-        again = next((each for each in every if each.item_id == undone), None)
+        again = next((candidate for candidate in every if candidate.item_id == undone), None)
         address += f"&item={again.key}" if again else ""
     else:
         current = items.find(every, form.get("item", ""))
@@ -96,17 +98,17 @@ def _answer(request: Request, form: dict[str, str]) -> Response:
 
 
 def _address(request: Request, rater: str, ties: bool) -> str:
-    """The page of a rater's next item; a pseudonym has nothing in it that must be quoted."""
+    """The address of a rater's next item; no character of a pseudonym needs quoting."""
     return f"{request.url.path}?rater={rater}{'&ties=1' if ties else ''}"
 
 
 def results(request: Request) -> Response:
-    """How far raters agree, with each other and with judges and detector. Not on a server for raters."""
+    """The agreement of raters with each other, with judges and with the detector. Not on a server for raters."""
     store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
-    found = agreement.agreement(store, run_id)
-    told = agreement.sentences(found) if found["raters"] else []
-    return page(request, "annotate_results", run_id=run_id, sentences=told)
+    measured = agreement.agreement(store, run_id)
+    sentences = agreement.sentences(measured) if measured["raters"] else []
+    return page(request, "annotate/results", run_id=run_id, sentences=sentences)
 
 
 def _work(request: Request) -> tuple[Store, str, Task, str, bool]:
@@ -117,23 +119,23 @@ def _work(request: Request) -> tuple[Store, str, Task, str, bool]:
 
 
 def _items(store: Store, run_id: str, task: Task, rater: str, ties: bool) -> Sequence[Item]:
-    """A rater's items."""
-    completed = store.rows("SELECT completed FROM v_runs WHERE run_id = ?", [run_id])[0]["completed"]
+    """The items of a rater in the order of that rater."""
+    completed = page_queries.run_with_counts(store, run_id)["completed"]
     options = {"ties": ties} if task == "pairs" else {}
-    found = _MAKERS[task](_talks(store.path, run_id, completed), rater, **options)
-    if not found:
-        items.items_of(store, run_id, task, rater, ties=ties)  # says what is missing
-    return found
+    every = _MAKERS[task](_talks(store.path, run_id, completed), rater, **options)
+    if not every:
+        items.items_of(store, run_id, task, rater, ties=ties)  # raises InvalidInput with the reason
+    return every
 
 
 @lru_cache(maxsize=3)
 def _talks(database: Path, run_id: str, completed: int) -> Sequence[items.Talk]:  # noqa: ARG001 - part of the key
-    """The talks of a run, once for all raters; read again where more have been completed."""
+    """The completed episodes of a run, read once for all raters, and again after more have been completed."""
     return items.talks_of(Store(database), run_id)
 
 
 def _value(task: Task, form: dict[str, str]) -> Any:
-    """The answer in a form; `records.validated` says whether it is one."""
+    """The answer in a form; `records.answered` refuses a wrong one."""
     if task == "pairs":
         return _whole(form.get("value", ""))
     fields = {name.removeprefix("mark."): text for name, text in form.items() if name.startswith("mark.")}
@@ -144,7 +146,7 @@ def _whole(text: str) -> int:
     try:
         return int(text[:9])
     except ValueError:
-        raise InvalidInput("an answer is missing", hint="go back and choose one for every line") from None
+        raise InvalidInput("an answer is missing", hint="go back and choose one in every line") from None
 
 
 def _seconds(begun: str) -> float | None:

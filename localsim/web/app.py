@@ -1,4 +1,4 @@
-"""The application: routes, errors, and the guard around them."""
+"""The application: routes, error pages, and the middleware around them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -17,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.store.database import Store
 from localsim.web import annotate_pages, play_pages, view_pages
-from localsim.web.guard import Guard, Rules
+from localsim.web.guard import Limits, Rules, Visitors
 from localsim.web.render import page
 from localsim.web.stage import Stage
 
@@ -45,7 +46,7 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/play", play_pages.begin, methods=["POST"]),
         Route("/play/{game}/{seat}", play_pages.seat),
         Route("/play/{game}/{seat}", play_pages.say, methods=["POST"]),
-        Route("/play/{game}/{seat}/talk", play_pages.talk),
+        Route("/play/{game}/{seat}/turns", play_pages.turns),
     ],
 }
 PARTS = ("view", "annotate", "play")
@@ -53,12 +54,12 @@ PARTS = ("view", "annotate", "play")
 
 @dataclass(frozen=True)
 class Site:
-    """What a server is about. Raters see no modes and players no secrets: such a server has only their pages."""
+    """The content of a server. One for raters or players has only their pages, without modes and secrets."""
 
     store: Store
     rules: Rules
     model: str = "starter"
-    """Plays the roles that nobody takes."""
+    """Plays the roles that no person takes."""
     parts: frozenset[str] = frozenset(PARTS)
 
 
@@ -69,8 +70,12 @@ def create_app(site: Site) -> Starlette:
         routes.append(Route("/", _first_part))
     app = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=static_folder()))],
-        middleware=[Middleware(Guard, rules=site.rules)],
-        exception_handlers={LocalsimError: _ours, HTTPException: _http},
+        middleware=[
+            Middleware(Limits, rules=site.rules),
+            Middleware(TrustedHostMiddleware, allowed_hosts=sorted(site.rules.hosts), www_redirect=False),
+            Middleware(Visitors, rules=site.rules),
+        ],
+        exception_handlers={LocalsimError: _error_page, HTTPException: _http_error_page},
     )
     app.state.store = site.store
     app.state.parts = site.parts
@@ -83,23 +88,24 @@ def _first_part(request: Request) -> Response:
 
 
 def static_folder() -> Path:
-    """Styles and scripts in the installed package."""
+    """The folder of styles and scripts in the installed package."""
     with as_file(files("localsim.web") / "static") as folder:
         return folder
 
 
-def _ours(request: Request, error: Exception) -> Response:
-    """A clear page instead of a traceback."""
+def _error_page(request: Request, error: Exception) -> Response:
+    """Our own errors as a page with the next step instead of a traceback."""
     assert isinstance(error, LocalsimError)
     status = 503 if isinstance(error, DatabaseError) else 400 if isinstance(error, InvalidInput) else 500
     if isinstance(error, DatabaseError) and request.app.state.parts != frozenset(PARTS):
-        # What holds the file is a command line with modes and models: nothing for raters, players or a network.
-        message = "The database cannot be used at the moment. What was stored is stored."
+        # The message names the command line that holds the file, with modes and models: not for raters and players.
+        message = "The database is busy. Everything stored so far is safe."
         return page(request, "error", status, title="One moment", message=message, hint="Try again soon.")
     return page(request, "error", status, title="That did not work", message=error.message, hint=error.hint)
 
 
-def _http(request: Request, error: Exception) -> Response:
+def _http_error_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    title = "Nothing here" if error.status_code == 404 else "That did not work"
-    return page(request, "error", error.status_code, title=title, message=error.detail, hint="")
+    if error.status_code == 404:
+        return page(request, "error", 404, title="Page not found", message="No page has this address.", hint="")
+    return page(request, "error", error.status_code, title="That did not work", message=error.detail, hint="")

@@ -1,21 +1,24 @@
-"""What stands before every page: who may ask, how much, how often, and what a browser may do with the answer.
+"""The checks before every page: limits on requests, and who may ask.
 
-Loopback is no protection by itself: any page that a person has open may send requests to 127.0.0.1. So the Host must be
-one we serve (against DNS rebinding), writes need our own Origin and a token that only our pages hold, and a server on a
-network asks for an access token besides.
+Loopback is no protection by itself, because any page that a person has open may send requests to 127.0.0.1. Three
+checks follow each other. Limits bounds the requests. Starlette's TrustedHostMiddleware admits only our own names as
+Host (against DNS rebinding). Visitors wants our own Origin and a token of our pages for every write, and on a network
+an access token for everything.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -35,39 +38,40 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""A page that brings its own content-security-policy keeps it."""
+"""A page that sets its own content-security-policy keeps it."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What is let through."""
+    """The limits of a server, and the visitors it admits."""
 
     hosts: frozenset[str]
-    """Values of the Host header, in lower case."""
+    """Names in the Host header, in lower case and without a port."""
     access: str | None = None
-    """A token that every visitor must have given once; None on loopback."""
+    """The token that every visitor must have given once; None on loopback."""
     most_bytes: int = 256_000
-    """Of a request's body."""
+    """The largest body of a request."""
+    body_seconds: float = 20.0
+    """The time in which the whole body of a request must arrive."""
     rate: float = 100.0
-    """Requests a second of one address, over time."""
+    """Requests per second that one address may send in the long run."""
     burst: float = 400.0
+    """Requests that one address may send at once."""
 
 
-def hosts_of(host: str, port: int) -> frozenset[str]:
-    """The Host headers of a server on `host`: its own name, and the names of loopback."""
-    names = {host.lower(), "127.0.0.1", "localhost", "[::1]"}
-    found = {f"{name}:{port}" for name in names}
-    return frozenset(found | names if port == 80 else found)  # browsers leave the usual port out
+def hosts_of(host: str) -> frozenset[str]:
+    """The names of a server that listens at `host`: that one, and those of loopback.
+
+    A port is not part of it: a browser names the port that it connects to, and a tunnel may have another at its end.
+    """
+    return frozenset({host.lower(), "127.0.0.1", "localhost", "[::1]"})
 
 
-@dataclass
-class _Bucket:
-    left: float
-    at: float = field(default_factory=time.monotonic)
+class Limits:
+    """ASGI middleware that bounds the rate of requests and the size and time of bodies, and adds our headers.
 
-
-class Guard:
-    """ASGI middleware that applies the rules."""
+    The rate is counted by hand: the package `limits` needs a thread, and more lines to call than these.
+    """
 
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app = app
@@ -75,53 +79,25 @@ class Guard:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or hand on."""
+        """Refuse the request, or pass it on with a bounded body."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        request = Request(scope)
-        refusal = self._refusal(request)
-        if refusal is not None:
-            await refusal(scope, receive, self._with_headers(send, None))
-            return
-        csrf = request.cookies.get(_cookie_name(request, "csrf"), "")
-        new = None if csrf else secrets.token_urlsafe(18)
-        scope.setdefault("state", {})["csrf"] = csrf or new
-        await self._app(
-            scope,
-            self._bounded(receive),
-            self._with_headers(send, f"{_cookie_name(request, 'csrf')}={new}" if new else None),
-        )
-
-    # ---- who may ask -------------------------------------------------------------------------------------------
+        body = _Body(Headers(scope=scope), receive, self._rules)
+        refusal = self._refusal(Request(scope))
+        await (refusal or self._app)(scope, body.receive, _with_headers(send, body))
 
     def _refusal(self, request: Request) -> Response | None:
-        if request.headers.get("host", "").lower() not in self._rules.hosts:
-            return PlainTextResponse("This server does not answer to that name.\n", 421)
         if not self._has_room(request.client.host if request.client else ""):
             return PlainTextResponse("Too many requests. Wait a moment.\n", 429, {"retry-after": "2"})
-        if not (_same_origin(request) if request.method not in _SAFE_METHODS else _is_visit(request)):
-            return PlainTextResponse("Refused: the request comes from another site.\n", 403)
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._rules.most_bytes:
-            return PlainTextResponse(f"At most {self._rules.most_bytes} bytes are taken.\n", 413)
-        return self._access(request)
-
-    def _access(self, request: Request) -> Response | None:
-        wanted = self._rules.access
-        if wanted is None or _equal(request.cookies.get(_cookie_name(request, "access"), ""), wanted):
-            return None
-        query = parse_qsl(urlsplit(str(request.url)).query, keep_blank_values=True)
-        if request.method == "GET" and any(key == "token" and _equal(value, wanted) for key, value in query):
-            rest = urlencode([pair for pair in query if pair[0] != "token"])
-            answer = RedirectResponse(request.url.path + (f"?{rest}" if rest else ""), 303)
-            answer.set_cookie(_cookie_name(request, "access"), wanted, httponly=True, samesite="lax")
-            return answer
-        return PlainTextResponse("Access needs the address with ?token=... that the server printed.\n", 401)
+            return PlainTextResponse(f"A request may have at most {self._rules.most_bytes} bytes.\n", 413)
+        return None
 
     def _has_room(self, client: str) -> bool:
-        """A bucket for each address that fills with time."""
+        """Take one request from the bucket of an address, which fills up with time."""
         now = time.monotonic()
         bucket = self._buckets.setdefault(client, _Bucket(self._rules.burst, now))
         self._buckets.move_to_end(client)
@@ -134,32 +110,103 @@ class Guard:
         bucket.left -= 1
         return True
 
-    # ---- what goes through -------------------------------------------------------------------------------------
 
-    def _bounded(self, receive: Receive) -> Receive:
-        taken = 0
+@dataclass
+class _Bucket:
+    left: float
+    at: float = field(default_factory=time.monotonic)
 
-        async def bounded() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > self._rules.most_bytes:  # no length was given, or a wrong one
-                raise InvalidInput(f"at most {self._rules.most_bytes} bytes are taken")
-            return message
 
-        return bounded
+class _Body:
+    """The body of one request, received within the limits."""
 
-    def _with_headers(self, send: Send, new_cookie: str | None) -> Send:
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-                if new_cookie:
-                    headers.append("set-cookie", f"{new_cookie}; Path=/; HttpOnly; SameSite=Lax")
-            await send(message)
+    def __init__(self, headers: Headers, receive: Receive, rules: Rules) -> None:
+        self._receive = receive
+        self._rules = rules
+        self._bytes = 0
+        self._deadline = time.monotonic() + rules.body_seconds
+        self.pending = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        """True until the whole body has arrived."""
 
-        return sending
+    async def receive(self) -> Message:
+        """The next message. Raises HTTPException where the body takes too long, InvalidInput where it is too large."""
+        if not self.pending:
+            return await self._receive()  # waits for the end of the connection, for as long as the answer takes
+        try:
+            message = await asyncio.wait_for(self._receive(), self._deadline - time.monotonic())
+        except TimeoutError:
+            raise HTTPException(408, "The request did not arrive in time.") from None
+        self.pending = bool(message.get("more_body", False))
+        self._bytes += len(message.get("body", b""))
+        if self._bytes > self._rules.most_bytes:  # the request gave no length, or a wrong one
+            raise InvalidInput(f"a request may have at most {self._rules.most_bytes} bytes")
+        return message
+
+
+def _with_headers(send: Send, body: _Body) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            if body.pending:  # otherwise the rest of the body would keep the connection open without limit
+                headers["connection"] = "close"
+        await send(message)
+
+    return sending
+
+
+class Visitors:
+    """ASGI middleware that admits our own pages and those who have the access token, and gives out the CSRF token.
+
+    asgi-csrf is not used: its cookie parser loses our token after a cookie of another program that it cannot read, and
+    it answers a form that is not UTF-8, or a multipart form without a boundary, with status 500.
+    """
+
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app = app
+        self._access = rules.access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse the visitor, or pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        refusal = self._refusal(request)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        name = _cookie_name(request, "csrf")
+        csrf = request.cookies.get(name, "")
+        new = None if csrf else secrets.token_urlsafe(18)
+        scope.setdefault("state", {})["csrf"] = csrf or new
+        await self._app(scope, receive, _with_cookie(send, f"{name}={new}") if new else send)
+
+    def _refusal(self, request: Request) -> Response | None:
+        if not (_same_origin(request) if request.method not in _SAFE_METHODS else _is_visit(request)):
+            return PlainTextResponse("Refused: the request comes from another site.\n", 403)
+        wanted = self._access
+        if wanted is None or _equal(request.cookies.get(_cookie_name(request, "access"), ""), wanted):
+            return None
+        query = parse_qsl(request.url.query, keep_blank_values=True)
+        if request.method == "GET" and any(key == "token" and _equal(value, wanted) for key, value in query):
+            rest = urlencode([pair for pair in query if pair[0] != "token"])
+            path = quote("/" + request.scope["path"].lstrip("/\\"))  # two slashes at the start would name another host
+            answer = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
+            answer.set_cookie(_cookie_name(request, "access"), wanted, httponly=True, samesite="lax")
+            return answer
+        return PlainTextResponse("Open the whole address that the server printed, with ?token=... in it.\n", 401)
+
+
+def _with_cookie(send: Send, cookie: str) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.append("set-cookie", f"{cookie}; Path=/; HttpOnly; SameSite=Lax")
+        await send(message)
+
+    return sending
 
 
 def csrf_of(request: Request) -> str:
@@ -168,15 +215,15 @@ def csrf_of(request: Request) -> str:
 
 
 def checked_form(request: Request, form: Iterable[tuple[str, object]]) -> dict[str, str]:
-    """The fields of a form that one of our pages sent. Raises InvalidInput where it is not ours."""
-    found = {key: value for key, value in form if isinstance(value, str)}
-    if not _equal(found.pop(CSRF_FIELD, ""), request.cookies.get(_cookie_name(request, "csrf"), "")):
+    """The fields of a form from one of our pages. Raises InvalidInput for a form from elsewhere."""
+    fields = {key: value for key, value in form if isinstance(value, str)}
+    if not _equal(fields.pop(CSRF_FIELD, ""), request.cookies.get(_cookie_name(request, "csrf"), "")):
         raise InvalidInput("this form is not from this visit", hint="load the page again; what was saved is kept")
-    return found
+    return fields
 
 
 def _same_origin(request: Request) -> bool:
-    """Browsers name the origin of every write; who names none is no browser, and has no cookies to misuse."""
+    """Browsers name the origin of a write; a program that names none is no browser and has no cookies to misuse."""
     origin = request.headers.get("origin")
     if origin is not None:
         return origin.lower() == f"http://{request.headers.get('host', '').lower()}"
@@ -184,13 +231,13 @@ def _same_origin(request: Request) -> bool:
 
 
 def _is_visit(request: Request) -> bool:
-    """A page of another site may link here, but not load pieces of us: each costs a query."""
+    """A page of another site may link here, but not load parts of our pages: each costs a query."""
     elsewhere = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
     return not elsewhere or request.headers.get("sec-fetch-mode") == "navigate"
 
 
 def _cookie_name(request: Request, what: str) -> str:
-    """Cookies are shared by all ports of a host; each of our servers there has its own."""
+    """A cookie name for this port: browsers share cookies between all ports of a host."""
     return f"localsim_{what}_{request.headers.get('host', '').rpartition(':')[2]}"
 
 

@@ -1,4 +1,4 @@
-"""Templates of the pages. Everything printed is escaped; nothing here knows what a page is about."""
+"""Renders the templates of the pages. Every printed value is escaped; nothing here knows the content of a page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _environment() -> jinja2.Environment:
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A whole page."""
+    """A whole page; `template` is its place below templates/, without the ending."""
     given = {"csrf": csrf_of(request), "path": request.url.path, "menu": _menu(request), **values}
     return HTMLResponse(_environment().get_template(f"{template}.html.j2").render(given), status)
 

@@ -1,7 +1,8 @@
-"""Starting a server: where it listens, who may reach it, what is printed."""
+"""Starts a server: its address, its token, and the line that is printed."""
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import secrets
 import socket
@@ -19,17 +20,17 @@ from localsim.web.guard import Rules, hosts_of
 
 HOST, PORT = "127.0.0.1", 7580
 _TRIED = 20
-"""Ports after the usual one, where that is taken."""
+"""Ports to try from the usual one on, where that is taken."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a server listens."""
+    """The address that a server listens on."""
 
     host: str = HOST
     port: int = PORT
     fixed: bool = False
-    """Whether the port was asked for; otherwise a taken one is passed over."""
+    """True where the caller chose the port; otherwise the server skips a port that is taken."""
 
 
 def serve(
@@ -42,15 +43,18 @@ def serve(
     *,
     open_browser: bool,
 ) -> None:
-    """Serve until Ctrl-C. On a network every visitor needs the token that is printed. Raises BackendUnavailable."""
+    """Serve until Ctrl-C. On a network every visitor needs the token that is printed.
+
+    Raises BackendUnavailable where no port is free, InvalidInput where `place.host` is not one address of this machine.
+    """
     listening = _listen(place)
     port = int(listening.getsockname()[1])
     access = None if is_loopback(place.host) else secrets.token_urlsafe(12)
-    app = create_app(Site(store, Rules(hosts_of(_shown(place.host), port), access), model, parts))
+    app = create_app(Site(store, Rules(hosts_of(_shown(place.host)), access), model, parts))
     address = address_of(f"{_shown(place.host)}:{port}", path, access)
-    say(f"localsim is at {address}  (Ctrl-C ends it)")
+    say(f"localsim is at {address}  (Ctrl-C stops it)")
     if access:
-        say("Everybody on this network who has this address can take part.")
+        say("Everyone on this network who has this address can take part.")
     if open_browser:
         threading.Timer(0.7, webbrowser.open, [address]).start()
     config = uvicorn.Config(app, log_level="warning", server_header=False, proxy_headers=False)
@@ -58,14 +62,14 @@ def serve(
 
 
 def address_of(host: str, path: str, access: str | None) -> str:
-    """What visitors open; with the access token where there is one."""
+    """The address that visitors open, with the access token where there is one."""
     if access is None:
         return f"http://{host}{path}"
     return f"http://{host}{path}{'&' if '?' in path else '?'}token={access}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Return True where only this machine can reach `host`."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -73,7 +77,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _shown(host: str) -> str:
-    """How the host stands in an address."""
+    """The host in the form that an address needs."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -82,6 +86,7 @@ def _shown(host: str) -> str:
 
 
 def _listen(place: Place) -> socket.socket:
+    check_host(place.host)
     last: OSError | None = None
     for port in [place.port] if place.fixed else range(place.port, place.port + _TRIED):
         family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
@@ -89,24 +94,35 @@ def _listen(place: Place) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((place.host, port))
-            _refuse_everywhere(listening, place.host)
             listening.listen(128)
             return listening
-        except socket.gaierror as error:
-            listening.close()
-            raise InvalidInput(f"--host {place.host!r} is no address of this machine: {error.strerror}") from error
         except OSError as error:
             listening.close()
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise _foreign(place.host, error.strerror) from error
             last = error
     assert last is not None
     raise BackendUnavailable(
-        f"cannot listen at {place.host}:{place.port}: {last.strerror}", hint="choose another with --port"
+        f"cannot listen at {place.host}:{place.port}: {last.strerror}", hint="choose another port with --port"
     ) from last
 
 
-def _refuse_everywhere(listening: socket.socket, host: str) -> None:
-    if ipaddress.ip_address(listening.getsockname()[0].partition("%")[0]).is_unspecified:
-        listening.close()
+def check_host(host: str) -> None:
+    """Raise InvalidInput where `host` is no address at all, or 0.0.0.0 and its like in any spelling."""
+    try:
+        names = [str(info[4][0]).partition("%")[0] for info in socket.getaddrinfo(host or "0.0.0.0", None)]
+    except (OSError, UnicodeError) as error:
+        raise _foreign(host, getattr(error, "strerror", None)) from error
+    addresses = [ipaddress.ip_address(name) for name in names]
+    if any((getattr(address, "ipv4_mapped", None) or address).is_unspecified for address in addresses):
         raise InvalidInput(
-            f"--host {host!r} means every network at once", hint="give the address of this machine on the lab's network"
+            f"--host {host!r} means every network at once",
+            hint="give the address of this machine on one network, such as 192.168.1.20",
         )
+
+
+def _foreign(host: str, reason: str | None) -> InvalidInput:
+    return InvalidInput(
+        f"--host {host!r} is not an address of this machine: {reason or 'no such name'}",
+        hint="give one of the addresses of this machine",
+    )

@@ -1,4 +1,7 @@
-"""Games in the browser: a run in a thread whose human roles are asked through pages. In memory, stored as any run."""
+"""Games in the browser: a run in a thread that asks people for their turns through pages.
+
+Games in progress are in memory only; their turns are stored like those of any run.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from localsim.backends.person import NAME
-from localsim.conversation.episode import Episode, EpisodeSpec, Mode
+from localsim.conversation.episode import Episode, EpisodeSpec, Mode, Observation
 from localsim.conversation.exchange import Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, ActionType, Transcript, Turn
+from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput, LocalsimError
-from localsim.evaluators import leaks
 from localsim.runs import runner
 from localsim.runs.plan import Plan
+from localsim.runs.scheduler import Watcher
+from localsim.store import page_queries
 from localsim.store.database import Store
 
 MOST_GAMES, MOST_MODELS = 60, 2
-"""Games under way at a time, and of these such as load a model."""
+"""Games in progress at a time, and how many of them may load a model."""
 PATIENCE_S, AWAY_S = 45 * 60.0, 10 * 60.0
-"""After which a talk breaks off: nobody says anything, or nobody has the page of a seat open."""
+"""A game breaks off when its next turn takes longer than the first, or no page of a seat is open for the second."""
 _KEPT_S = 2 * 3600.0
-"""For which the reveal of a talk that has ended can be seen."""
+"""For this long after the end of a game its reveal can be seen."""
 
 
 @dataclass
 class Game:
-    """One talk. Everything that changes is guarded by `turned`."""
+    """One conversation. `turned` guards everything that changes."""
 
     scenario: LoadedScenario
     mode: Mode
@@ -45,57 +50,60 @@ class Game:
     problem: str = ""
     episode_id: str = ""
     taken: set[str] = field(default_factory=set)
-    """Seats that somebody has opened: nobody else is shown the way to them."""
+    """Seats that a person has opened: no other page shows a link to them."""
     visited: float = field(default_factory=time.monotonic)
-    """When a seat was last looked at."""
+    """The last time at which a page of a seat was loaded."""
 
-    @property
-    def spec(self) -> EpisodeSpec:
-        """The episode that is played."""
-        return self.plan.specs()[0]
+    def seen_by(self, role: str) -> Observation:
+        """Everything that `role` may know now: the pages of a seat show this and nothing else of the game."""
+        with self.turned:
+            transcript = Transcript(tuple(self.turns))
+        return observe(self.scenario.scenario, self.mode, role, transcript)
 
-    @property
-    def transcript(self) -> Transcript:
-        """What has been said."""
-        return Transcript(tuple(self.turns))
+    def is_asked(self, role: str) -> bool:
+        """Return True where it is the turn of `role` and its action has not arrived."""
+        return self.asked == role and self.given is None
 
     def say(self, role: str, action: Action, expected: int) -> bool:
-        """A person's turn; False where it is not (or no longer) this turn of this role, as after a double click."""
+        """Take a person's turn; False where it is not (or no longer) this turn of this role, as after a double click.
+
+        `expected` is the number of turns that the role saw when it answered.
+        """
         with self.turned:
-            if self.asked != role or self.given is not None or len(self.turns) != expected:
+            if not self.is_asked(role) or len(self.seen_by(role).transcript) != expected:
                 return False
             self.given = action
             self.turned.notify_all()
             return True
 
-    # ---- the run's side ----------------------------------------------------------------------------------------
+    # ---- called by the run's thread ----------------------------------------------------------------------------
 
     def ask(self, request: Request) -> Action:
-        """Wait for the person whose turn it is."""
+        """Wait for the person whose turn it is. Raises InvalidInput where that takes too long."""
         with self.turned:
             self.asked, self.given = request.speaker, None
             begun = time.monotonic()
             while self.given is None:
                 if time.monotonic() - begun > PATIENCE_S or time.monotonic() - self.visited > AWAY_S:
-                    raise InvalidInput("nobody said anything for too long")
+                    raise InvalidInput("the next turn took too long")
                 self.turned.wait(5)
             self.asked = None
             return self.given
 
     def add(self, turn: Turn) -> None:
-        """A turn stands."""
+        """Add a turn that has been taken."""
         with self.turned:
             self.turns.append(turn)
 
     def ended_with(self, problem: str) -> None:
-        """The talk is over."""
+        """End the game; an empty `problem` means that nothing went wrong."""
         with self.turned:
             self.ended, self.problem = True, problem
             self.asked = None
             self.visited = time.monotonic()
 
 
-class _Watcher:
+class _Watcher(Watcher):
     def __init__(self, game: Game) -> None:
         self._game = game
 
@@ -106,12 +114,9 @@ class _Watcher:
         if episode.error:
             self._game.problem = episode.error
 
-    def tokens(self, generated: int) -> None:
-        """Not shown."""
-
 
 class Stage:
-    """All games of a server. `model` plays the roles that nobody takes."""
+    """All games of a server. `model` plays the roles that no person takes."""
 
     def __init__(self, store: Store, model: str) -> None:
         self._store = store
@@ -120,7 +125,10 @@ class Stage:
         self._lock = threading.Lock()
 
     def open(self, loaded: LoadedScenario, roles: tuple[str, ...], mode: Mode) -> tuple[str, Game]:
-        """Start a talk in which people play `roles`: its name and itself. Raises InvalidInput where it is too much."""
+        """Start a game in which people play `roles`, and return its name and itself.
+
+        Raises InvalidInput for a role that the scenario does not have, or while too many games are in progress.
+        """
         for role in roles:
             if role not in loaded.scenario.names:
                 raise InvalidInput(f"{loaded.scenario.id} has no role {role!r}")
@@ -130,46 +138,47 @@ class Stage:
         with self._lock:
             now = time.monotonic()
             self._games = {
-                key: each for key, each in self._games.items() if not each.ended or now - each.visited < _KEPT_S
+                name: kept for name, kept in self._games.items() if not kept.ended or now - kept.visited < _KEPT_S
             }
-            going = [each for each in self._games.values() if not each.ended]
-            with_model = [each for each in going if len(each.seats) < len(each.scenario.scenario.names)]
-            if len(going) >= MOST_GAMES:
-                raise InvalidInput(f"{MOST_GAMES} talks are under way", hint="wait until one has ended")
-            if len(roles) < len(loaded.scenario.names) and len(with_model) >= MOST_MODELS:
-                raise InvalidInput(
-                    f"{MOST_MODELS} talks with a model are under way", hint="wait until one has ended, or play in twos"
-                )
+            self._refuse_too_many(with_model=len(roles) < len(loaded.scenario.names))
             name = secrets.token_urlsafe(6)
             self._games[name] = game
         threading.Thread(target=self._play, args=(game,), name=f"game-{name}", daemon=True).start()
         return name, game
 
+    def _refuse_too_many(self, *, with_model: bool) -> None:
+        going = [game for game in self._games.values() if not game.ended]
+        models = [game for game in going if len(game.seats) < len(game.scenario.scenario.names)]
+        if len(going) >= MOST_GAMES:
+            raise InvalidInput(f"{MOST_GAMES} games are in progress", hint="wait until one has ended")
+        if with_model and len(models) >= MOST_MODELS:
+            raise InvalidInput(
+                f"{MOST_MODELS} games with a model are in progress",
+                hint="wait until one has ended, or play with another person",
+            )
+
     def find(self, name: str, seat: str) -> tuple[Game, str]:
         """A game and the role of a seat. Raises InvalidInput."""
         game = self._games.get(name)
         if game is None or seat not in game.seats:
-            raise InvalidInput("no such seat", hint="the talk may have been before the server was started again")
+            raise InvalidInput("no such seat", hint="the server may have been restarted since; start a new game")
         game.visited = time.monotonic()
         game.taken.add(seat)
         return game, game.seats[seat]
 
     def _play(self, game: Game) -> None:
-        problem = "Something unexpected happened; the server's terminal says more."
+        problem = "Something unexpected happened; the server's terminal shows the details."
         try:
-            result = runner.start(game.plan, self._store, _Watcher(game), _silent, game.ask)
-            rows = self._store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [result.run_id])
-            game.episode_id = str(rows[0]["episode_id"]) if rows else ""
-            problem = game.problem
-            leaks.score_run(self._store, result.run_id, _silent)
+            notices: list[str] = []
+            result = runner.start(game.plan, self._store, _Watcher(game), notices.append, game.ask, leaks=True)
+            stored = page_queries.episode_ids(self._store, result.run_id)
+            game.episode_id = stored[0] if stored else ""
+            # The last notice of a run that was not scored for leaks is the reason, such as a missing model.
+            problem = game.problem or ("" if result.leaks_scored or not notices else notices[-1])
         except LocalsimError as error:
             problem = f"{error.message} ({error.hint})" if error.hint else error.message
         finally:
             game.ended_with(problem)
-
-
-def _silent(_line: str) -> None:
-    """A server's log is no place for a talk's progress."""
 
 
 KINDS: dict[ActionType, str] = {
@@ -179,4 +188,4 @@ KINDS: dict[ActionType, str] = {
     "none": "do nothing",
     "leave": "leave",
 }
-"""Actions in the order of a form, and how they are called there."""
+"""The actions in the order of the form, with their labels there."""

@@ -1,4 +1,4 @@
-"""Phrase banks: text files of sections, drawn from without repeating oneself within a talk."""
+"""Phrase banks: text files of sections. A speaker draws phrases without repeating itself in a conversation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Sections = Mapping[str, Sequence[str]]
 
 
 def read_sections(text: str) -> dict[str, list[str]]:
-    """`== name` begins a section, every other line is an entry, # a comment."""
+    """Read sections: `== name` begins one, # begins a comment, every other line is a phrase."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         if line.startswith("== "):
@@ -23,12 +23,12 @@ def read_sections(text: str) -> dict[str, list[str]]:
 
 
 def bank(name: str) -> dict[str, list[str]]:
-    """A file with one block of sections."""
+    """Read a file with one block of sections."""
     return read_sections((FOLDER / f"{name}.txt").read_text(encoding="utf-8"))
 
 
 def topics(name: str) -> dict[tuple[str, ...], dict[str, list[str]]]:
-    """A file of blocks: words of its `== topic` line -> sections."""
+    """Read a file of blocks: the words of each `== topic` line -> its sections."""
     found: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for block in (FOLDER / f"{name}.txt").read_text(encoding="utf-8").split("== topic ")[1:]:
         head, _, body = block.partition("\n")
@@ -37,12 +37,12 @@ def topics(name: str) -> dict[tuple[str, ...], dict[str, list[str]]]:
 
 
 COMMON, PLAIN = 5, 0.8
-"""The first phrases of each section are the plain ones, and make up this share of what is said: where everything is
-said in a hundred ways, a small model learns the ways and not what is looked up."""
+"""The first COMMON phrases of each section are the plain ones; they are drawn with probability PLAIN. A small model
+that sees every sentence in a hundred wordings learns the wordings and not the look-ups."""
 
 
 class Speaker:
-    """Draws phrases for one agent, never the same one twice in a talk."""
+    """Draws phrases for one agent, never the same one twice in a conversation."""
 
     def __init__(self, rng: random.Random, sections: Sections) -> None:
         self._rng = rng
@@ -50,7 +50,7 @@ class Speaker:
         self._used: dict[str, set[str]] = defaultdict(set)
 
     def say(self, section: str, **slots: object) -> str:
-        """A phrase of a section with its slots filled in."""
+        """Draw a phrase of a section and fill in its slots."""
         pool = self._sections[section][: COMMON if self._rng.random() < PLAIN else None]
         left = [phrase for phrase in pool if phrase not in self._used[section]]
         phrase = self._rng.choice(left or list(self._sections[section]))
@@ -58,10 +58,10 @@ class Speaker:
         return phrase.format(**slots)
 
     def maybe(self, chance: float, section: str, **slots: object) -> str:
-        """A phrase with a chance, else nothing."""
+        """Draw a phrase with this probability, otherwise return nothing."""
         return self.say(section, **slots) if self._rng.random() < chance else ""
 
 
 def joined(*parts: str) -> str:
-    """Parts of a turn, empty ones left out."""
+    """Join the parts of a turn without the empty ones."""
     return " ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Haggling between a seller and a buyer, each knowing the advert, its own target price and what has been said."""
+"""Scripted haggling of a seller and a buyer. Each knows the advert, its own target price and the turns so far."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BANK = bank("bargain")
 
 @dataclass
 class Move:
-    """What a turn does: hello, condition, detail, offer, accept, walk or close; `price` of an offer."""
+    """The move of a turn: hello, condition, detail, offer, accept, walk or close; `price` belongs to an offer."""
 
     kind: str
     price: int = 0
@@ -25,9 +25,9 @@ class Move:
 
 
 class Player:
-    """One side: a target that it never passes, an opening, and a way of conceding.
+    """One side, with a target that it never passes, an opening price and a pace of conceding.
 
-    Offers keep `margin` off the target, so that the private number is not said; the other's offer may reach it.
+    Its offers keep a margin from the target, so it never says the private number; the other's offer may reach it.
     """
 
     def __init__(self, rng: random.Random, *, selling: bool, item: str, detail: str, asked: int, target: int) -> None:
@@ -45,7 +45,7 @@ class Player:
         self.offers = 0
 
     def turn(self, heard: Move | None) -> tuple[str, Move, bool]:
-        """(words, move, whether it leaves)."""
+        """Return the words, the move, and True if the player leaves."""
         say = self.speaker.say
         if heard is None:
             return say("seller_hello", item=self.item), Move("hello"), False
@@ -68,7 +68,7 @@ class Player:
         return self._reply(heard)
 
     def _first(self) -> tuple[str, Move, bool]:
-        """The buyer's first words."""
+        """Open the conversation as the buyer."""
         chance = self.rng.random()
         hello = self.speaker.say("buyer_hello", item=self.item) if chance < 0.6 else ""
         if chance < 0.2:
@@ -79,7 +79,7 @@ class Player:
         return self._offer(hello if chance < 0.6 else "")
 
     def _reply(self, heard: Move) -> tuple[str, Move, bool]:
-        """To an offer: accept what is as good as the own next one, else offer, stand firm, or walk away."""
+        """Answer an offer: accept it if it is as good as the own next offer, else offer, stand firm or walk away."""
         self.theirs = heard.price
         following = self._next()
         mine = following if self.named else self.offer
@@ -94,7 +94,7 @@ class Player:
         return self._offer(react)
 
     def _next(self) -> int:
-        """The next price if the other does not give in: part of the way to the bound."""
+        """Return the next own price: part of the way to the bound."""
         if not self.named:
             return self.offer
         price = self.offer + round((self.bound - self.offer) * self.pace)
@@ -124,14 +124,14 @@ class Player:
 
 
 def round_price(rng: random.Random, price: float) -> int:
-    """As people name prices: mostly multiples of 5."""
+    """Round a price as people do, mostly to multiples of 5."""
     if price >= 30 and rng.random() < 0.8:
         return round(price / 5) * 5
     return max(1, round(price))
 
 
 def scenario(rng: random.Random, number: int) -> ScenarioFile:
-    """A fresh instance of the family with goods that no other scenario of localsim has."""
+    """Generate a fresh scenario of the family with goods that no other scenario of localsim has."""
     goods = [tuple(part.strip() for part in line.split("|")) for line in BANK["goods"]]
     items = tuple((item, about, int(low), int(high)) for item, about, low, high in goods)
     friends = bank("friends")
@@ -141,7 +141,7 @@ def scenario(rng: random.Random, number: int) -> ScenarioFile:
 
 
 def talk(rng: random.Random, document: ScenarioFile) -> Transcript:
-    """A whole talk."""
+    """Play a whole conversation."""
     key = document.answer
     advert = document.setting.partition("second-hand ")[2]
     item, _, rest = advert.partition(" (")

@@ -1,7 +1,7 @@
-"""The starter's training data: talks between scripted agents, as the prompts that the engine would make.
+"""The starter's training data: conversations of scripted players, in the form of the engine's prompts.
 
-Of two strangers' searches and of haggling only those are kept that the family scores as they were meant: a friend found
-where there is one, a deal inside the zone where there is one, no deal where there is none.
+A conversation of the two families is kept only if the family scores it as intended: a friend found if there is one, a
+deal inside the zone if there is a zone, no deal if there is none.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from localsim.conversation.episode import EpisodeSpec, Mode
-from localsim.conversation.scenario import WRITER, ScenarioFile
+from localsim.conversation.episode import Mode
+from localsim.conversation.scenario import ScenarioFile
 from localsim.conversation.transcript import Transcript
 from localsim.families import FAMILIES
 from localsim.finetune.chats import Chat, chats_of
@@ -21,27 +21,27 @@ from scripts.starter import bargain, everyday, friends
 
 @dataclass(frozen=True)
 class Mix:
-    """What a stage of the training is made of."""
+    """The mixture of conversations for one stage of the training."""
 
     shares: dict[str, float]
-    """Of the talks, by kind."""
+    """Share of each type of conversation."""
     sloppy: float
-    """Share of partners in searches who sometimes take a friend of their own for the one in question."""
+    """Share of partners in searches who sometimes confuse one of their friends with the one in question."""
     thorough: float
     """Share of searches that look for all friends in common."""
 
 
 BROAD = Mix({"friends": 0.53, "bargain": 0.3, "everyday": 0.13, "script": 0.04}, sloppy=0.4, thorough=0.35)
-"""Everything at once."""
+"""All types of conversations."""
 CAREFUL = Mix({"friends": 0.52, "bargain": 0.42, "everyday": 0.05, "script": 0.01}, sloppy=0.75, thorough=0.5)
-"""Mostly looking up and comparing, against partners who err."""
+"""Mostly look-ups and comparisons, against partners who make mistakes."""
 LONG = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.04, "script": 0.01}, sloppy=0.6, thorough=0.85)
-"""The same in long talks with several friends in common: more is looked up for each prompt that is read."""
+"""The same in long conversations with several friends in common: more look-ups per prompt."""
 
 
 @dataclass
 class Data:
-    """Chats to learn, and what became of the talks."""
+    """Training chats, and the number of conversations kept and dropped."""
 
     chats: list[tuple[str, Chat]] = field(default_factory=list)
     """(kind, chat) pairs."""
@@ -49,7 +49,7 @@ class Data:
 
 
 def build(talks: int, seed: int, mix: Mix = BROAD) -> Data:
-    """`talks` talks, one side of each."""
+    """Build `talks` conversations and one training chat of each."""
     data = Data()
     for number, kind in enumerate(_kinds(talks, seed, mix)):
         rng = random.Random(f"starter/{seed}/{number}")
@@ -59,7 +59,8 @@ def build(talks: int, seed: int, mix: Mix = BROAD) -> Data:
             data.counts[f"{kind}, left out"] += 1
             continue
         data.counts[kind] += 1
-        chats = chats_of(_spec(document, kind), transcript)
+        mode: Mode = "script" if kind == "script" else "agents"
+        chats = chats_of(document.split()[0], mode, transcript)
         data.chats.append((kind, chats[min(side, len(chats) - 1)]))
     return data
 
@@ -87,10 +88,3 @@ def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
     scenario, answer = document.split()
     scores = {score.name: score for score in FAMILIES[document.family].score(transcript, scenario, answer)}
     return "success" not in scores or scores["success"].value == 1.0
-
-
-def _spec(document: ScenarioFile, kind: str) -> EpisodeSpec:
-    scenario, _ = document.split()
-    mode: Mode = "script" if kind == "script" else "agents"
-    roles = (WRITER,) if kind == "script" else scenario.names
-    return EpisodeSpec(scenario=scenario, mode=mode, models=dict.fromkeys(roles, ""), index=0, run_seed=1)

@@ -1,7 +1,7 @@
-"""Everyday talks between people who know each other: choosing something together, favours, secrets, advice, chats.
+"""Everyday conversations: choosing something together, favours, secrets, advice, small talk.
 
-Each side knows its own goal and facts. What is a matter of taste or of a private reason is objected to from the own
-side only; a secret is kept without a lie, or told by its owner.
+Each side knows only its own goal and facts. It objects for its own tastes and private reasons only; it keeps a secret
+without a lie, or tells its own.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ KINDS = ("choice", "favour", "secret", "advice", "chat")
 _LEVELS = ("friend", "friend", "acquaintance", "family", "romantic", "acquaintance")
 Sections = dict[str, list[str]]
 Lines = list[tuple[int, str]]
-"""(speaker 0 or 1, words) in order."""
+"""Pairs of (speaker 0 or 1, words), in order."""
 
 
 @lru_cache(maxsize=1)
 def _topics() -> dict[str, list[tuple[str, Sections]]]:
-    """Topics of each kind."""
+    """The topics of each type of conversation."""
     found: dict[str, list[tuple[str, Sections]]] = {kind: [] for kind in KINDS}
     for words, sections in topics("choices").items():
         if words != ("general",):
@@ -46,10 +46,10 @@ def _general() -> Sections:
 
 
 class Maker:
-    """One talk in the making."""
+    """Builds one conversation."""
 
     def __init__(self, rng: random.Random, number: int, *, open_book: bool = False) -> None:
-        """`open_book`: a situation without private facts, for examples of the script format."""
+        """Create the builder; `open_book` means a situation without private facts, for examples of scripts."""
         self.rng = rng
         self.open_book = open_book
         self.kind = rng.choice(("choice", "chat", "advice") if open_book else ("choice", "choice", *KINDS))
@@ -62,7 +62,7 @@ class Maker:
         self.secret: str | None = None
 
     def make(self) -> tuple[ScenarioFile, Transcript]:
-        """The scenario, and what was said in it."""
+        """Return the scenario and its transcript."""
         lines = alternating(self._opening() + getattr(self, f"_{self.kind}")())
         first = lines[0][0]
         turns = []
@@ -77,7 +77,7 @@ class Maker:
         return self.speakers[who].say(section, **slots)
 
     def _opening(self) -> Lines:
-        """Sometimes a greeting and its answer come first."""
+        """Sometimes begin with a greeting and its answer."""
         if self.rng.random() < 0.75:
             return []
         asks = self.rng.random() < 0.5
@@ -97,7 +97,7 @@ class Maker:
     # ---- kinds -------------------------------------------------------------------------------------------------
 
     def _choice(self) -> Lines:
-        """Proposals from the own likes, objections from the own dislikes, until one suits both or none is left."""
+        """Propose own likes and object to own dislikes until an option suits both or none is left."""
         rng, options = self.rng, list(self.sections["options"])
         rng.shuffle(options)
         likes = [options[:2], options[2:4]]
@@ -222,7 +222,7 @@ class Maker:
 
 
 def alternating(lines: Lines) -> Lines:
-    """Lines of which neighbours by the same speaker are one."""
+    """Merge neighbouring turns of the same speaker."""
     found: Lines = []
     for who, words in lines:
         if found and found[-1][0] == who:

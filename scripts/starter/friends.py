@@ -1,7 +1,7 @@
-"""Talks of two strangers who look for a friend in common. Each agent knows its own list and what has been said.
+"""Scripted searches of two strangers for a friend in common. Each knows its own list and the turns so far.
 
-They ask about one friend of theirs at a time, mostly by description, go down their list without asking twice, look
-every question up in their own list, say who comes nearest, and name a person when the description fits.
+A player goes down its own list and asks about one friend at a time, mostly by description. It looks every question up
+in its list, says who comes nearest, and names a person when the description fits.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ _TRADES = ["", "", "Foods", "Press", "Bank", "Motors", "Hotels", "Games", "Tools
 
 @dataclass(frozen=True)
 class Friend:
-    """An entry of a list; attributes by kind, in the order of the list."""
+    """An entry of a list, with its attributes in the order of the list."""
 
     name: str
     attributes: tuple[tuple[str, str], ...]
 
     def has(self, asked: dict[str, str]) -> bool:
-        """Whether all that was asked holds."""
+        """Return True if all the attributes asked about fit."""
         return asked.items() <= dict(self.attributes).items()
 
 
 @dataclass
 class Move:
-    """What a turn does, as its hearer understands it from the words."""
+    """The move of a turn, as the listener understands it."""
 
     kind: str
-    """ask, describe, recognise, confirm, give_up, bye."""
+    """One of ask, describe, recognise, confirm, give_up, bye."""
     name: str = ""
     about: dict[str, str] = field(default_factory=dict)
 
 
 class Player:
-    """One side. Sees its own list; hears moves.
+    """One side, which sees its own list and the other's moves.
 
-    A `sloppy` one also takes a friend of its own for the one in question now and then; such a side is never learnt
-    from, only answered to. A `thorough` one goes on after a friend in common is found.
+    A `sloppy` player occasionally confuses one of its friends with the one in question; its turns are never training
+    targets. A `thorough` player continues after a friend in common is found.
     """
 
     def __init__(self, rng: random.Random, friends: list[Friend], *, sloppy: bool = False, thorough: bool) -> None:
@@ -61,7 +61,7 @@ class Player:
         self.thorough = thorough
 
     def turn(self, heard: Move | None) -> tuple[str, Move, bool]:
-        """(words, move, whether it leaves)."""
+        """Return the words, the move, and True if the player leaves."""
         say = self.speaker.say
         if heard is None or heard.kind == "greet":
             return self._question(say("greeting") if self.rng.random() < 0.75 else "")
@@ -86,12 +86,12 @@ class Player:
         return any(friend.name == name for friend in self.friends)
 
     def _confirm(self, name: str) -> tuple[str, Move, bool]:
-        """That one is on the own list as well, and need not be asked about."""
+        """Confirm a friend who is on the own list too, and do not ask about them again."""
         self.left = [friend for friend in self.left if friend.name != name]
         return self.speaker.say("confirm", name=name), Move("confirm", name), False
 
     def _answer(self, heard: Move) -> tuple[str, Move, bool]:
-        """To a question: by name, yes or no; by description, the friend who fits it best, or nobody."""
+        """Answer a question: by name with yes or no, by description with the best fitting friend, if any."""
         say = self.speaker.say
         if heard.name:
             return self._confirm(heard.name) if self._knows(heard.name) else self._no(say("no_name", name=heard.name))
@@ -114,7 +114,7 @@ class Player:
         return self._no(self.speaker.say("no"))
 
     def _recognise(self, friend: Friend) -> Move:
-        """Who has been named need not be asked about."""
+        """Name a friend, and do not ask about them again."""
         self.left = [other for other in self.left if other is not friend]
         return Move("recognise", friend.name)
 
@@ -131,7 +131,7 @@ class Player:
         return self.sloppy and self.rng.random() < chance
 
     def _question(self, before: str) -> tuple[str, Move, bool]:
-        """Ask about the next friend; when all have been asked about, give up, and leave at the second time."""
+        """Ask about the next friend; after the last one give up, and the second time leave."""
         if not self.left:
             if self.done:
                 return joined(before, self.speaker.say("give_up")), Move("bye"), True
@@ -161,12 +161,12 @@ class Player:
 
 
 def _both(friend: Friend) -> str:
-    """All that is known of a friend, in the words and the order of the list."""
+    """Describe a friend in the words and the order of the list."""
     return " and ".join(f"{_VERBS[kind]} {value}" for kind, value in friend.attributes)
 
 
 def scenario(rng: random.Random, number: int, *, thorough: bool) -> ScenarioFile:
-    """A fresh instance of the family, in words that no other scenario of localsim uses."""
+    """Generate a fresh scenario of the family in words that no other scenario of localsim uses."""
     pools = {
         "hobby": rng.sample(BANK["hobbies"], 8),
         "company": [_company(rng) for _ in range(8)],
@@ -192,20 +192,20 @@ def scenario(rng: random.Random, number: int, *, thorough: bool) -> ScenarioFile
 
 
 def _all_goal(document: ScenarioFile, name: str) -> str:
-    """With it a talk goes on after the first friend is found: more is looked up in one talk."""
+    """Return the goal of a search for all friends: it gives more look-ups per conversation."""
     other = next(each for each in document.names if each != name)
     return f"Find out which friends you and {other} have in common, all of them. Do not just read out your list."
 
 
 def _company(rng: random.Random) -> str:
-    """A company, every second one made up: what is known by heart is not looked up."""
+    """Draw a company; half of them are made up, so the model must look them up."""
     if rng.random() < 0.5:
         return rng.choice(BANK["companies"])
     return f"{made_up(rng)} {rng.choice(_TRADES)}".strip()
 
 
 def talk(rng: random.Random, document: ScenarioFile, side: int, *, sloppy: bool) -> Transcript:
-    """A whole talk, to be learnt from for agent number `side`; the other one may be `sloppy`."""
+    """Play a whole conversation; agent number `side` is the training target, the other may be `sloppy`."""
     attributes = document.parameters["attributes"].split(",")
     thorough = document.parameters["common"] > 1
     players = [
@@ -226,7 +226,7 @@ def talk(rng: random.Random, document: ScenarioFile, side: int, *, sloppy: bool)
 
 
 def _friends(facts: object, attributes: list[str]) -> list[Friend]:
-    """Lists as the facts state them."""
+    """Read a list of friends from its facts."""
     found = []
     for fact in facts:  # type: ignore[attr-defined]
         rest = fact.text.removeprefix(fact.terms[0]).strip(" .")

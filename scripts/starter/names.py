@@ -26,7 +26,7 @@ REAL = (
 
 
 def names(rng: random.Random, count: int) -> list[str]:
-    """`count` distinct names, none of which the scenarios of `localsim generate` use; mostly made up."""
+    """Draw `count` distinct names, mostly made up, that no scenario of `localsim scenarios generate` uses."""
     found: dict[str, None] = {}
     while len(found) < count:
         name = rng.choice(REAL) if rng.random() < 0.3 else made_up(rng)
@@ -36,7 +36,7 @@ def names(rng: random.Random, count: int) -> list[str]:
 
 
 def made_up(rng: random.Random) -> str:
-    """A pronounceable name of two or three syllables."""
+    """Make up a pronounceable name of two or three syllables."""
     middle = "".join(rng.choice(_MIDDLES) + rng.choice(_VOWELS[:5]) for _ in range(rng.random() < 0.35))
     name = rng.choice(_STARTS) + rng.choice(_VOWELS) + middle + rng.choice(_MIDDLES) + rng.choice(_ENDS)
     return name.capitalize()

@@ -1,14 +1,14 @@
 """Key-value caches of many sessions on few sequences of a llama.cpp context.
 
 llama.cpp decodes sequences together only where their ids are adjacent: eight active sequences among sixteen cost
-nearly twice what eight neighbours cost. But an episode has one speaker at a time. So a context has as many sequences
+nearly twice as much as eight neighbours. But an episode has one speaker at a time. So a context has as many sequences
 as episodes run side by side; a listener's cache is set aside in memory and put back when its turn comes, into the
-lowest sequence that is idle. A swap copies some megabytes once a turn. When fewer episodes are left than sequences,
-those that work close up: four of them with gaps cost as much a step as eight neighbours.
+lowest idle sequence. A swap copies some megabytes once a turn. When fewer episodes are left than sequences, the busy
+sequences are moved together: four of them with gaps between cost as much a step as eight neighbours.
 
-The same agent of the same scenario and mode opens with the same prompt under every seed: the cache of an opening is
-kept and given to the next session that begins with it, or as far as it does: instructions of another mode, or of
-another judgement under the same rubric.
+The same agent of the same scenario and mode opens with the same prompt under every seed. So the cache of an opening
+is kept and copied into the next session that begins with the same tokens. Shorter common beginnings count as well,
+such as the instructions of another mode, or another judgement under the same rubric.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ import numpy.typing as npt
 
 from localsim.backends.llama.lib import library
 
+CHUNK = 64
+"""Prompt tokens that `exact` evaluates together, at positions that are multiples of it."""
+
 
 @dataclass
 class Session:
-    """The cache of one session: the tokens in it, and where it is (in a sequence, set aside, or nowhere yet)."""
+    """The cache of one session: the tokens in it, and its place (a sequence, set aside, or none yet)."""
 
     tokens: list[int] = field(default_factory=list)
     canonical: int = 0
-    """How many tokens stand in whole chunks (used by `exact`)."""
+    """How many tokens are in whole chunks (used by `exact`)."""
     written: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Texts that the model wrote here, in the tokens in which it wrote them."""
     sequence: int | None = None
@@ -39,13 +42,13 @@ class Session:
 
 
 OPENINGS = 24
-"""Openings whose caches are kept, the latest used."""
+"""Number of openings whose caches are kept, the most recently used ones."""
 SPARE = 4
-"""Buffers that wait for the next cache to be set aside."""
+"""Empty buffers kept for the next caches that are set aside."""
 ROOM = 4
-"""How many times its first size a cache may grow to in its buffer."""
+"""Size of a new buffer as a multiple of the cache that is put into it, so that the cache can grow."""
 LEAST_SHARED = 16
-"""Tokens that a prompt and an opening must share to make a copy worth while."""
+"""Fewest common tokens of a prompt and an opening for which a copy is worth the time."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,10 @@ class SessionCache:
         self._sessions: dict[str, Session] = {}
         self._openings: OrderedDict[str, Opening] = OrderedDict()
         self._spare: list[npt.NDArray[np.uint8]] = []
-        """Buffers of caches that were put back: fresh memory would cost as much as the copy itself."""
+        """Buffers of caches that were put back: new memory would cost as much time as the copy itself."""
 
     def seat(self, key: str, busy: Collection[int]) -> Session | None:
-        """The session, in a sequence that is not among `busy`; None where all are."""
+        """Put a session into a sequence that is not among `busy`; None where all are busy."""
         session = self._sessions.get(key)
         if session is not None and session.sequence is not None:
             return None if session.sequence in busy else session
@@ -84,7 +87,7 @@ class SessionCache:
         return session
 
     def close_up(self, busy: Collection[int]) -> list[Session]:
-        """Move the sequences that work down into idle ones until they are neighbours.
+        """Move busy sequences down into idle ones until they are neighbours.
 
         Returns the sessions whose caches llama.cpp did not take back.
         """
@@ -108,7 +111,7 @@ class SessionCache:
         session.canonical = min(session.canonical, length)
 
     def keep_opening(self, name: str, session: Session) -> None:
-        """Remember a session's cache as an opening, once its first prompt is in it."""
+        """Keep a session's cache as an opening, once its first prompt is in it."""
         if name in self._openings or session.sequence is None:
             return
         data = self._copy_of(session.sequence)
@@ -117,7 +120,7 @@ class SessionCache:
             self._openings.popitem(last=False)
 
     def begin_with(self, session: Session, prompt: Sequence[int]) -> int:
-        """Give an empty session the opening that shares most with its prompt; returns how many tokens they share."""
+        """Copy the opening with the longest common beginning into an empty session; returns the tokens they share."""
         if session.tokens or not self._openings:
             return 0
         shared, name = max((_common(opening.tokens, prompt), name) for name, opening in self._openings.items())
@@ -138,7 +141,7 @@ class SessionCache:
         return name in self._openings
 
     def forget(self, key: str) -> None:
-        """Drop a session and what is kept of it."""
+        """Drop a session and its cache."""
         session = self._sessions.pop(key, None)
         if session is not None and session.sequence is not None:
             self._empty(session.sequence)
@@ -168,7 +171,7 @@ class SessionCache:
         return data
 
     def _put(self, session: Session, number: int) -> bool:
-        """Seat a session; False where its cache does not fit back, and its prompt is to be evaluated anew."""
+        """Put a session into a sequence; False where its cache does not fit, so that its prompt is evaluated again."""
         fits = True
         if session.aside is not None:
             data, session.aside = session.aside, None
@@ -184,7 +187,7 @@ class SessionCache:
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two prompts begin with alike."""
+    """Number of tokens that two prompts have in common at their beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((index for index, (left, right) in pairs if left != right), min(len(one), len(other)))
 

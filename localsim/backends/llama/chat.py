@@ -30,11 +30,11 @@ class Piece:
     text: str
     is_content: bool
     role: str = ""
-    """Of the message whose content it is."""
+    """The role of the message whose content it is."""
 
 
 class ChatTemplate:
-    """A model's chat template. Raises BackendUnavailable where it does not carry every content once and in order."""
+    """A model's chat template. Raises BackendUnavailable where it does not render every content once and in order."""
 
     def __init__(self, source: str, *, bos: str, eos: str, name: str) -> None:
         environment = ImmutableSandboxedEnvironment(
@@ -49,20 +49,20 @@ class ChatTemplate:
         except TemplateError as error:
             raise BackendUnavailable(f"{name}: its chat template is not valid Jinja: {error}") from error
         self.folds_system = False
-        """Whether the system message goes in front of the first user turn, for lack of a role."""
+        """Whether the system message is put before the first user message, because the template has no system role."""
         self._check()
         self.thinks = THOUGHT in source and self._carries(_TRIAL, thinking=True)
-        """Whether it is the template of a model that thinks before it replies."""
+        """Whether the template belongs to a model that thinks before it replies."""
 
     def _check(self) -> None:
-        """Try a conversation with every role; fold the system message where the template has no place for it."""
+        """Try a conversation with every role; fold the system message where the template has no system role."""
         if self._carries(_TRIAL):
             return
         self.folds_system = True
         if not self._carries(_TRIAL):
             raise BackendUnavailable(
-                f"{self._name}: its chat template does not carry every message once and in order",
-                hint="choose an instruct model whose template holds plain user and assistant turns",
+                f"{self._name}: its chat template does not render every message once and in order",
+                hint="choose an instruct model whose template has plain user and assistant messages",
             )
 
     def _carries(self, messages: Sequence[Message], *, thinking: bool = False) -> bool:
@@ -96,7 +96,7 @@ class ChatTemplate:
         pieces = []
         for index, part in enumerate(parts):
             if index % 2 and int(part) >= len(contents):
-                raise TemplateError("the template changes what it is given")
+                raise TemplateError("the template changes the contents of messages")
             text = contents[int(part)] if index % 2 else part
             if text:
                 pieces.append(Piece(text, is_content=bool(index % 2), role=roles[int(part)] if index % 2 else ""))
@@ -104,7 +104,7 @@ class ChatTemplate:
 
 
 def _opened(rendered: str) -> str:
-    """A prompt at whose end a thought is open, as some templates leave it and others leave to the model."""
+    """Open a thought at the end of a prompt, unless the template has done so."""
     reply = _MARK.split(rendered)[-1]
     if THOUGHT in reply:
         raise TemplateError("the template closes the thought itself")
@@ -122,13 +122,13 @@ class ChatPiece:
     text: str
     tokens: tuple[int, ...]
     role: str
-    """Of the message whose content it is; `template` for the template's own text."""
+    """The role of the message whose content it is; `template` for the template's own text."""
     ends_reply: int = 0
-    """How many of its first tokens end the reply before it."""
+    """The number of its first tokens that end the reply before it."""
 
 
 class ChatTokenizer:
-    """Messages -> token ids for one model; remembers pieces, because a conversation repeats all but its end."""
+    """Messages -> token ids for one model; keeps the tokens of pieces, because each prompt repeats all but its end."""
 
     def __init__(self, model: LlamaModel) -> None:
         source = model.chat_template()
@@ -148,7 +148,7 @@ class ChatTokenizer:
         self._know_marks()
 
     def _know_marks(self) -> None:
-        """Learn which marks the template writes before any content is tokenized, which must not hold them."""
+        """Collect the template's marks before any content is tokenized, because no content may hold them."""
         for thinking in (False, True) if self.template.thinks else (False,):
             for piece in self.template.pieces(_TRIAL, thinking=thinking):
                 if not piece.is_content:
@@ -164,8 +164,8 @@ class ChatTokenizer:
     def _content_tokens(self, text: str) -> tuple[int, ...]:
         """Tokens of a content; control tokens in it stay plain text.
 
-        Some files declare their marks of roles user-defined, which llama.cpp reads from any text: such a mark is
-        tokenized in two halves.
+        Some files declare their marks of roles as user-defined tokens, which llama.cpp reads from any text: such a mark
+        is tokenized in two halves.
         """
         tokens = self._model.tokenize(text, special=False)
         if not self._marks.intersection(tokens):
@@ -204,7 +204,7 @@ class ChatTokenizer:
             if after_reply and not left:
                 return [*found, ChatPiece(piece.text, tokens[:ends], "template", ends)]
             found.append(ChatPiece(piece.text, tokens, "template", ends))
-        raise BackendUnavailable("the chat template drops a reply, so nothing can be learnt from it")
+        raise BackendUnavailable("the chat template drops a reply, so a model cannot be trained on it")
 
     def _end_mark(self, tokens: Sequence[int]) -> int:
         for index, token in enumerate(tokens):

@@ -1,6 +1,6 @@
 """The one place that imports llama_cpp, and a small typed layer over its C functions.
 
-A `LlamaModel` is a file's weights and vocabulary; contexts, batches and schedules are the engine's (llama.py).
+A `LlamaModel` is a file's weights and vocabulary; contexts, batches and schedules are the engine's (engine.py).
 llama.cpp's log goes to Python's logging, because `verbose=False` of the high-level class redirects file descriptors
 of the whole process.
 """
@@ -49,7 +49,7 @@ def _log_callback(bindings: ModuleType) -> Any:
 
 
 def build_description() -> str:
-    """Version of the bindings and what the build uses of the processor, for provenance."""
+    """The version of the bindings and the processor features that the build uses, stored with every run."""
     import llama_cpp
 
     system = library().llama_print_system_info().decode()
@@ -57,11 +57,11 @@ def build_description() -> str:
 
 
 BATCH = 512
-"""Most tokens in one decode."""
+"""The largest number of tokens in one decode."""
 
 
 def new_context(model: LlamaModel, *, sequences: int, context: int, threads: int) -> Any:
-    """A llama.cpp context in the layout that was measured to be fastest (docs/performance.md).
+    """Make a llama.cpp context in the layout that was fastest in measurements (docs/performance.md).
 
     A cache of `context` tokens for each sequence, flash attention on. Raises BackendUnavailable.
     """
@@ -109,11 +109,11 @@ class LlamaModel:
         self.vocab = lib.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self._pieces: dict[int, bytes] = {}
-        # SentencePiece vocabularies put a space before whatever they are given; a line break in front takes it.
+        # SentencePiece vocabularies put a space before any text; a line break in front takes it.
         self._lead = self._raw_tokens("\n", False) if self.text_of(self._raw_tokens("a", False)) != b"a" else []
 
     def beside(self, adapter: Path | None) -> LlamaModel:
-        """The same weights in memory with another adapter, or none; they are freed when the last user is."""
+        """The same weights in memory with another adapter, or none; they are freed with their last user."""
         other = copy.copy(self)
         other.adapter = self._loaded(adapter)
         self._users[0] += 1
@@ -135,9 +135,9 @@ class LlamaModel:
 
     @property
     def kv_bytes_per_token(self) -> int:
-        """Bytes that one token takes in the cache: keys and values in 16 bits, over all layers.
+        """Bytes of one token in the cache: keys and values in 16 bits, over all layers.
 
-        From the header alone: with `vocab_only` llama.cpp leaves its own fields unset and aborts when asked.
+        Read from the header alone: with `vocab_only` llama.cpp leaves its own fields unset and aborts when asked.
         """
         layers = self._numbers("block_count", [1])[0]
         heads = self._numbers("attention.head_count", [1])
@@ -149,7 +149,7 @@ class LlamaModel:
         return 2 * total * (key + value)
 
     def _numbers(self, key: str, default: list[int]) -> list[int]:
-        """A number, or one for each layer, from the architecture's part of the header."""
+        """A number, or one number for each layer, from the architecture's part of the header."""
         raw = self.metadata(f"{self.metadata('general.architecture')}.{key}")
         return [int(part) for part in re.findall(r"\d+", raw)] if raw else default
 
@@ -172,7 +172,7 @@ class LlamaModel:
         return raw.decode() if raw else None
 
     def token_text(self, token: int) -> str:
-        """How a token such as BOS is written in templates ('' for none)."""
+        """The text of a token such as BOS in templates ('' for none)."""
         return library().llama_vocab_get_text(self.vocab, token).decode() if token >= 0 else ""
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
@@ -203,15 +203,15 @@ class LlamaModel:
         return known
 
     def text_of(self, tokens: Iterable[int]) -> bytes:
-        """What tokens stand for together."""
+        """The bytes that tokens stand for together."""
         return b"".join(self.piece(token) for token in tokens)
 
     def silent_tokens(self) -> list[int]:
-        """Tokens that stand for no text and do not end one, such as the marks of roles; no reply may hold them."""
+        """Tokens without text that do not end a reply either, such as the marks of roles; no reply may hold them."""
         return [token for token in range(self.n_vocab) if not self.piece(token) and not self.ends_text(token)]
 
     def is_user_defined(self, token: int) -> bool:
-        """Whether llama.cpp takes a token from text even where control tokens are off."""
+        """Whether llama.cpp reads a token from plain text even where control tokens are switched off."""
         return bool(library().llama_vocab_get_attr(self.vocab, token) & _USER_DEFINED)
 
     def ends_text(self, token: int) -> bool:
@@ -219,12 +219,12 @@ class LlamaModel:
         return bool(library().llama_vocab_is_eog(self.vocab, token))
 
     def begin_tokens(self) -> tuple[int, ...]:
-        """The BOS token where the vocabulary wants one at the start, else ()."""
+        """The BOS token where the vocabulary demands one at the start, else ()."""
         lib = library()
         return (lib.llama_vocab_bos(self.vocab),) if lib.llama_vocab_get_add_bos(self.vocab) else ()
 
     def free(self) -> None:
-        """Release the memory, unless somebody else uses it."""
+        """Release the memory with its last user."""
         if self.pointer:
             self._users[0] -= 1
             if not self._users[0]:

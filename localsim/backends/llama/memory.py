@@ -1,4 +1,4 @@
-"""What a run will take before it starts: context size, sequences and memory of each llama.cpp model."""
+"""The memory of a run, computed before it starts: context size, sequences and bytes of each llama.cpp model."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from localsim.errors import ModelMissing
 _CHARS_PER_TOKEN = 3
 """A low guess for prose in languages that small models know; an episode that exceeds it fails with a clear reason."""
 _LINE_TOKENS = 16
-"""Tokens of a turn besides its text: the name, and the template's marks around a message."""
+"""Tokens of a turn in addition to its text: the name, and the template's marks around a message."""
 _STEP = 256
 SHARE_USED = 0.25
-"""How full a listener's context is while it is set aside: turns are shorter than their limit (docs/performance.md)."""
+"""Used share of a context that is set aside: turns are shorter than their limit (docs/performance.md)."""
 OPENING_SHARE = 0.1
-"""Of a context, that an opening takes."""
+"""Share of a context that an opening takes."""
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Memory of one model in use, in bytes."""
+    """The memory of one model in use, in bytes."""
 
     name: str
     weights: int
     cache: int
     compute: int
     process: int
-    """What Python and its libraries take already."""
+    """Memory that Python and its libraries take already."""
     caches: int
-    """Agents (or writers) whose caches are kept at a time."""
+    """Number of agents (or writers) whose caches are kept at the same time."""
     context: int
     free: int
 
@@ -51,7 +51,7 @@ class MemoryPlan:
 
     @property
     def total(self) -> int:
-        """Bytes that the process then has."""
+        """Bytes that the process takes in all."""
         return self.wanted + self.process
 
     def __str__(self) -> str:
@@ -67,14 +67,14 @@ def _size(count: int) -> str:
 
 
 def sessions_per_episode(specs: Sequence[EpisodeSpec], name: str) -> int:
-    """Most caches that one episode needs on a model."""
+    """The largest number of caches that one episode needs on a model."""
     return max((sum(model == name for model in spec.models.values()) for spec in specs), default=0)
 
 
 def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -> int:
-    """Tokens that the longest conversation on a model may take: its opening prompt and every turn at its full length.
+    """Tokens of the longest possible conversation on a model: its opening prompt and every turn at its full length.
 
-    At most what the model was trained for.
+    At most the context that the model was trained for.
     """
     tokenizer = ChatTokenizer(model)
     needed = _STEP
@@ -84,20 +84,20 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
         for role in roles(spec.mode, spec.scenario.names):
             if spec.models[role] != name:
                 continue
-            seen = observe(spec, role, Transcript())
+            seen = observe(spec.scenario, spec.mode, role, Transcript())
             messages = writer_messages(seen) if role == WRITER else agent_messages(seen)
             needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _STEP)
     return min(-(-needed // _STEP) * _STEP, model.n_ctx_train)
 
 
 def context_of_judge(question: int, think: int, model: LlamaModel) -> int:
-    """Tokens of a judge's question, and of its thoughts if the model thinks; at most what the model was trained for."""
+    """Tokens of a judge's question, and of its thoughts if the model thinks; at most the context of its training."""
     room = question + (think if ChatTokenizer(model).template.thinks else 0)
     return min(room, model.n_ctx_train)
 
 
 def openings(specs: Sequence[EpisodeSpec], name: str) -> int:
-    """How many different prompts conversations on a model begin with, at most as many as the engine keeps."""
+    """The number of different opening prompts on a model, at most as many as the engine keeps."""
     cells = {
         (spec.scenario.hash, spec.mode, role) for spec in specs for role in spec.models if spec.models[role] == name
     }
@@ -105,10 +105,10 @@ def openings(specs: Sequence[EpisodeSpec], name: str) -> int:
 
 
 def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, context: int, openings: int) -> MemoryPlan:
-    """What a model takes when conversations are at their usual length.
+    """The memory of a model when conversations have their usual length.
 
-    The cache of `sequences` is reserved whole. The `aside` caches of those who listen, and the openings, take what
-    their tokens take: SHARE_USED of a context, and OPENING_SHARE of one.
+    The cache of `sequences` is reserved whole. The `aside` caches of listeners and the openings take only the room of
+    their tokens: SHARE_USED and OPENING_SHARE of a context.
     """
     tokens = sequences * context + (aside * SHARE_USED + openings * OPENING_SHARE) * context
     return MemoryPlan(
@@ -124,7 +124,7 @@ def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, contex
 
 
 def refuse_if_too_large(plan: MemoryPlan) -> None:
-    """Raise ModelMissing where the memory that is free does not hold the plan."""
+    """Raise ModelMissing where the free memory is too small for the plan."""
     if plan.wanted > plan.free:
         raise ModelMissing(
             f"not enough memory: {plan}", hint="lower -j or --ctx, or choose a smaller model or quantization"

@@ -1,25 +1,27 @@
-"""Try a model on one token in a child process, so that a native crash is an error message and not a dead terminal.
+"""Try a model on one token in a child process, so that a native crash becomes an error message.
 
     python -m localsim.backends.llama.probe FILE|NAME
 
-A file that passed once under the same build is not tried again.
+A file that has passed under the same build is not tried again.
 """
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 from localsim import paths
 from localsim.errors import BackendUnavailable, LocalsimError, ModelMissing
 from localsim.models.registry import where
+from localsim.models.remembered import recall, remember
 
 TIMEOUT_S = 600
+_MEMORY = "probed"
+_KEPT = 200
+"""Passed trials that are remembered, the latest."""
 _CURE = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
@@ -34,9 +36,9 @@ def ensure_works(path: Path, sha256: str) -> None:
     try:
         result = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BackendUnavailable(f"the trial of {path.name} did not end: {error}", hint=_CURE) from error
+        raise BackendUnavailable(f"the trial of {path.name} did not finish: {error}", hint=_CURE) from error
     if result.returncode == 0:
-        _remember([*passed, key])
+        remember(_MEMORY, [*passed, key][-_KEPT:])
         return
     lines = result.stderr.strip().splitlines()
     if result.returncode < 0 or result.returncode > 128:
@@ -50,7 +52,7 @@ def ensure_works(path: Path, sha256: str) -> None:
         raise ModelMissing(
             "llama.cpp cannot load this file; it is damaged, cut off or not a GGUF model",
             where=str(path),
-            hint="fetch it again: localsim models pull NAME",
+            hint="fetch the file again: localsim models pull NAME",
         )
     raise BackendUnavailable(
         f"the trial of {path.name} failed: {lines[-1] if lines else 'no reason given'}", hint=_CURE
@@ -65,7 +67,7 @@ def _signal_name(number: int) -> str:
 
 
 def _library_stamp() -> str:
-    """Changes when llama-cpp-python is built again, even at the same version."""
+    """A text that changes when llama-cpp-python is built again, even at the same version."""
     import importlib.util
 
     spec = importlib.util.find_spec("llama_cpp")
@@ -74,22 +76,9 @@ def _library_stamp() -> str:
     return "-".join(f"{file.stat().st_size:x}.{file.stat().st_mtime_ns:x}" for file in files if "ggml-cpu" in file.name)
 
 
-def _memory_file() -> Path:
-    return paths.cache_folder() / "probed.json"
-
-
 def _passed() -> list[str]:
-    try:
-        data = json.loads(_memory_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
+    data = recall(_MEMORY)
     return [str(item) for item in data] if isinstance(data, list) else []
-
-
-def _remember(keys: list[str]) -> None:
-    with suppress(OSError):  # without it the trial is only made again
-        _memory_file().parent.mkdir(parents=True, exist_ok=True)
-        _memory_file().write_text(json.dumps(keys[-200:], indent=1), encoding="utf-8")
 
 
 def _decode_one_token(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Writing a model's weights in another type, through llama.cpp. Seconds for a small model, minutes for a large one."""
+"""Convert a model's weights to another type with llama.cpp: seconds for a small model, minutes for a large one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from localsim.backends.llama.lib import library
 from localsim.errors import BackendUnavailable
 
 TYPES = {"Q8_0": 7, "Q4_0": 2}
-"""Types that llama.cpp repacks for the processor when it loads them -> its number (llama_ftype)."""
+"""Types that llama.cpp repacks for the processor when it loads them -> their numbers (llama_ftype)."""
 
 
 def requantize(source: Path, target: Path, kind: str, threads: int) -> None:
-    """Write `source` as `target` in a type of TYPES. Nothing stands under the final name before it is whole.
+    """Write `source` as `target` in a type of TYPES. The file gets its final name only once it is whole.
 
     Raises BackendUnavailable where llama.cpp refuses.
     """
@@ -25,7 +25,7 @@ def requantize(source: Path, target: Path, kind: str, threads: int) -> None:
     try:
         if lib.llama_model_quantize(str(source).encode(), str(part).encode(), params) != 0:
             raise BackendUnavailable(
-                f"llama.cpp cannot write {source.name} as {kind}", hint="LOCALSIM_DEBUG=1 shows llama.cpp's log"
+                f"llama.cpp cannot convert {source.name} to {kind}", hint="LOCALSIM_DEBUG=1 shows llama.cpp's log"
             )
         part.replace(target)
     finally:

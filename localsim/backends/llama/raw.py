@@ -1,6 +1,7 @@
-"""What llama.cpp itself can do with a model on this machine: raw rates, memory, perplexity.
+"""llama.cpp's own speed with a model on this machine, and the perplexity of its weights.
 
-No sampling, no grammar, no scheduler. The engine is compared with this, and files of one model with each other.
+Without sampling, grammar and scheduling: the limit that the engine is compared with, and a measure to compare files of
+one model.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from localsim.backends.llama.lib import LlamaModel, library, new_context
 from localsim.errors import BackendUnavailable
 
 PREFILL = 512
-"""Tokens of the prompt on which the rate of prompts is measured, and of a window of perplexity."""
+"""Tokens of the prompt in a measurement of prompt speed, and of a window of perplexity."""
 _WARM = 64
-"""Tokens at a window's start whose predictions do not count: they have too little before them."""
+"""Tokens at a window's start whose predictions do not count, because little text precedes them."""
 
 
 class RawContext:
@@ -33,7 +34,7 @@ class RawContext:
         self._length = [0] * sequences
 
     def pieces(self, wanted: Sequence[tuple[int, int]]) -> Iterator[float]:
-        """Seconds of each part of a prompt by itself: (tokens before it, its tokens)."""
+        """Seconds for each part of a prompt by itself: (tokens before it, its tokens)."""
         for depth, count in sorted(wanted, reverse=True):
             seconds = 0.0
             for start in range(0, count, PREFILL):
@@ -42,23 +43,23 @@ class RawContext:
             yield seconds
 
     def steps(self, groups: Sequence[Sequence[int]]) -> Iterator[float]:
-        """Seconds of each step that evaluates one token of each sequence, given how many tokens stand before it."""
+        """Seconds for each step of one token per sequence; a group holds the count of earlier tokens per sequence."""
         for group in groups:
             for sequence, depth in enumerate(group):
                 self._deepen(sequence, depth)
             yield self._decode([(sequence, depth, 1) for sequence, depth in enumerate(group)])
 
     def prefill_rate(self) -> float:
-        """Tokens a second of a prompt of PREFILL tokens from empty."""
+        """Tokens a second in a prompt of PREFILL tokens with an empty cache."""
         return PREFILL / min(self.pieces([(0, PREFILL)] * 3))
 
-    def step_rate(self, abreast: int, depth: int, repeats: int = 9) -> float:
-        """Tokens a second that `abreast` sequences write side by side with `depth` tokens before them."""
-        times = sorted(self.steps([[depth] * abreast] * repeats))
-        return abreast / times[len(times) // 2]
+    def step_rate(self, parallel: int, depth: int, repeats: int = 9) -> float:
+        """Tokens a second that `parallel` sequences write together with `depth` tokens before them."""
+        times = sorted(self.steps([[depth] * parallel] * repeats))
+        return parallel / times[len(times) // 2]
 
     def perplexity(self, text: str) -> tuple[float, int]:
-        """Perplexity of a text in windows of PREFILL tokens, and how many tokens were predicted."""
+        """Perplexity of a text in windows of PREFILL tokens, and the number of tokens predicted."""
         tokens = self._model.tokenize(text, special=False)
         logs: list[float] = []
         for start in range(0, len(tokens) - PREFILL + 1, PREFILL):

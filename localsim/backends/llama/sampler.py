@@ -19,14 +19,14 @@ from localsim.conversation.episode import Sampling
 from localsim.errors import BackendUnavailable
 
 _BREAKERS = (b"\n", b":", b'"', b"*")
-"""Where DRY stops looking for a repeated sequence (llama.cpp's defaults)."""
+"""Texts at which DRY stops looking for a repeated sequence (llama.cpp's defaults)."""
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
 class Candidates:
-    """A reusable array of all tokens with their logits, shaped as llama.cpp's samplers want it.
+    """A reusable array of all tokens with their logits, in the form that llama.cpp's samplers take.
 
-    Marks of roles and the like cannot be drawn, but for the one that is written as `mark`.
+    Marks of roles and the like cannot be drawn, except the one whose text is `mark`.
     """
 
     def __init__(self, model: LlamaModel, mark: str = "") -> None:
@@ -48,7 +48,7 @@ class Candidates:
         ids = self._ids
         if most is not None and most < len(ids):
             least = np.partition(self._logits, -most)[-most]
-            ids = np.flatnonzero(~(self._logits < least)).astype(np.int32)  # all of them where a logit is not a number
+            ids = np.flatnonzero(~(self._logits < least)).astype(np.int32)  # all tokens where a logit is not a number
         loaded = self._all[: len(ids)]
         loaded["id"] = ids
         loaded["logit"] = self._logits[ids]
@@ -65,7 +65,7 @@ class Candidates:
 
 
 class Sampler:
-    """The samplers of one generation. `refused` counts draws that the grammar turned down."""
+    """The samplers of one generation. `refused` counts draws that the grammar rejected."""
 
     def __init__(self, model: LlamaModel, sampling: Sampling, seed: int, grammar: str | None) -> None:
         self._lib = library()
@@ -89,13 +89,13 @@ class Sampler:
         return chain
 
     def hear(self, tokens: Iterable[int]) -> None:
-        """Forget what was heard before, and take these tokens of utterances as what penalties look back on."""
+        """Replace the tokens of earlier utterances that the penalties look back on."""
         self._lib.llama_sampler_reset(self._repeat)
         for token in tokens:
             self._lib.llama_sampler_accept(self._repeat, token)
 
     def draw(self, candidates: Candidates, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
-        """A next token that the grammar allows; it counts once it is taken (`take`)."""
+        """Draw a next token that the grammar allows; it counts only after `take`."""
         token = self._pick(candidates.load(logits, self._most), in_text, masked=False)
         if self._grammar is not None and not self._allows(candidates, token):
             self.refused += 1
@@ -103,7 +103,7 @@ class Sampler:
         return token
 
     def take(self, tokens: Iterable[int], *, in_text: bool) -> None:
-        """Take note of tokens that are now part of the reply: the grammar, and within an utterance the penalties."""
+        """Add tokens to the reply, for the grammar and, within an utterance, for the penalties."""
         for token in tokens:
             if self._grammar is not None:
                 self._lib.llama_sampler_accept(self._grammar, token)
@@ -133,10 +133,11 @@ class Sampler:
 
 
 def _most_that_count(sampling: Sampling) -> int | None:
-    """How many of the likeliest tokens a draw can depend on; None for all.
+    """The number of likeliest tokens that a draw can depend on; None for all.
 
-    Penalties only lower logits, and of no more tokens than they look back on, so whatever is among the `top_k` after
-    them was among so many more before them. The draw is the same, but for the order of tokens whose logits are equal.
+    Penalties only lower logits, and only of tokens that they look back on. So each of the `top_k` tokens after the
+    penalties was among the first `top_k` plus that number before them. The draw is the same, except for the order of
+    tokens with equal logits.
     """
     kept = sampling.top_k if sampling.temperature > 0 else 1
     if kept <= 0 or sampling.repeat_penalty < 1.0 or sampling.repeat_window < 0:
@@ -174,7 +175,10 @@ def _parsed_grammar(model: LlamaModel, grammar: str) -> Any:
     """A grammar is parsed once; each generation works on a clone."""
     sampler = library().llama_sampler_init_grammar(model.vocab, grammar.encode(), b"root")
     if not sampler:
-        raise BackendUnavailable("llama.cpp refuses a grammar", hint="please report it with the scenario file")
+        raise BackendUnavailable(
+            "llama.cpp rejects the grammar of a reply",
+            hint="this is an error in localsim; report it with the scenario file",
+        )
     return sampler
 
 

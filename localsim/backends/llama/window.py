@@ -1,6 +1,6 @@
 """A window for conversations that outgrow their context: the instructions and the newest turns stay.
 
-What is left out is counted, so that it can be stored with the turn; nothing is summarised or invented.
+The number of messages left out is stored with the turn; nothing is summarised or invented.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from localsim.backends.llama.chat import ChatTokenizer
 from localsim.conversation.exchange import Request
 
 STRIDE = 4
-"""Turns leave the window so many at a time: between two moves the cache of what stays can be used."""
+"""Turns that leave the window at a time: between two moves the cache of the rest stays usable."""
 
 
 def windowed(
     chat: ChatTokenizer, request: Request, written: dict[str, tuple[int, ...]] | None, room: int
 ) -> tuple[list[int], int] | None:
-    """Tokens of the longest newest part that fits into `room` tokens, and how many messages or lines are missing.
+    """Tokens of the longest newest part that fits into `room` tokens, and the number of messages or lines left out.
 
     An agent's prompt loses its oldest pairs of user and assistant messages, so that roles still alternate; a
-    writer's loses the oldest lines of its script. None where not even the instructions and the last turn fit.
+    writer's loses the oldest lines of its script. None where even the instructions and the last turn do not fit.
     """
     for dropped in range(STRIDE, _droppable(request) + STRIDE, STRIDE):
         shorter, missing = _without(request, min(dropped, _droppable(request)))
@@ -31,13 +31,13 @@ def windowed(
 
 
 def _droppable(request: Request) -> int:
-    """Pairs of messages, or lines of a script, that may go."""
+    """The number of message pairs, or lines of a script, that may be left out."""
     pairs = (len(request.messages) - 2) // 2
     return pairs or request.prefill.count("\n")
 
 
 def _without(request: Request, count: int) -> tuple[Request, int]:
-    """The request without its `count` oldest pairs or lines, and how many messages or lines that are."""
+    """The request without its `count` oldest pairs or lines, and the number of messages or lines left out."""
     if len(request.messages) > 2:
         rest = request.messages[1 + 2 * count :]
         return replace(request, messages=(request.messages[0], *rest)), 2 * count

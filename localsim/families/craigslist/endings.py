@@ -38,12 +38,6 @@ class Offer:
     price: float
 
 
-def says_farewell(text: str) -> bool:
-    """Whether `text` says goodbye ("bye", "take care", "see you tomorrow", "nice talking to you")."""
-    lower = plain(text)
-    return bool(PHRASES["farewell"].search(lower) or PHRASES["see_you"].search(lower))
-
-
 def offers(turns: Sequence[Turn], *, list_price: float) -> list[Offer]:
     """Every price a speaker puts forward as their own, in order, in dollars; a price said twice in a turn once."""
     bargain, before = _Bargain(list_price, ""), ""

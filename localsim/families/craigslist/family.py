@@ -12,23 +12,98 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from localsim.conversation.episode import Score
+from localsim.conversation.episode import Observation, Score
+from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
-from localsim.conversation.transcript import Transcript
+from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
-from localsim.families.base import Location, merged
+from localsim.families.base import EXPLICIT_END, SUCCESS, Curve, Family, Location, Played, Player, Point, merged
+from localsim.families.craigslist import players
 from localsim.families.craigslist.endings import bargain_ending
+from localsim.families.prices import find_prices
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
 
 _ZONES = ("yes", "no", "any")
 
+DEAL = Measure(
+    key="deal_rate",
+    heading="deal",
+    meaning="share of all completed conversations that end in a deal",
+    score="deal",
+    kind="share",
+    summed="share_of_completed",
+    group="goals",
+    compared=True,
+    published={"script": 0.94, "agents": 0.30, "agents-ft": 0.93},
+)
+IN_ZONE = Measure(
+    key="in_zone_rate",
+    heading="in zone",
+    meaning="of the deals where both targets can be met, the share at a price that meets both",
+    score="in_zone",
+    kind="share",
+    summed="share",
+    group="goals",
+)
+SELLER_SURPLUS = Measure(
+    key="seller_surplus",
+    heading="seller surplus",
+    meaning="price above the seller\u2019s target, as a part of the list price",
+    score="surplus",
+    side="seller",
+    group="goals",
+)
+BUYER_SURPLUS = Measure(
+    key="buyer_surplus",
+    heading="buyer surplus",
+    meaning="price below the buyer\u2019s target, as a part of the list price",
+    score="surplus",
+    side="buyer",
+    group="goals",
+)
+_OFFERS = (0.05, 2.0)
+"""Share of the list price that an offer lies within; other numbers are sizes and years."""
 
-class Craigslist:
+
+def _offers(played: Played) -> list[Point]:
+    """The last price that a turn names, as a part of the list price."""
+    points = []
+    list_price = float(played.answer.answer["list_price"])
+    for turn in played.transcript.turns:
+        if turn.action.type not in ("speak", "leave"):
+            continue
+        prices = [price for price in find_prices(turn.action.text, list_price=list_price) if not price.negated]
+        if prices and _OFFERS[0] <= (share := prices[-1].value / list_price) <= _OFFERS[1]:
+            side = "seller" if turn.speaker == played.answer.answer["seller"] else "buyer"
+            points.append(Point(played.transcript.position(turn.index), share, side))
+    return points
+
+
+class Craigslist(Family):
     """Sell or buy one item; agree on a price or walk away."""
 
     name = "craigslist"
     version = "1"
     defaults: Mapping[str, Any] = {"zone": "yes"}
+    title = "Bargaining"
+    about = "A seller and a buyer haggle over a second-hand item; each has a private target price."
+    invitation = "A seller and a buyer haggle"
+    measures = (SUCCESS, EXPLICIT_END, DEAL, IN_ZONE, SELLER_SURPLUS, BUYER_SURPLUS)
+    figure = ("success_rate", "deal_rate", "in_zone_rate")
+    curve = Curve(
+        "offers",
+        "Prices named",
+        "mean price named, as a part of the list price; sellers solid, buyers dashed",
+        "average",
+        _offers,
+    )
+    players: Mapping[str, Player] = {
+        "haggler": players.haggler,
+        "patient-buyer": players.patient_buyer,
+        "firm": players.firm,
+        "random-haggler": players.random_haggler,
+    }
+    sensible = "haggler"
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
         self._words = words
@@ -135,6 +210,18 @@ class Craigslist:
             if answer.get("zone") != zone:
                 problems.append((("answer", "zone"), f"must be {zone if zone else 'null'}, from the two targets"))
         return problems
+
+    def side(self, agent: str, answer: AnswerKey) -> str:
+        """`seller` or `buyer`."""
+        return "seller" if agent == answer.answer.get("seller") else "buyer"
+
+    def remarks(self, scores: Mapping[str, float]) -> list[str]:
+        """The price of a deal."""
+        return [f"Price: ${scores['price']:g}."] if "price" in scores else []
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Offers the middle of both targets."""
+        return players.omniscient(seen, rng)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """ending, deal, price, surplus, in_zone, walked_away, success and explicit_end.

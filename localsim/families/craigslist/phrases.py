@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from localsim.families.farewells import FAREWELL, SEE_YOU
+
 # A name and what it means, then one regular expression in lower case, folded over lines; "<#>" stands for a price.
 _PHRASES = r"""
 == idioms: Uses of "deal", "sold", "fine", ... that agree to nothing; they are blanked before consent is looked for.
@@ -171,18 +173,6 @@ _PHRASES = r"""
 == threat: Before a walk-away: it is threatened, not done.
     \b(?:or|otherwise|or else|about to|else|if|ready to|unless|don't make me|before i|might|may|don't|almost
     |tempted to|prepared to|willing to|nearly|could)(?: [\w',<#>]+){0,7} ?$
-== farewell: Goodbyes.
-    \b(?:good ?bye|farewell|bye(?:-?bye)?|buh-bye|so long|cheerio|ciao|adieu|adios|ttyl|toodles|au revoir)\b
-    |\btake care\b(?! of)|\bhave an? (?:\w+ )?(?:\w+ )?(?:day|one|evening|night|weekend|afternoon|week|morning|trip
-    |time)\b|\bgood ?night\b|\b(?:gotta|got to|have to|must|should|need to|'d better|better) (?:be )?(?:go|run|dash
-    |head|get going|going|leave|off|heading)(?: now| home| soon| off)?(?=$|[.!,?])|\b(?:nice|lovely|good|great
-    |pleasure|pleasant|wonderful|fun|enjoyed) (?:was )?(?:talking|chatting|speaking|meeting|to have (?:met|talked)
-    |seeing|it was)\b|\b(?:was|been) (?:a |so |really |very )?(?:nice|lovely|good|great|pleasure
-    |wonderful)(?: to)? (?:talk|chat|meet|speak|see)\w*\b|\b(?:until|till) next time\b|\bbest wishes\b
-    |\ball the best\b|\bhappy (?:hunting|trails)\b|\bgood day\b(?! to (?:meet|come))
-== see_you: Goodbyes that may be appointments.
-    \bsee (?:you|ya|u)(?: (?:later|around|soon|then|tomorrow|there|next \w+|on \w+|at \w+|\w+day))?(?=$|[ .!,])
-    |\bcatch (?:you|ya) later\b|^later\b|\blaters\b|\bcya\b
 == reference: Prices of other things, times and people.
     \b(?:cost|costs|paid|retails?|msrp|originally|brand[- ]new|new ones?|ebay|amazon|stores?|elsewhere|online
     |other (?:buyers?|offers?|guy|people|person|sellers?|ads?|listings?|one)|(?:a|the) (?:guy|buyer|couple|woman|man
@@ -278,7 +268,7 @@ _PHRASES = r"""
     |\bomw\b|\bcoming over\b
 """
 
-PHRASES: dict[str, re.Pattern[str]] = {
+PHRASES: dict[str, re.Pattern[str]] = {"farewell": FAREWELL, "see_you": SEE_YOU} | {
     section[1]: re.compile("".join(line[4:] for line in section[2].splitlines()))
     for section in re.finditer(r"^== (\w+): .*\n((?:    .*\n)+)", _PHRASES, re.MULTILINE)
 }

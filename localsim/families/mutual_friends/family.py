@@ -10,25 +10,108 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from localsim.conversation.episode import Score
+from localsim.conversation.episode import Observation, Score
+from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
-from localsim.conversation.transcript import Transcript
+from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
-from localsim.families.base import Location, merged
-from localsim.families.craigslist.endings import says_farewell
+from localsim.families.base import (
+    EXPLICIT_END,
+    SUCCESS,
+    Baseline,
+    Curve,
+    Family,
+    Location,
+    Played,
+    Player,
+    Point,
+    merged,
+)
+from localsim.families.farewells import says_farewell
+from localsim.families.mutual_friends import players
 from localsim.families.mutual_friends.names import friends_outcome, mentions
+from localsim.families.terms import utters
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 
 _ATTRIBUTES = {"hobby": "likes {}", "company": "works at {}", "town": "lives in {}"}
 _Row = tuple[str, tuple[str, ...]]
 
 
-class MutualFriends:
+FIRST_MENTION = Measure(
+    key="first_mention",
+    heading="first mention",
+    meaning=(
+        "position of the first utterance that names the friend in common, 0 at the start, 1 at the end; over the "
+        "conversations that name one"
+    ),
+    score="first_mention",
+    kind="position",
+    group="information",
+    compared=True,
+    published={"script": 0.13, "agents": 0.39},
+)
+NAMED = Measure(
+    key="named_rate",
+    heading="friend named",
+    meaning="share of conversations in which the friend in common is named at all",
+    score="named",
+    kind="share",
+    summed="share",
+    group="information",
+)
+WRONG_GUESSES = Measure(
+    key="wrong_guesses",
+    heading="wrong guesses",
+    meaning="friends proposed who are not in common, per conversation",
+    score="wrong_guesses",
+    group="information",
+    compared=True,
+)
+GUESSING = Measure(
+    key="guessing",
+    heading="asks by name",
+    meaning="share of the questions that put a name forward instead of asking about something else",
+    score="guessing",
+    kind="share",
+    group="information",
+)
+
+
+def _named(played: Played) -> list[Point] | None:
+    """The position of the first mention; no point where no true friend is named, None where there is none to name."""
+    if "named" not in played.scores:
+        return None
+    position = played.scores.get("first_mention")
+    return [] if position is None else [Point(position)]
+
+
+class MutualFriends(Family):
     """Find out whether you have a friend in common."""
 
     name = "mutual_friends"
     version = "2"
     defaults: Mapping[str, Any] = {"friends": 5, "attributes": "hobby,company", "common": 1}
+    title = "Mutual friends"
+    about = (
+        "Two strangers find out whether they have a friend in common; each knows only the friends on their own list."
+    )
+    invitation = "Two strangers look for a friend in common"
+    measures = (SUCCESS, EXPLICIT_END, FIRST_MENTION, NAMED, WRONG_GUESSES, GUESSING)
+    figure = ("success_rate", "named_rate", "first_mention")
+    curve = Curve(
+        "named",
+        "Friend named by then",
+        "share of conversations in which the friend in common has been named",
+        "reached",
+        _named,
+    )
+    players: Mapping[str, Player] = {"friends": players.friends, "guesser": players.guesser}
+    sensible = "friends"
+    baseline = Baseline(
+        "guesser",
+        "First mentions have no guessing baseline here; --model scripted:guesser on the same scenarios gives one.",
+    )
+    terms_disclose = True
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
         self._words = words
@@ -125,6 +208,19 @@ class MutualFriends:
         if not isinstance(given, list) or sorted(map(str, given)) != shared:
             problems.append((("answer", "mutual_friends"), f"must be what the lists share: {shared}"))
         return problems
+
+    def utters(self, text: str, term: str) -> bool:
+        """Whether a text utters a term: a name counts only where it is used as a name ("Will", not "will")."""
+        return utters(text, term) if term.startswith("$") else bool(mentions(text, term))
+
+    def remarks(self, scores: Mapping[str, float]) -> list[str]:
+        """The position of the first mention."""
+        first = scores.get("first_mention")
+        return [] if first is None else [f"The friend in common is first named at {first:.2f} of the conversation."]
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Asks about the friends whom it sees on both lists."""
+        return players.omniscient(seen, rng)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """first_mention, wrong_guesses, named, success, guessing and explicit_end; see the module's docstring.

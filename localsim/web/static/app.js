@@ -1,4 +1,4 @@
-// Pages work without this file; it adds the keyboard and keeps what is in progress up to date.
+// Pages work without this file: it adds keyboard commands and updates pages of conversations in progress.
 "use strict";
 
 function typing(target) {
@@ -22,7 +22,7 @@ function step(direction) {
 const loaded = performance.now();
 
 document.addEventListener("keydown", (event) => {
-  if (event.repeat) return; // a key that is held must not answer one item after another
+  if (event.repeat) return; // holding a key must not answer one item after another
   if (event.target.matches("[data-submit]") && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.target.form.requestSubmit();
     return;
@@ -50,7 +50,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// In a game the line to write in stands outside of what is fetched, so that nothing typed is lost.
+// The input line of a game is outside the part that is fetched, so that no typed text is lost.
 function takeTurn(place) {
   const state = place.querySelector("[data-my-turn]");
   const form = document.querySelector("[data-say]");
@@ -62,7 +62,7 @@ function takeTurn(place) {
   if (mine) form.querySelector("[data-turn-field]").value = state.dataset.myTurn;
 }
 
-// A part of the page that is fetched again and again, for as long as somebody looks at it.
+// Fetches a part of the page again and again while the page is visible.
 async function refresh(place) {
   if (document.visibilityState !== "visible") return;
   try {
@@ -76,7 +76,7 @@ async function refresh(place) {
       takeTurn(place);
     }
   } catch {
-    // The server is away for a moment; the next round tries again.
+    // The server did not answer; the next round tries again.
   }
 }
 

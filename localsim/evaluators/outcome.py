@@ -1,0 +1,27 @@
+"""The outcome of a task, as the scenario's family scores it."""
+
+from __future__ import annotations
+
+from localsim.conversation.episode import Score, Subject
+from localsim.conversation.scenario import AnswerKey, Scenario
+from localsim.conversation.transcript import Transcript
+from localsim.evaluators.base import Scorer
+from localsim.families import Family
+
+
+class Outcome(Scorer):
+    """The scores of one family."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self.name = f"outcome.{family.name}"
+        self.version = family.version
+        self.measures = tuple(family.measures)
+
+    def applies(self, subject: Subject) -> bool:
+        """Whether the scenario is of this family."""
+        return subject.scenario.family == self._family.name
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Scores of `Family.score`."""
+        return self._family.score(transcript, scenario, answer)

@@ -1,0 +1,96 @@
+"""Measured speed, memory and perplexity of model files on this machine.
+
+To choose between several types of one model: `localsim models bench` and `localsim models optimize` print this.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import psutil
+import yaml
+
+from localsim import paths
+from localsim.backends.llama.lib import LlamaModel
+from localsim.backends.llama.raw import RawContext
+from localsim.models.registry import ModelFile
+
+DEPTH = 400
+"""Tokens in the context before those whose speed is measured: an agent's instructions and some turns."""
+PARALLEL = 8
+"""Conversations at a time in the last column of speed."""
+HEARD, WRITTEN = 32, 24
+"""Tokens of a usual turn: read by the listener, and written by the speaker."""
+_TOLERANCE = 1.02
+"""A perplexity up to this many times the best one counts as the same quality."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The measurements of one model file."""
+
+    name: str
+    mb: float
+    load_s: float
+    prefill: float
+    """Prompt tokens a second, for a prompt of 512."""
+    turn: float
+    """Prompt tokens a second for parts of 32 tokens after 400: a listener reads such a part in each turn."""
+    decode_1: float
+    """Tokens a second that one conversation writes after 400 tokens."""
+    decode_8: float
+    """Tokens a second that eight conversations write together."""
+    perplexity: float
+    """Measured on the prose of the bundled scenarios; comparable only between files of one model."""
+    memory_mb: float
+    """Growth of the process while the model was loaded, with eight conversations of 1,024 tokens."""
+
+    def as_json(self) -> dict[str, float | str]:
+        """The fields as an object for --json."""
+        return asdict(self)
+
+
+def bench(file: ModelFile, threads: int) -> Bench:
+    """Measure a model file; about 20 seconds for a small one."""
+    before = psutil.Process().memory_info().rss
+    begun = time.perf_counter()
+    model = LlamaModel(file.path, adapter=file.adapter)
+    loaded = time.perf_counter() - begun
+    raw = RawContext(model, sequences=PARALLEL, context=1024, threads=threads)
+    perplexity, _ = raw.perplexity(prose())
+    turn = sorted(raw.pieces([(DEPTH, HEARD)] * 5))[2]
+    result = Bench(
+        name=file.name,
+        mb=file.path.stat().st_size / 1e6,
+        load_s=loaded,
+        prefill=raw.prefill_rate(),
+        turn=HEARD / turn,
+        decode_1=raw.step_rate(1, DEPTH),
+        decode_8=raw.step_rate(PARALLEL, DEPTH),
+        perplexity=perplexity,
+        memory_mb=(psutil.Process().memory_info().rss - before) / 1e6,
+    )
+    raw.close()
+    model.free()
+    return result
+
+
+def prose() -> str:
+    """The settings, goals, secrets and facts of the bundled scenarios, one after the other."""
+    lines: list[str] = []
+    for file in sorted(paths.bundled("scenarios").glob("*.yaml")):
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        lines.append(document["setting"])
+        for agent in document["agents"]:
+            lines += [agent.get("goal", ""), agent.get("secret") or ""]
+            lines += [fact["text"] for fact in agent.get("facts") or ()]
+    return "\n".join(line for line in lines if line)
+
+
+def fastest(benches: Sequence[Bench]) -> Bench:
+    """The file that needs the least time for a turn, among those whose perplexity is within 2% of the best."""
+    best = min(bench.perplexity for bench in benches)
+    good = [bench for bench in benches if bench.perplexity <= _TOLERANCE * best]
+    return min(good, key=lambda bench: HEARD / bench.turn + WRITTEN / bench.decode_8)

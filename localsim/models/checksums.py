@@ -1,0 +1,42 @@
+"""sha256 of model files, remembered by path, size and time of change, because reading a model takes seconds."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from localsim.models.remembered import recall, remember
+
+_MEMORY = "checksums"
+BLOCK = 1 << 20
+"""Bytes read at a time."""
+
+
+def checksum(path: Path) -> str:
+    """The sha256 of a file in hex, read from memory unless the file has changed since."""
+    state = path.stat()
+    key = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
+    known = _known()
+    if key not in known:
+        known[key] = _sha256(path)
+        remember(_MEMORY, known)
+    return known[key]
+
+
+def forget(path: Path) -> None:
+    """Read every byte the next time that the checksum of this file is asked for."""
+    prefix = f"{path.resolve()}|"
+    remember(_MEMORY, {key: value for key, value in _known().items() if not key.startswith(prefix)})
+
+
+def _known() -> dict[str, str]:
+    data = recall(_MEMORY)
+    return data if isinstance(data, dict) else {}
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

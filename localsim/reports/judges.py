@@ -1,0 +1,101 @@
+"""How far judges can be trusted, from the scores that are stored: reliability of judges, rates of choosers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+from localsim.conversation.episode import MODES
+from localsim.leakage.accuracy import auroc
+from localsim.stats import share
+from localsim.store import report_queries as queries
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+
+def reliability(store: Store, run_id: str) -> list[Row]:
+    """For each judge: means by mode, whether its goal score follows the verifiable outcome, and its own consistency."""
+    rows = queries.judge_goals(store, run_id)
+    return [_judge(name, [row for row in rows if row["evaluator"] == name]) for name in dict.fromkeys(
+        row["evaluator"] for row in rows
+    )]  # fmt: skip
+
+
+def _judge(name: str, rows: list[Row]) -> Row:
+    import numpy as np
+
+    known = [row for row in rows if row["success"] is not None and row["goal"] is not None]
+    truth = np.array([row["success"] > 0.5 for row in known], dtype=bool)
+    follows = auroc(truth, np.array([row["goal"] for row in known])) if known else None
+    spreads = [row["spread"] for row in rows if row["spread"] is not None]
+    return {
+        "judge": name.removeprefix("judge."),
+        "n": len(rows),
+        "goal_by_mode": {
+            mode: statistics.fmean(values)
+            for mode in dict.fromkeys(row["mode"] for row in rows)
+            if (values := [row["goal"] for row in rows if row["mode"] == mode and row["goal"] is not None])
+        },
+        "goal_auroc": follows,
+        "goal_auroc_n": len(known),
+        "spread": statistics.fmean(spreads) if spreads else None,
+        "warning": _warning(follows, len(known)),
+    }
+
+
+def _warning(follows: float | None, n: int) -> str | None:
+    if follows is None:
+        return "its goal scores could not be held against an outcome: no talks that succeed and others that fail"
+    if follows < 0.6:
+        return f"its goal scores are no better than chance (AUROC {follows:.2f} over {n} talks): do not use them"
+    return f"AUROC {follows:.2f} rests on {n} talks only" if n < 50 else None
+
+
+def rates(store: Store, run_id: str) -> list[Row]:
+    """For each judge and pair of modes: how often the first was chosen among pairs decided in both orders, with its
+    95% interval, and how often the two orders agreed.
+    """
+    rows = queries.choices(store, run_id)
+    found = []
+    for judge in dict.fromkeys(row["evaluator"] for row in rows):
+        for one, other in combinations(MODES, 2):
+            values = [
+                float(row["value"])
+                for row in rows
+                if (row["evaluator"], row["mode"], row["name"]) == (judge, one, f"natural_against_{other}")
+            ]
+            if values:
+                found.append(_rate(judge.removeprefix("naturalness."), one, other, values))
+    return found
+
+
+def _rate(judge: str, one: str, other: str, values: Sequence[float]) -> Row:
+    decided = [value for value in values if value != 0.5]
+    estimate = share(int(sum(decided)), len(decided))
+    agree = len(decided) / len(values)
+    warning = "picks a place, not a talk: do not use it" if agree < 0.6 else None
+    return {
+        "judge": judge,
+        "first": one,
+        "second": other,
+        "n": len(values),
+        "decided": len(decided),
+        "first_chosen": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "orders_agree": agree,
+        "half_credit": statistics.fmean(values),
+        "warning": warning,
+    }
+
+
+def sentence(rate: Row) -> str:
+    """A row of `rates` for people."""
+    chosen, low, high = rate["first_chosen"], rate["low"], rate["high"]
+    share_chosen = "-" if chosen is None else f"{chosen:.0%} [{low:.0%}, {high:.0%}]"
+    told = f"{rate['first']} over {rate['second']} in {share_chosen} of {rate['decided']} pairs"
+    warning = f" ({rate['warning']})" if rate["warning"] else ""
+    return f"Naturalness, {rate['judge']}: {told}; orders agree in {rate['orders_agree']:.0%} of {rate['n']}{warning}"

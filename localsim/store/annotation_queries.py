@@ -1,0 +1,160 @@
+"""The reads and writes of human annotation: episodes to judge, answers, and what answers are compared with.
+
+Every function opens the database for one question and lets it go. Rows are dictionaries with the columns named in the
+docstring; a missing value is None.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+_ROWS = 500
+"""Answers in one statement."""
+_KEY = ("task", "item_id", "rater")
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """A row of `annotations`; a second one with the same task, item and rater replaces it."""
+
+    task: str
+    item_id: str
+    rater: str
+    run_id: str
+    value_json: str
+    shown_json: str
+    attention: bool
+    origin: str
+    seconds: float | None
+    created_utc: datetime
+
+
+_COLUMNS = tuple(field.name for field in fields(AnswerRow))
+
+
+# ---- episodes ------------------------------------------------------------------------------------------------------
+
+
+def has_run(store: Store, run_id: str) -> bool:
+    """True if a run has exactly this id."""
+    return bool(store.rows("SELECT 1 FROM runs WHERE run_id = ?", [run_id]))
+
+
+def completed_episodes(store: Store, run_id: str) -> list[Row]:
+    """The completed episodes of a run that have turns: the columns of v_episodes, and document_json of the scenario.
+
+    In a fixed order: by scenario, index and seed.
+    """
+    return store.rows(
+        "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE e.run_id = ? "
+        "AND e.status = 'completed' AND e.turns > 0 ORDER BY e.scenario_hash, e.episode_index, e.seed, e.episode_id",
+        [run_id],
+    )
+
+
+def turns_by_episode(store: Store, run_id: str) -> dict[str, list[Row]]:
+    """The turns of every episode of a run by episode_id: turn, speaker, action, text, words, truncated."""
+    turns: dict[str, list[Row]] = defaultdict(list)
+    for row in store.rows(
+        "SELECT episode_id, turn, speaker, action, text, words, truncated FROM v_turns WHERE run_id = ? "
+        "ORDER BY episode_id, turn",
+        [run_id],
+    ):
+        turns[row.pop("episode_id")].append(row)
+    return dict(turns)
+
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+
+def answers_of_run(store: Store, run_id: str) -> list[Row]:
+    """All answers about a run by task, item and rater: the columns of v_annotations."""
+    return store.rows("SELECT * FROM v_annotations WHERE run_id = ? ORDER BY task, item_id, rater", [run_id])
+
+
+def answered_items(store: Store, task: str, run_id: str, rater: str) -> set[str]:
+    """The ids of the items of a task and run that a rater has answered."""
+    query = "SELECT item_id FROM annotations WHERE task = ? AND run_id = ? AND rater = ?"
+    return {row["item_id"] for row in store.rows(query, [task, run_id, rater])}
+
+
+def answer_to(store: Store, task: str, item_id: str, rater: str) -> str | None:
+    """The value_json that a rater answered to an item; None without an answer."""
+    query = "SELECT value_json FROM annotations WHERE task = ? AND item_id = ? AND rater = ?"
+    rows = store.rows(query, [task, item_id, rater])
+    return str(rows[0]["value_json"]) if rows else None
+
+
+def store_answers(store: Store, answers: Sequence[AnswerRow], patience_s: float, *, keep_later: bool = False) -> None:
+    """Store answers in one transaction; of two answers to one item by one rater the last counts.
+
+    `keep_later` keeps a stored answer that was given later. Raises DatabaseError if another program holds the database
+    for more than `patience_s` seconds.
+    """
+    # One statement may not write the same key twice.
+    rows = list({tuple(getattr(answer, name) for name in _KEY): astuple(answer) for answer in answers}.values())
+    if not rows:
+        return
+    place = f"({', '.join('?' for _ in _COLUMNS)})"
+    changed = ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS if column not in _KEY)
+    condition = " WHERE excluded.created_utc >= annotations.created_utc" if keep_later else ""
+    with store.writing(patience_s) as connection:
+        # An error closes the connection, and DuckDB undoes an open transaction.
+        connection.begin()
+        for start in range(0, len(rows), _ROWS):
+            part = rows[start : start + _ROWS]
+            connection.execute(
+                f"INSERT INTO annotations ({', '.join(_COLUMNS)}) VALUES {', '.join([place] * len(part))} "
+                f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {changed}{condition}",
+                [value for row in part for value in row],
+            )
+        connection.commit()
+
+
+def remove_latest_answer(store: Store, task: str, run_id: str, rater: str, patience_s: float) -> str | None:
+    """Delete the latest answer of a rater in a task of a run; return the item's id, None without an answer.
+
+    Raises as `store_answers` does.
+    """
+    with store.writing(patience_s) as connection:
+        row = connection.execute(
+            "DELETE FROM annotations WHERE task = $1 AND rater = $3 AND item_id = (SELECT item_id FROM annotations "
+            "WHERE task = $1 AND run_id = $2 AND rater = $3 ORDER BY created_utc DESC, item_id LIMIT 1) "
+            "RETURNING item_id",
+            [task, run_id, rater],
+        ).fetchone()
+    return str(row[0]) if row else None
+
+
+# ---- what answers are compared with --------------------------------------------------------------------------------
+
+
+def judge_scores(store: Store, run_id: str) -> list[Row]:
+    """The newest scores of a run by judges of naturalness and of dimensions: evaluator, episode_id, agent, name, value.
+
+    In a fixed order; scores without a value are left out.
+    """
+    return store.rows(
+        "SELECT evaluator, episode_id, agent, name, value FROM v_scores WHERE run_id = ? AND newest AND value IS NOT "
+        "NULL AND (starts_with(evaluator, 'naturalness.') OR starts_with(evaluator, 'judge.')) ORDER BY ALL",
+        [run_id],
+    )
+
+
+def first_disclosures(store: Store, run_id: str) -> list[Row]:
+    """The first disclosure of each fact in a run by the leakage detector: episode_id, fact_id, turn."""
+    return store.rows("SELECT episode_id, fact_id, turn FROM v_leaks WHERE run_id = ? ORDER BY ALL", [run_id])
+
+
+def episodes_with_leak_scores(store: Store, run_id: str) -> set[str]:
+    """The ids of the episodes of a run that the leakage detector has scored."""
+    query = "SELECT DISTINCT episode_id FROM v_scores WHERE run_id = ? AND evaluator = 'leakage'"
+    return {row["episode_id"] for row in store.rows(query, [run_id])}

@@ -1,0 +1,143 @@
+"""The reads of reports, comparisons, curves, figures, cards and audits; all over one run unless said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+
+def episodes(store: Store, run_id: str) -> list[Row]:
+    """All columns of `v_episodes`, by scenario and index."""
+    return store.rows("SELECT * FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index", [run_id])
+
+
+def scores(store: Store, run_id: str) -> list[Row]:
+    """All columns of `v_scores` for the newest version of each evaluator."""
+    return store.rows("SELECT * FROM v_scores WHERE run_id = ? AND newest", [run_id])
+
+
+def counts(store: Store, run_id: str) -> list[Row]:
+    """Counts of a cell: family, mode, model, replies and malformed (of replies), turns and truncated (of turns)."""
+    return store.rows(
+        "SELECT e.family, e.mode, e.model, sum(g.replies)::BIGINT AS replies, sum(g.malformed)::BIGINT AS malformed, "
+        "sum(t.turns)::BIGINT AS turns, sum(t.truncated)::BIGINT AS truncated FROM v_episodes e "
+        "LEFT JOIN (SELECT episode_id, count(*) FILTER (cause <> 'error') AS replies, "
+        "count(*) FILTER (cause <> 'error' AND malformed IS NOT NULL) AS malformed FROM generations GROUP BY 1) g "
+        "USING (episode_id) LEFT JOIN (SELECT episode_id, count(*) AS turns, count(*) FILTER (truncated) AS truncated "
+        "FROM turns GROUP BY 1) t USING (episode_id) WHERE e.run_id = ? GROUP BY ALL",
+        [run_id],
+    )
+
+
+def answers(store: Store, run_id: str) -> dict[str, str]:
+    """Episode id -> answer key of its scenario, as JSON."""
+    rows = store.rows(
+        "SELECT e.episode_id, s.answer_json FROM episodes e JOIN scenarios s USING (scenario_hash) WHERE e.run_id = ?",
+        [run_id],
+    )
+    return {row["episode_id"]: row["answer_json"] for row in rows}
+
+
+def tokens(store: Store, run_id: str) -> Row:
+    """Tokens generated and evaluated."""
+    return store.rows(
+        "SELECT coalesce(sum(generated_tokens), 0)::BIGINT AS generated, "
+        "coalesce(sum(evaluated_tokens), 0)::BIGINT AS evaluated FROM v_generations WHERE run_id = ?",
+        [run_id],
+    )[0]
+
+
+def scenario_paths(store: Store, run_id: str) -> list[str]:
+    """The paths of the scenario files, else their ids."""
+    rows = store.rows(
+        "SELECT DISTINCT coalesce(s.path, s.scenario_id) AS path FROM scenarios s "
+        "JOIN episodes e USING (scenario_hash) WHERE e.run_id = ? ORDER BY 1",
+        [run_id],
+    )
+    return [row["path"] for row in rows]
+
+
+def scenario_documents(store: Store, run_id: str) -> list[str]:
+    """The scenarios without their answer keys, as JSON."""
+    rows = store.rows(
+        "SELECT DISTINCT s.document_json FROM scenarios s JOIN episodes e USING (scenario_hash) "
+        "WHERE e.run_id = ? ORDER BY 1",
+        [run_id],
+    )
+    return [row["document_json"] for row in rows]
+
+
+def leaks(store: Store, run_id: str) -> list[Row]:
+    """The first disclosure of each private fact, with the text of its turn."""
+    return store.rows(
+        "SELECT l.episode_id, coalesce(l.family, 'everyday') AS family, l.scenario_id, l.mode, l.model, l.fact_id, "
+        "l.fact, l.owner, l.speaker, l.turn, l.position, l.kind, l.early, l.probability, l.similarity, l.evidence, "
+        "t.text FROM v_leaks l JOIN turns t ON t.episode_id = l.episode_id AND t.turn = l.turn WHERE l.run_id = ? "
+        "ORDER BY l.kind, l.scenario_id, l.mode, l.episode_id, l.turn",
+        [run_id],
+    )
+
+
+def private_facts(store: Store, run_id: str) -> list[Row]:
+    """The number of private facts of a family and mode in which leaks were looked for: family, mode, n."""
+    return store.rows(
+        "SELECT coalesce(family, 'everyday') AS family, mode, sum(value)::INTEGER AS n FROM v_scores WHERE run_id = ? "
+        "AND newest AND evaluator = 'leakage' AND name = 'private_facts' GROUP BY ALL",
+        [run_id],
+    )
+
+
+def own_disclosures(store: Store, run_id: str) -> list[Row]:
+    """The disclosures that owners made themselves: family, mode, position."""
+    return store.rows(
+        "SELECT coalesce(family, 'everyday') AS family, mode, position FROM v_leaks WHERE run_id = ? AND kind = 'self'",
+        [run_id],
+    )
+
+
+def paired_scores(store: Store, runs: Sequence[str], names: Sequence[str]) -> list[Row]:
+    """Scores summed over the agents of each episode: family, name, run_id, mode, model, scenario_hash, episode_index,
+    seed, value.
+    """
+    return store.rows(
+        "SELECT coalesce(c.family, 'everyday') AS family, c.name, c.run_id, c.mode, c.model, e.scenario_hash, "
+        "e.episode_index, e.seed, sum(c.value) AS value FROM v_scores c JOIN v_episodes e USING (episode_id) "
+        "WHERE c.newest AND c.value IS NOT NULL AND c.run_id IN (SELECT unnest(?)) AND c.name IN (SELECT unnest(?)) "
+        "GROUP BY ALL",
+        [list(runs), list(names)],
+    )
+
+
+def judge_goals(store: Store, run_id: str) -> list[Row]:
+    """For each judge and episode: evaluator, mode, episode_id, goal, overall, spread, success (of the outcome)."""
+    return store.rows(
+        "SELECT j.evaluator, j.mode, j.episode_id, avg(j.value) FILTER (j.name = 'goal') AS goal, "
+        "avg(j.value) FILTER (j.name = 'overall') AS overall, "
+        "avg(j.value) FILTER (suffix(j.name, '_spread')) AS spread, any_value(o.value) AS success "
+        "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o "
+        "ON o.episode_id = j.episode_id WHERE j.run_id = ? AND j.newest AND starts_with(j.evaluator, 'judge.') "
+        "GROUP BY j.evaluator, j.mode, j.episode_id ORDER BY ALL",
+        [run_id],
+    )
+
+
+def choices(store: Store, run_id: str) -> list[Row]:
+    """The choices of naturalness judges: evaluator, mode, name, value."""
+    return store.rows(
+        "SELECT evaluator, mode, name, value FROM v_scores WHERE run_id = ? AND newest "
+        "AND starts_with(evaluator, 'naturalness.') AND value IS NOT NULL ORDER BY ALL",
+        [run_id],
+    )
+
+
+def completed_by_index(store: Store, run_id: str) -> list[Row]:
+    """Completed episodes: episode_id, family, scenario_id, scenario_hash, mode, episode_index; by index."""
+    return store.rows(
+        "SELECT episode_id, family, scenario_id, scenario_hash, mode, episode_index FROM v_episodes "
+        "WHERE run_id = ? AND status = 'completed' ORDER BY episode_index, scenario_id, scenario_hash",
+        [run_id],
+    )

@@ -1,0 +1,140 @@
+"""The reads of runs: their rows, the episodes that are finished, and recorded generations to resume from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from localsim.conversation.exchange import Generation
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A generation of an earlier, interrupted attempt at an episode."""
+
+    turn: int
+    attempt: int
+    seed: int
+    result: Generation
+
+
+def run_row(store: Store, run_id: str) -> Row:
+    """All columns of `runs` for one run."""
+    return store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
+
+
+def runs_of_plan(store: Store, plan_json: str) -> list[Row]:
+    """All columns of `runs` for the runs of one plan, newest first."""
+    return store.rows("SELECT * FROM runs WHERE plan_json = ? ORDER BY started_utc DESC", [plan_json])
+
+
+def only_scripted(store: Store, run_id: str) -> bool:
+    """Whether no language model took part in a run."""
+    models = json.loads(run_row(store, run_id)["models_json"])
+    return all(identity["kind"] == "scripted" for identity in models.values())
+
+
+def finished_episodes(store: Store, run_id: str) -> dict[str, str]:
+    """Episode id -> status (completed or failed) of the episodes that are over."""
+    query = "SELECT episode_id, status FROM episodes WHERE run_id = ? AND status <> 'interrupted'"
+    return {row["episode_id"]: row["status"] for row in store.rows(query, [run_id])}
+
+
+def progress_of(store: Store, run_id: str) -> tuple[int, int]:
+    """Number of episodes that a run is to have, and number that are over."""
+    query = "SELECT episodes_planned AS planned, completed + failed AS done FROM v_runs WHERE run_id = ?"
+    row = store.rows(query, [run_id])[0]
+    return int(row["planned"]), int(row["done"])
+
+
+def recorded_generations(store: Store, run_id: str) -> dict[str, list[Recorded]]:
+    """The generations of a run's unfinished episodes, in order, by episode id."""
+    rows = store.rows(
+        "SELECT g.* FROM generations g JOIN episodes e ON e.episode_id = g.episode_id "
+        "WHERE e.run_id = ? AND e.status = 'interrupted' AND g.cause <> 'error' ORDER BY g.episode_id, g.generation",
+        [run_id],
+    )
+    recorded: dict[str, list[Recorded]] = {}
+    for row in rows:
+        result = Generation(
+            text=row["text"],
+            cause=row["cause"],
+            model=row["model"],
+            prompt_tokens=row["prompt_tokens"],
+            evaluated_tokens=row["evaluated_tokens"],
+            shared_tokens=row["shared_tokens"] or 0,
+            dropped_messages=row["dropped_messages"] or 0,
+            generated_tokens=row["generated_tokens"],
+            duration_ms=row["duration_ms"],
+            details=json.loads(row["details_json"]),
+        )
+        recorded.setdefault(row["episode_id"], []).append(Recorded(row["turn"], row["attempt"], row["seed"], result))
+    return recorded
+
+
+def usual_episodes(store: Store, models: list[str]) -> list[Row]:
+    """Means over the completed episodes of some models: mode, family ('' for none), turns, written and heard tokens."""
+    return store.rows(
+        "SELECT e.mode, coalesce(e.family, '') AS family, avg(e.turns) AS turns, avg(g.written) AS written, "
+        "avg(g.heard) AS heard FROM v_episodes e JOIN (SELECT episode_id, sum(generated_tokens) AS written, "
+        "sum(evaluated_tokens) AS heard FROM v_generations GROUP BY 1) g ON g.episode_id = e.episode_id "
+        "WHERE e.status = 'completed' AND e.model IN (SELECT unnest(?)) GROUP BY ALL",
+        [models],
+    )
+
+
+# ---- lists and the audit -------------------------------------------------------------------------------------------
+
+
+def run_list(store: Store) -> list[Row]:
+    """All columns of `v_runs`, newest run first."""
+    return store.rows("SELECT * FROM v_runs ORDER BY started_utc DESC")
+
+
+def failed_episodes(store: Store, run_id: str) -> list[Row]:
+    """The failed episodes of a run: episode_id, scenario_id, mode, error."""
+    return store.rows(
+        "SELECT episode_id, scenario_id, mode, error FROM v_episodes WHERE run_id = ? AND status = 'failed'", [run_id]
+    )
+
+
+def episode_list(store: Store, run_id: str) -> list[Row]:
+    """The episodes of a run: episode_id, scenario_id, mode, model, i (their index), status, stop_reason, turns."""
+    return store.rows(
+        "SELECT episode_id, scenario_id, mode, model, episode_index AS i, status, stop_reason, turns "
+        "FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index, mode",
+        [run_id],
+    )
+
+
+def newest_episodes(store: Store, limit: int) -> list[Row]:
+    """The episodes of the newest runs: episode_id, scenario_id, mode."""
+    return store.rows("SELECT episode_id, scenario_id, mode FROM v_episodes ORDER BY run_id DESC LIMIT ?", [limit])
+
+
+def only_episode(store: Store, run_id: str) -> str:
+    """The id of the episode of a run that has one."""
+    return str(store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [run_id])[0]["episode_id"])
+
+
+def spoken_texts(store: Store, run_id: str) -> list[Row]:
+    """The turns of a run in order: episode_id, turn, text."""
+    return store.rows(
+        "SELECT t.episode_id, t.turn, t.text FROM turns t JOIN episodes e USING (episode_id) "
+        "WHERE e.run_id = ? ORDER BY t.episode_id, t.turn",
+        [run_id],
+    )
+
+
+def prompts_of_run(store: Store, run_id: str) -> list[Row]:
+    """The prompts of a run in order, as hashes of contents, each with its mode, scenario_hash and parent."""
+    return store.rows(
+        "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
+        "e.scenario_hash FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
+        "ORDER BY g.episode_id, g.generation",
+        [run_id],
+    )

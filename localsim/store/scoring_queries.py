@@ -1,0 +1,87 @@
+"""The reads of evaluators: completed episodes as values, scores that are there already, embeddings."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from localsim.conversation.episode import Subject
+from localsim.conversation.scenario import AnswerKey, Scenario
+from localsim.store.database import Store
+from localsim.store.episodes import transcript_of
+
+Row = dict[str, Any]
+
+
+def subjects(store: Store, run_id: str) -> list[Subject]:
+    """The completed episodes of a run with their transcripts and answer keys, by episode id."""
+    episodes = store.rows(
+        "SELECT episode_id, scenario_hash, mode, episode_index, seed FROM episodes "
+        "WHERE run_id = ? AND status = 'completed' ORDER BY episode_id",
+        [run_id],
+    )
+    scenarios = {
+        row["scenario_hash"]: (
+            Scenario.model_validate_json(row["document_json"]),
+            AnswerKey.from_json(json.loads(row["answer_json"])),
+        )
+        for row in store.rows(
+            "SELECT scenario_hash, document_json, answer_json FROM scenarios "
+            "WHERE scenario_hash IN (SELECT scenario_hash FROM episodes WHERE run_id = ?)",
+            [run_id],
+        )
+    }
+    turns: dict[str, list[Row]] = defaultdict(list)
+    for row in store.rows(
+        "SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.truncated FROM turns t "
+        "JOIN episodes e USING (episode_id) WHERE e.run_id = ? ORDER BY t.episode_id, t.turn",
+        [run_id],
+    ):
+        turns[row["episode_id"]].append(row)
+    return [
+        Subject(
+            episode_id=row["episode_id"],
+            scenario=scenarios[row["scenario_hash"]][0],
+            answer=scenarios[row["scenario_hash"]][1],
+            mode=row["mode"],
+            index=row["episode_index"],
+            seed=row["seed"],
+            transcript=transcript_of(turns[row["episode_id"]]),
+        )
+        for row in episodes
+    ]
+
+
+def scored(store: Store, run_id: str, evaluator: str, version: str) -> dict[str, frozenset[str]]:
+    """Episode id -> names of the scores that a version of an evaluator has given in a run."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for row in store.rows(
+        "SELECT s.episode_id, s.name FROM scores s JOIN episodes e USING (episode_id) "
+        "WHERE e.run_id = ? AND s.evaluator = ? AND s.version = ?",
+        [run_id, evaluator, version],
+    ):
+        names[row["episode_id"]].add(row["name"])
+    return {episode_id: frozenset(given) for episode_id, given in names.items()}
+
+
+def families_of(store: Store, run_id: str) -> list[str | None]:
+    """The families of a run's scenarios, None for scenarios without one."""
+    rows = store.rows("SELECT DISTINCT family FROM v_episodes WHERE run_id = ? ORDER BY family", [run_id])
+    return [row["family"] for row in rows]
+
+
+def vectors(store: Store, model: str, hashes: Sequence[str]) -> dict[str, Sequence[float]]:
+    """The embeddings of texts that are stored, by text hash."""
+    query = "SELECT text_hash, vector FROM vectors WHERE model = ? AND text_hash IN (SELECT unnest(?))"
+    return {row["text_hash"]: row["vector"] for row in store.rows(query, [model, list(hashes)])}
+
+
+def leaks_by_mode(store: Store, run_id: str) -> list[Row]:
+    """First disclosures of a run: mode, kind, facts (their number), early (those that break the scenario's rule)."""
+    return store.rows(
+        "SELECT mode, kind, count(*) AS facts, sum(early::INTEGER)::BIGINT AS early FROM v_leaks WHERE run_id = ? "
+        "GROUP BY ALL ORDER BY ALL",
+        [run_id],
+    )
