@@ -19,6 +19,7 @@ from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
+from localsim.store.queries import runs as queries
 
 Row = dict[str, Any]
 
@@ -34,28 +35,19 @@ class Archive:
 
     def runs(self) -> list[Row]:
         """All runs with their counts, newest first (columns of v_runs)."""
-        return self._store.rows("SELECT * FROM v_runs ORDER BY started_utc DESC")
+        return queries.run_list(self._store)
 
     def episodes(self, run: str | None = None) -> list[Row]:
         """Episodes (columns of v_episodes) of one run (`@last`, id or its start), or of all."""
-        query = "SELECT * FROM v_episodes {} ORDER BY run_id, scenario_id, mode, episode_index"
-        if run is None:
-            return self._store.rows(query.format(""))
-        return self._store.rows(query.format("WHERE run_id = ?"), [self._store.run_id(run)])
+        return queries.episodes(self._store, None if run is None else self._store.run_id(run))
 
     def turns(self, episode: str | None = None) -> list[Row]:
         """Turns (columns of v_turns) of one episode (`@last`, id or its start), or of all."""
-        query = "SELECT * FROM v_turns {} ORDER BY episode_id, turn"
-        if episode is None:
-            return self._store.rows(query.format(""))
-        return self._store.rows(query.format("WHERE episode_id = ?"), [self._store.episode_id(episode)])
+        return queries.turns(self._store, None if episode is None else self._store.episode_id(episode))
 
     def leaks(self, run: str | None = None) -> list[Row]:
         """First disclosures of private facts (columns of v_leaks) of one run, or of all."""
-        query = "SELECT * FROM v_leaks {} ORDER BY episode_id, turn, fact_id"
-        if run is None:
-            return self._store.rows(query.format(""))
-        return self._store.rows(query.format("WHERE run_id = ?"), [self._store.run_id(run)])
+        return queries.leaks(self._store, None if run is None else self._store.run_id(run))
 
     def sql(self, query: str) -> list[Row]:
         """Rows of any read-only query; files and settings are out of its reach."""

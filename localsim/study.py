@@ -38,7 +38,7 @@ from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
-from localsim.store.run_queries import runs_of_plan
+from localsim.store.queries.runs import runs_of_plan
 
 Row = dict[str, Any]
 Notify = Callable[[str], None]

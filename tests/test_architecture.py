@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from localsim.families import FAMILIES
 
 PACKAGE = Path(__file__).resolve().parent.parent / "localsim"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -126,3 +129,46 @@ def test_exceptions_are_swallowed_in_one_place_only() -> None:
             ):
                 broad.append(module_of(file))
     assert broad == ["__main__", "evaluators.base", "plugins"]
+
+
+SQL = re.compile(r"\b(SELECT\b.+\bFROM|INSERT\s+INTO|DELETE\s+FROM|UPDATE\b.+\bSET)\b", re.DOTALL)
+FAMILY_NAMES = tuple(FAMILIES.own)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if "store" not in file.parts], ids=module_of)
+def test_only_the_store_writes_sql(file: Path) -> None:
+    """Docstrings, hints and helps may show a query that a person can type; nothing else may hold one."""
+    tree = ast.parse(file.read_text())
+    shown = {id(inner) for node in ast.walk(tree) if is_shown(node) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown:
+            assert not SQL.search(node.value), f"{module_of(file)}:{node.lineno} holds a query"
+
+
+def is_shown(node: ast.AST) -> bool:
+    """Whether a node is a docstring, or the `hint` or `help` of a call."""
+    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return docstring or (isinstance(node, ast.keyword) and node.arg in ("hint", "help"))
+
+
+@pytest.mark.parametrize(
+    "file",
+    [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".j2", ".js") and "families" not in path.parts],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_only_families_know_families(file: Path) -> None:
+    """No other room asks for a family by name; docstrings and examples of commands may name a scenario of one."""
+    text = file.read_text()
+    if file.suffix == ".py":
+        tree = ast.parse(text)
+        shown = {id(inner) for node in ast.walk(tree) if is_shown(node) for inner in ast.walk(node)}
+        words = [
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown
+        ]
+    else:
+        words = re.findall(r"[\w./-]+", text)
+    for word in words:
+        assert word not in FAMILY_NAMES, f"{file.name} names the family {word}"
+        assert not any(f"'{name}'" in word or f'"{name}"' in word for name in FAMILY_NAMES), f"{file.name}: {word}"

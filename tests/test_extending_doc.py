@@ -55,6 +55,34 @@ def test_the_printed_family_and_evaluator_work(tmp_path: Path, capsys: pytest.Ca
     assert (cell["success_rate"], cell["offer"], cell["please"]) == (1.0, 0.5, 0.0)
 
 
+@pytest.mark.usefixtures("installed")
+def test_a_family_of_another_package_is_shown_like_any_other(tmp_path: Path) -> None:
+    """Title, column, meaning, figure, player and baseline: everything that the family declares is in every output."""
+    out = tmp_path / "ultimatum"
+    assert command(["scenarios", "generate", "--family", "ultimatum", "--seed", "1", "-n", "2", "-o", str(out)]) == 0
+    done = localsim.run(str(out), model="scripted:smalltalk", modes="all")
+    page, markdown, figures = tmp_path / "r.html", tmp_path / "r.md", tmp_path / "figures"
+    for file in (page, markdown):
+        assert command(["report", done.run_id, "-o", str(file)]) == 0
+    html = page.read_text()
+    assert ">Ultimatum game</h2>" in html and "One person offers a part of a sum of money." in html
+    assert "the part of the money that is offered first" not in html, "no player made an offer, so there is no column"
+    assert "Compare with --model scripted:fair on the same scenarios." in html
+    fair = localsim.run(str(out), model="scripted:fair", modes="all")
+    assert (fair.completed, fair.failed) == (6, 0), "scripted:NAME finds players of other packages"
+    for file in (page, markdown):
+        assert command(["report", fair.run_id, "-o", str(file)]) == 0
+    html = page.read_text()
+    assert "scripted:fair on the same scenarios" not in html, "the run holds the baseline"
+    assert html.count("the part of the money that is offered first") == 2, "below the figure and in the list of terms"
+    assert re.search(r"<h4>offer</h4>.*?<svg", html, re.DOTALL), "a measure of the figure is drawn"
+    assert "| offer | 50%" in markdown.read_text()
+    assert command(["plot", fair.run_id, "-o", str(figures), "-f", "svg"]) == 0
+    assert (figures / "ultimatum_offer.svg").is_file()
+    assert command(["card", fair.run_id, "-o", str(tmp_path / "card.md")]) == 0
+    assert "offer" in (tmp_path / "card.md").read_text()
+
+
 def test_the_page_names_modules_and_files_that_exist() -> None:
     for path in re.findall(r"`(localsim/[\w/]+\.py|localsim/[\w/]+/)`", PAGE):
         assert (ROOT / path).exists(), path

@@ -16,7 +16,7 @@ from localsim.reports import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
-from localsim.store.scoring_queries import subjects
+from localsim.store.queries.scoring import subjects
 from tests.conftest import Quiet, generated
 from tests.test_grammar import admits
 

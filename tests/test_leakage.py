@@ -62,7 +62,7 @@ def test_the_labelled_files_are_as_promised() -> None:
         ("", "no labelled rows"),
         ("[1]", "wrong type"),
         ("[" * 100_000, "nested too deep"),
-        ('{"context":[' + "[" * 900 + "]" * 900 + '],"fact":"a","label":"none"}', ""),
+        ('{"context":[' + "[" * 900 + "]" * 900 + '],"fact":"a","label":"none"}', "nested too deep"),
     ],
 )
 def test_a_wrong_file_is_refused_by_line(tmp_path: Path, text: str, message: str) -> None:

@@ -65,6 +65,22 @@ def test_models_check_is_right(family: str, tiny: LlamaModel) -> None:
     assert ("trims contents" in told["spaces"].told) == (family in ("llama-3", "gemma-2"))
 
 
+@pytest.mark.model
+def test_the_starter_passes_though_its_first_token_begins_every_message(engine_model: LlamaModel) -> None:
+    beginning = next(check for check in check_template(engine_model).checks if check.name == "beginning")
+    assert beginning.ok and "begins every message" in beginning.told
+
+
+def test_a_beginning_written_twice_is_reported(tiny: LlamaModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    bos = tiny.begin_tokens()
+    if not bos:
+        return
+    prompt = ChatTokenizer.prompt
+    monkeypatch.setattr(ChatTokenizer, "prompt", lambda *given, **named: [*bos, *prompt(*given, **named)])
+    found = check_template(tiny)
+    assert not found.ok and next(check.told for check in found.checks if not check.ok).endswith("twice")
+
+
 def test_control_tokens_in_an_utterance_stay_characters(family: str, tiny: LlamaModel) -> None:
     chat = ChatTokenizer(tiny)
     specials = tiny_model.FAMILIES[family].specials

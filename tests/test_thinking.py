@@ -20,7 +20,7 @@ from localsim.evaluators import asking, evaluate, judge
 from localsim.evaluators.base import Asked
 from localsim.machine.template_check import shown
 from localsim.store.database import Store
-from localsim.store.scoring_queries import subjects
+from localsim.store.queries.scoring import subjects
 from tests import tiny_model
 
 THINK = 24
@@ -75,7 +75,7 @@ def backend(family: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 def asked(store: Store, run: str, **changes: Any) -> judge.Question:
     shortest = min(subjects(store, run), key=lambda subject: len(subject.transcript))
     question = next(judge.questions(shortest, 1))
-    return replace(question, request=replace(question.request, think=THINK, **changes))
+    return replace(question, request=replace(question.request, **{"think": THINK, **changes}))
 
 
 def reply(backend: Spoken, request: Request, thinking: str = "", answer: str = VERDICT) -> Generation:
@@ -163,7 +163,7 @@ def test_a_judgement_holds_the_thought(
     family: str, backend: Spoken, store: Store, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "THINK_TOKENS", THINK)
-    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(backend))
+    monkeypatch.setattr(asking, "open_backends", lambda *_: nullcontext({"tiny": backend}))
     monkeypatch.setattr(backend, "close", lambda: None)
     only = store.rows("SELECT min(episode_id) AS id FROM episodes WHERE run_id = ?", [run])[0]["id"]
     with store.writing() as connection:

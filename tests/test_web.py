@@ -23,9 +23,9 @@ from localsim.errors import InvalidInput
 from localsim.evaluators import judge
 from localsim.evaluators.asking import Case, judgement_records
 from localsim.evaluators.base import Asked
-from localsim.store import scoring_queries
 from localsim.store.database import Store
 from localsim.store.journal import Journal
+from localsim.store.queries import scoring as scoring_queries
 from localsim.store.records import EpisodeEnded, EpisodeRecord, ScenarioRecord, TurnRecord
 from localsim.web import serve, view_data
 from tests.test_report_html import Page

@@ -17,8 +17,8 @@ from localsim.annotation.records import rows as stored_rows
 from localsim.conversation.episode import MODES
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import holm, share
-from localsim.store import annotation_queries as queries
 from localsim.store.database import Store
+from localsim.store.queries import annotation as queries
 
 Row = dict[str, Any]
 FAILED_AT_MOST = 1 / 3

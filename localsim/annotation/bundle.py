@@ -19,8 +19,8 @@ from localsim.annotation.items import Item, PairItem, Task, find, items_of, show
 from localsim.annotation.records import Annotation, answered, checked_rater, checked_task
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.paths import json_value
-from localsim.store import annotation_queries as queries
 from localsim.store.database import Store
+from localsim.store.queries import annotation as queries
 
 FORMAT = "localsim-annotations"
 VERSION = 1

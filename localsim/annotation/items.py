@@ -22,9 +22,9 @@ from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.leaks import private_facts
 from localsim.evaluators.naturalness import QUESTION
 from localsim.leakage.pairs import PrivateFact
-from localsim.store import annotation_queries as queries
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
+from localsim.store.queries import annotation as queries
 from localsim.store.records import hash_of
 
 Task = Literal["pairs", "dimensions", "disclosures"]

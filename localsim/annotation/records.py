@@ -16,9 +16,9 @@ from typing import Any, Literal
 from localsim.annotation.items import TASKS, DimensionItem, Item, PairItem, Task
 from localsim.errors import InvalidInput
 from localsim.evaluators.judge import DIMENSIONS
-from localsim.store import annotation_queries as queries
-from localsim.store.annotation_queries import AnswerRow
 from localsim.store.database import Store
+from localsim.store.queries import annotation as queries
+from localsim.store.queries.annotation import AnswerRow
 from localsim.store.writer import Writers
 
 Origin = Literal["browser", "terminal", "bundle"]

@@ -12,8 +12,8 @@ from click.shell_completion import CompletionItem
 
 from localsim import paths
 from localsim.errors import LocalsimError
-from localsim.store import run_queries as queries
 from localsim.store.database import Store
+from localsim.store.queries import runs as queries
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 

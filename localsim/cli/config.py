@@ -142,8 +142,8 @@ def doctor(as_json: bool) -> None:
             click.echo(f"{mark} {finding.name}: {finding.value}")
             if finding.advice:
                 click.echo(f"     {finding.advice}")
+        if all(finding.ok for finding in findings):
+            say("no problems found")
     bad = [finding for finding in findings if not finding.ok]
-    if not bad:
-        say("no problems found")
-    else:
+    if bad:
         raise BackendUnavailable(f"{bad[0].name}: {bad[0].value}", hint=bad[0].advice)

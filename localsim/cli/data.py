@@ -27,7 +27,7 @@ from localsim.cli.common import (
     store_of,
 )
 from localsim.errors import InvalidInput
-from localsim.store import run_queries as queries
+from localsim.store.queries import runs as queries
 
 
 @click.command()

@@ -108,7 +108,7 @@ def _check_name(name: str, force: bool, dry_run: bool) -> None:
 def _chats(source: str, options: dict[str, Any]) -> tuple[list[Any], dict[str, Any], str]:
     """(chats, their source for the card, name of the adapter)."""
     from localsim.finetune import source as sources
-    from localsim.store import training_queries as queries
+    from localsim.store.queries import training as queries
 
     if source.endswith(".jsonl"):
         path = Path(source)

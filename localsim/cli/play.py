@@ -19,9 +19,9 @@ from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
 from localsim.scenarios.find import find_scenarios
-from localsim.store import run_queries as queries
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, models_on
+from localsim.store.queries import runs as queries
 
 _COMMANDS: dict[str, ActionType] = {
     "/leave": "leave",

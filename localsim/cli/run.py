@@ -19,7 +19,7 @@ from localsim.runs import preview, runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
-from localsim.store.run_queries import progress_of
+from localsim.store.queries.runs import progress_of
 
 if TYPE_CHECKING:
     from localsim.study import Study

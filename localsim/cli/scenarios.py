@@ -74,7 +74,7 @@ def show(scenario: str, reveal: bool, as_json: bool) -> None:
         if agent.secret:
             echo(f"  secret: {agent.secret}")
         for fact in agent.facts:
-            rule = fact.disclosure if isinstance(fact.disclosure, str) else f"after {fact.disclosure.told}"
+            rule = fact.disclosure if isinstance(fact.disclosure, str) else f"after {fact.disclosure.as_text}"
             echo(f"  knows ({fact.id}, tell: {rule}): {fact.text}")
     if found.info.things_to_try:
         echo("\nThings to try", bold=True)

@@ -55,7 +55,7 @@ def score(run: str, db: str | None, as_json: bool, **by: Any) -> None:
     from localsim.evaluators.leaks import Leaks
     from localsim.evaluators.naturalness import Naturalness
     from localsim.reports.judges import rates, reliability, sentence
-    from localsim.store.scoring_queries import leaks_by_mode
+    from localsim.store.queries.scoring import leaks_by_mode
 
     for model in (by["judge"], by["naturalness"]):
         if model is not None:

@@ -26,8 +26,9 @@ from localsim.cli.common import (
     web_options,
 )
 from localsim.errors import DatabaseError, LocalsimError
-from localsim.store import run_queries as queries
+from localsim.reports.conversation import remark_on
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
+from localsim.store.queries import runs as queries
 
 
 class _Violated(LocalsimError):
@@ -122,15 +123,9 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
         )
     for leak in found.leaks:
         if leak["turn"] == turn["turn"]:
-            who = (
-                "they were never told it"
-                if leak["kind"] == "omniscient"
-                else "earlier than allowed"
-                if leak["early"]
-                else "their own fact"
-            )
-            text = f"    ^ discloses {leak['fact_id']} ({who}, {leak['probability']:.0%} sure): {leak['fact']}"
-            click.secho(clean(text), fg="bright_black" if who == "their own fact" else "red")
+            remark = remark_on(leak)
+            text = f"    ^ discloses {leak['fact_id']} ({remark or 'their own fact'}, {leak['probability']:.0%} sure)"
+            click.secho(clean(f"{text}: {leak['fact']}"), fg="red" if remark else "bright_black")
     if turn["truncated"]:
         click.secho("    ^ cut at the limit of a turn", fg="bright_black")
 

@@ -1,1 +1,4 @@
-"""What is played, who knows what and what may be said next: pure values and generators, without files or models."""
+"""Scenarios, views, prompts, turns and modes as pure values and generators, without files or models.
+
+Of localsim this room imports only `errors`.
+"""

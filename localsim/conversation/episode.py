@@ -1,4 +1,4 @@
-"""What is to be simulated (EpisodeSpec), what an agent sees (Observation) and what came of it (Episode, Score).
+"""The values of an episode: its plan (EpisodeSpec), an agent's view (Observation) and the result (Episode, Score).
 
 Pure values. Seeds are derived here: an episode's from (run seed, scenario, index), a turn's from (that, turn,
 attempt) and nothing else, so that modes and models can be compared pair by pair.
@@ -20,7 +20,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 Repro = Literal["exact", "stable", "fast"]
 REPRO_LEVELS: tuple[Repro, ...] = get_args(Repro)
 Overflow = Literal["error", "window"]
-"""What happens to a conversation that outgrows its context: it fails, or its oldest turns are left out."""
+"""Treatment of a conversation that outgrows its context: it fails, or its oldest turns are left out."""
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 Status = Literal["completed", "failed", "interrupted"]
 StopReason = Literal["turn_limit", "left", "silence"]
@@ -28,11 +28,11 @@ StopReason = Literal["turn_limit", "left", "silence"]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn; equal in every mode. Penalties act within utterances and count the speaker's own only."""
+    """Settings for drawing tokens, equal in every mode. Penalties look only at the speaker's own utterances."""
 
     temperature: float = 0.4
-    """0 takes the most likely token. A small model errs more at higher ones (models/starter.md), and what keeps it from
-    loops at lower ones is DRY.
+    """0 takes the most likely token. A small model makes more mistakes at high temperatures (models/starter.md); at low
+    ones DRY keeps it out of loops.
     """
     top_k: int = 40
     top_p: float = 0.95
@@ -40,23 +40,23 @@ class Sampling:
     repeat_penalty: float = 1.0
     """Divides the logit of tokens said within the window; 1 is off."""
     repeat_window: int = 128
-    """Tokens of the speaker's own utterances that penalties look back on."""
+    """Number of tokens of the speaker's own utterances that penalties look back on."""
     dry_multiplier: float = 0.8
     """Strength of DRY against repeated sequences (llama.cpp's sampler); 0 is off."""
     dry_length: int = 6
-    """Tokens that a sequence may repeat without a penalty."""
+    """Length in tokens up to which a repeated sequence gets no penalty."""
     grammar: bool = True
-    """Whether output is constrained to lines of actions."""
+    """True if a grammar restricts the output to lines of actions."""
 
 
 @dataclass(frozen=True)
 class EpisodeSpec:
-    """One episode to simulate: everything its text depends on, and never the answer key."""
+    """One episode to simulate: everything that its text depends on, and never the answer key."""
 
     scenario: Scenario
     mode: Mode
     models: Mapping[str, str]
-    """Model of each role: the agents' names, or `writer` in script mode."""
+    """The model of each role. Roles are the agents' names, or `writer` in script mode."""
     index: int
     """Counts the episodes of one scenario x mode x model from 0."""
     run_seed: int
@@ -65,16 +65,16 @@ class EpisodeSpec:
 
     @cached_property
     def seed(self) -> int:
-        """Seed of the episode; equal in every mode and for every model."""
+        """The seed of the episode, equal in every mode and for every model."""
         return derive_seed("episode", self.run_seed, self.scenario.id, self.index)
 
     def turn_seed(self, turn: int, attempt: int) -> int:
-        """Seed of one attempt at one turn."""
+        """The seed of one attempt at one turn."""
         return derive_seed("turn", self.seed, turn, attempt)
 
     @cached_property
     def hash(self) -> str:
-        """sha256 of all that the episode depends on."""
+        """The sha256 of everything that the episode depends on."""
         return canonical_hash(
             {
                 "scenario": self.scenario.hash,
@@ -96,7 +96,7 @@ def derive_seed(*parts: str | int) -> int:
 
 @dataclass(frozen=True)
 class AgentView:
-    """What a viewer may know of one agent; None and () stand for what is hidden or does not exist."""
+    """One agent as a viewer may know it; None and () stand for anything hidden or absent."""
 
     name: str
     profile: tuple[tuple[str, str], ...] = ()
@@ -108,7 +108,7 @@ class AgentView:
 
 @dataclass(frozen=True)
 class Observation:
-    """All that one viewer may know at one moment. Prompts and scripted policies are made from this alone."""
+    """Everything that one viewer may know at one moment. Prompts and scripted players depend on nothing else."""
 
     viewer: str
     """An agent's name, or `writer`."""
@@ -118,7 +118,7 @@ class Observation:
     agents: tuple[AgentView, ...]
     """In speaking order."""
     omniscient: bool
-    """Whether the viewer sees every agent's goal, secret and facts."""
+    """True if the viewer sees every agent's goal, secret and facts."""
     actions: tuple[ActionType, ...]
     turn_limit: int
     transcript: Transcript
@@ -134,15 +134,15 @@ class Observation:
 
 @dataclass(frozen=True)
 class Episode:
-    """What came of a spec."""
+    """The result of simulating a spec."""
 
     spec: EpisodeSpec
     transcript: Transcript
     status: Status
     stop_reason: StopReason | None = None
-    """Which stop rule ended it; None for a failed episode."""
+    """The stop rule that ended it; None for a failed episode."""
     error: str | None = None
-    """Why it failed."""
+    """The reason why it failed."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Score:
     label: str | None = None
     """A value that is a word, such as `deal`."""
     agent: str | None = None
-    """Whom it concerns; None for the whole episode."""
+    """The agent that it concerns; None for the whole episode."""
     reason: str = ""
     turns: tuple[int, ...] = ()
-    """Indices of the turns it rests on."""
+    """Indices of the turns that are its evidence."""

@@ -1,4 +1,4 @@
-"""What passes between a conversation and whoever writes its text: messages, requests, forms of a reply, generations."""
+"""The values that a conversation exchanges with the writer of its text: messages, requests, forms, generations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localsim.conversation.episode import Observation, Sampling
 Role = Literal["system", "user", "assistant"]
 StopCause = Literal["finished", "end_of_text", "length"]
 THINK, THOUGHT = "<think>", "</think>"
-"""What opens and closes a thought, in templates and replies."""
+"""The marks that open and close a thought, in templates and replies."""
 
 
 @dataclass(frozen=True)
@@ -22,30 +22,33 @@ class Message:
 
 
 class Form(Protocol):
-    """The form of a reply; every method is given prefill + text so far."""
+    """The form of a reply. Every method receives the prefill and the text so far, as one string."""
 
     def grammar(self) -> str:
-        """GBNF (https://github.com/ggml-org/llama.cpp/tree/master/grammars) of what comes after the prefill."""
+        """Return the GBNF of the text after the prefill.
+
+        https://github.com/ggml-org/llama.cpp/tree/master/grammars
+        """
 
     def finished(self, text: str) -> bool:
-        """Whether the reply is complete; asked when a line has just ended."""
+        """Return True if the reply is complete; called when a line has just ended."""
 
     def forced(self, text: str) -> str:
-        """What must come next whatever the model wants, so that it need not be drawn token by token; '' if free."""
+        """Return the text that must follow, which needs no drawing of tokens; '' if the model is free."""
 
     def in_text(self, text: str) -> bool:
-        """Whether what comes next is part of an utterance; only there do repetition penalties act."""
+        """Return True if the next token belongs to an utterance; repetition penalties act only there."""
 
     def utterances(self, text: str) -> tuple[tuple[str, str], ...]:
-        """(speaker, words) of the lines closed so far that are not part of what was heard before the request."""
+        """Return (speaker, words) of the closed lines that this reply has added."""
 
     def speaker(self, text: str) -> str:
-        """Whose line is being written."""
+        """Return the speaker of the line that is being written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A text to be written."""
+    """A request for one text."""
 
     session: str
     """Requests of one session share a growing prompt; a backend may keep its cache until `release`."""
@@ -55,51 +58,51 @@ class Request:
     attempt: int = 0
     messages: tuple[Message, ...]
     prefill: str
-    """Start of the reply that is already fixed; the generation holds what comes after it."""
+    """The fixed start of the reply; the generation holds the text after it."""
     seed: int
     """1 .. 2**31-1."""
     max_tokens: int
     sampling: Sampling
     form: Form
-    """What a reply must look like."""
+    """The form that the reply must have."""
     heard: tuple[tuple[str, str], ...] = ()
-    """(speaker, words) of the utterances so far, oldest first. Repetition penalties look back on those of the speaker:
-    saying what another has said is an answer and no repetition.
+    """(speaker, words) of the utterances so far, oldest first. Repetition penalties look back only on the speaker's
+    own: repeating another agent's words is an answer.
     """
     observation: Observation | None = None
-    """What the prompt was made from; scripted policies and people use it instead of the prompt. None for a judge."""
+    """The source of the prompt; scripted players and people use it instead of the prompt. None for a judge."""
     think: int = 0
-    """Tokens that may be thought before the reply; only for a backend that `thinks`."""
+    """Limit of tokens for thoughts before the reply; only for a backend that `thinks`."""
 
 
 @dataclass(frozen=True)
 class Thought:
-    """What a model thought before its reply; it is kept and never read as a reply."""
+    """The text that a model wrote as a thought before its reply; it is stored and never read as a reply."""
 
     text: str
     tokens: int
     cut: bool
-    """Whether it was ended at its limit."""
+    """True if the thought was cut at its limit."""
 
 
 @dataclass(frozen=True)
 class Generation:
-    """A text that was written, and what it took."""
+    """A text that a backend wrote, and what it cost."""
 
     text: str
-    """What came after the request's prefill."""
+    """The text after the request's prefill."""
     cause: StopCause
     model: str
-    """Identity of what wrote it, such as a file name with its sha256."""
+    """Identity of the writer, such as a file name with its sha256."""
     prompt_tokens: int = 0
     evaluated_tokens: int = 0
-    """Prompt tokens that had to be evaluated; the others were in the cache."""
+    """Prompt tokens that were evaluated; the others were in the cache."""
     shared_tokens: int = 0
-    """Of those in the cache, the ones that another conversation had evaluated."""
+    """Cached prompt tokens that another conversation had evaluated."""
     dropped_messages: int = 0
-    """Messages, or lines of a script, that a window left out because the context was full."""
+    """Messages, or lines of a script, that were left out because the context was full."""
     generated_tokens: int = 0
-    """Of thought and reply."""
+    """Tokens of thought and reply."""
     duration_ms: float = 0.0
     details: dict[str, Any] = field(default_factory=dict)
     """Effective settings and counts, such as draws that the grammar refused."""

@@ -1,7 +1,7 @@
 """The form of replies: lines of actions, as a GBNF grammar and as questions that an engine asks while it writes.
 
-The grammar of a script holds the stop rules themselves: after the last turn, a `leave` or the n-th `none` in a row
-nothing more can be written, so the writer is bound exactly as agents are.
+The grammar of a script contains the stop rules: after the last turn, a `leave` or the n-th `none` in a row it admits
+no further line, so the writer obeys the same rules as agents.
 GBNF: https://github.com/ggml-org/llama.cpp/tree/master/grammars
 """
 
@@ -12,44 +12,44 @@ from functools import lru_cache
 from os.path import commonprefix
 
 _HEADS = {"speak": ":", "leave": " [leave", "none": " [none]\n"}
-"""What is certain of a line after its name once the action is; for others ` [action]:`.
+"""The text that must follow the name once the action is decided; for actions not listed it is ` [action]:`.
 
-Not the bracket after `leave`: where `]:` is one token, as in the default model's vocabulary, a model that was given `]`
-does not go on with `:`, and leaves without a goodbye.
+The bracket after `leave` is not forced: if `]:` is one token, as in the default model's vocabulary, a model
+that is given `]` does not continue with `:`, and the agent leaves without a goodbye.
 """
 
 
 @dataclass(frozen=True)
 class ActionLines:
-    """`turns` lines from `turn` on, the first one's start given as prefill; see `localsim.backends.base.Form`."""
+    """A form of `turns` lines from `turn` on, the first one begun by the prefill. Implements `exchange.Form`."""
 
     names: tuple[str, ...]
-    """Speaking order."""
+    """Names of the agents in speaking order."""
     actions: tuple[str, ...]
     max_chars: int
     silence: int
     turn: int
     turns: int
     nones: int
-    """How many turns of `none` stand before `turn`."""
+    """Number of consecutive `none` turns directly before `turn`."""
     given: int = 0
-    """Whole lines that stand in the prefill."""
+    """Number of whole lines in the prefill."""
 
     def grammar(self) -> str:
-        """GBNF of what comes after the start of the first line."""
+        """Return the GBNF of the text after the start of the first line."""
         start = self.turn % len(self.names)
         order = self.names[start:] + self.names[:start]
-        # A last turn ends whatever was silent before it, so that all turns of agents share one grammar.
+        # A last turn ends the form whatever the silence before it, so that all turns of agents share one grammar.
         nones = self.nones if self.turns > 1 else 0
         following = order if self.turns > 1 else ()
         return _grammar(following, self.actions, self.max_chars, self.silence, self.turns, nones)
 
     def finished(self, text: str) -> bool:
-        """Whether the last line is closed and no other may follow."""
+        """Return True if the last line is closed and no other may follow."""
         return text.endswith("\n") and self._ends(self._written(text))
 
     def forced(self, text: str) -> str:
-        """The rest of an action's word, or the name that begins the next line."""
+        """Return the rest of an action's word, or the name that begins the next line."""
         written, line = self._written(text), text.rpartition("\n")[2]
         if not line:
             return "" if self._ends(written) else self._name(len(written))
@@ -58,28 +58,28 @@ class ActionLines:
         return commonprefix(ways)[len(rest) :]
 
     def in_text(self, text: str) -> bool:
-        """Whether the last line's text has begun: everything after its colon."""
+        """Return True if the last line has reached the text after its colon."""
         return ":" in text.rpartition("\n")[2]
 
     def utterances(self, text: str) -> tuple[tuple[str, str], ...]:
-        """What the closed lines from `turn` on say or do, each with its speaker."""
+        """Return (speaker, text) of the closed lines from `turn` on."""
         said = ((self._name(number), line.partition(": ")[2]) for number, line in enumerate(self._written(text)))
         return tuple((name, body) for name, body in said if body)
 
     def speaker(self, text: str) -> str:
-        """Whose line is being written."""
+        """Return the speaker of the line that is being written."""
         return self._name(len(self._written(text)))
 
     def _name(self, line: int) -> str:
-        """Whose line it is."""
+        """Return the speaker of a line, counted from `turn`."""
         return self.names[(self.turn + line) % len(self.names)]
 
     def _written(self, text: str) -> list[str]:
-        """The closed lines from `turn` on; blank ones do not count."""
+        """Return the closed lines from `turn` on, without blank ones."""
         return [line for line in text.split("\n")[self.given : -1] if line]
 
     def _ends(self, lines: list[str]) -> bool:
-        """Whether a stop rule or the number of lines forbids another line after these."""
+        """Return True if a stop rule or the number of lines forbids another line after these."""
         written = [self._action(number, line) for number, line in enumerate(lines)]
         if not written:
             return False
@@ -102,7 +102,7 @@ def _head(action: str) -> str:
 def _grammar(
     order: tuple[str, ...], actions: tuple[str, ...], max_chars: int, silence: int, turns: int, nones: int
 ) -> str:
-    """`turns` lines by the speakers in `order`; rule tInC stands for turn I after C turns of none in a row.
+    """Return the GBNF of `turns` lines by the speakers in `order`; rule tInC is turn I after C `none` turns in a row.
 
     The last line may end with a line break or with the model's own end of text.
     """
@@ -123,7 +123,7 @@ def _grammar(
 
 
 def _shared_rules(max_chars: int) -> list[str]:
-    """A text of 1 to max_chars characters on one line that does not begin with a space."""
+    """Return the rules of a text of 1 to max_chars characters on one line that does not begin with a space."""
     return [
         f'text ::= ": " first char{{0,{max_chars - 1}}}',
         r"first ::= [^ \x00-\x1f\x7f]",
@@ -132,7 +132,7 @@ def _shared_rules(max_chars: int) -> list[str]:
 
 
 def _tail(action: str) -> str:
-    """What follows the name when the action is taken."""
+    """Return the GBNF of the part of a line after the name, for one action."""
     if action == "speak":
         return "text"
     word = _literal(f" [{action}]")

@@ -1,7 +1,7 @@
 """A measure: one number about a cell of a report (family x mode x model), declared once.
 
 Families and evaluators declare their measures; reports, comparisons, the card, plots, pages and the documentation read
-them. A measure says which score it is summed from and how; the sums themselves are in `reports.measures`.
+them. A measure names its score and the way to sum it; `reports.measures` computes the sums.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 Kind = Literal["share", "position", "number"]
 """`share`: 0 to 1, printed as a percentage. `position`: 0 (start of the conversation) to 1 (end). `number`: any."""
 Summed = Literal["share", "share_of_completed", "mean", "episode_sum"]
-"""How scores become one number.
+"""The ways to turn scores into one number.
 
 share: the share of episodes whose score is 1, with Wilson's interval. share_of_completed: the same over all completed
 episodes, those without the score counting as 0. mean: the mean over scores, with a t interval. episode_sum: the scores
@@ -24,7 +24,7 @@ Group = Literal["goals", "information", "interaction"]
 
 @dataclass(frozen=True)
 class Measure:
-    """One column of a report; --json has it as `key`, with the ends of its interval as `key_low` and `key_high`."""
+    """One column of a report. --json prints it as `key`, and the ends of its interval as `key_low` and `key_high`."""
 
     key: str
     heading: str
@@ -32,20 +32,20 @@ class Measure:
     meaning: str
     """One phrase that explains it to a reader of the report."""
     score: str
-    """The score that it is summed from; for counts of replies and turns, the name of the count."""
+    """The name of the score behind it; for counts of replies and turns, the name of the count."""
     kind: Kind = "number"
     summed: Summed = "mean"
     per: str | None = None
-    """A second score that the first is divided by."""
+    """The score that divides the first one, if any."""
     side: str | None = None
-    """Only scores of agents on this side, such as `seller` (`Family.side`)."""
+    """The side whose scores count, such as `seller` (`Family.side`); empty for all agents."""
     group: Group = "interaction"
     compared: bool = False
-    """Whether `localsim compare` tests it pair by pair; the scores of all agents are then summed in each episode."""
+    """True if `localsim compare` tests it pair by pair; it then sums the scores of all agents in each episode."""
     published: Mapping[str, float] = field(default_factory=dict)
-    """Condition -> value that arXiv 2403.05020 reports for GPT-3.5: a mark to read by, never a target."""
+    """Condition -> value that arXiv 2403.05020 reports for GPT-3.5: a reference for the reader, not a target."""
 
     @property
     def bounded(self) -> bool:
-        """Whether it cannot leave 0 to 1."""
+        """True if its values lie between 0 and 1."""
         return self.kind != "number"

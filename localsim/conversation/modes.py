@@ -1,7 +1,7 @@
 """The three modes side by side: script, agents, mindreaders (arXiv 2403.05020, section 3.1).
 
-Modes are generators without I/O. They yield `Ask(request)` and are sent a Generation; they yield `Say(turn)` for a
-turn that stands and `Reject(...)` for a reply that does not parse; they return why the episode ended. They hold no
+Modes are generators without I/O. They yield `Ask(request)` and receive a Generation; they yield `Say(turn)` for each
+valid turn and `Reject(...)` for a reply that does not parse; they return the reason why the episode ended. They use no
 backend, clock or database. Only the information differs between modes: action format, stop rules, temperature,
 penalties and repair are the same code.
 """
@@ -21,7 +21,7 @@ from localsim.conversation.visibility import observe
 from localsim.errors import MalformedReply
 
 ATTEMPTS = 2
-"""Tries at one turn: a malformed reply is retried once, under a new derived seed."""
+"""Attempts at one turn: a malformed reply is retried once, with a new derived seed."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Ask:
 
 @dataclass(frozen=True)
 class Say:
-    """A turn that stands."""
+    """A valid turn, which joins the transcript."""
 
     turn: Turn
 
 
 @dataclass(frozen=True)
 class Reject:
-    """The last generation holds a reply that does not parse, and why."""
+    """A reply in the last generation that does not parse, with the reason."""
 
     turn: int
     reason: str
@@ -51,7 +51,7 @@ Play = Generator[Step, Generation | None, StopReason]
 
 
 def turn_by_turn(spec: EpisodeSpec) -> Play:
-    """Agents take turns, each prompted with what it may see; agents and mindreaders differ in `observe` alone."""
+    """Let agents take turns, each prompted with its own view; agents and mindreaders differ only in `observe`."""
     transcript = Transcript()
     while (reason := stop_reason(spec, transcript)) is None:
         transcript = yield from _agent_turn(spec, transcript)
@@ -59,7 +59,7 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
 
 
 def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, tuple[list[str], bool]]:
-    """The lines that answer a request, and whether the last one was cut by a limit of tokens."""
+    """Return the lines that answer a request, and True if the token limit cut the last one."""
     generation = yield Ask(request)
     assert generation is not None, "an Ask is answered with a Generation"
     text = speaker + generation.text
@@ -81,9 +81,9 @@ def _agent_turn(spec: EpisodeSpec, transcript: Transcript) -> Generator[Step, Ge
 
 
 def script(spec: EpisodeSpec) -> Play:
-    """One model that sees everything writes the whole dialogue in one generation.
+    """Let one model that sees everything write the whole conversation in one generation.
 
-    A line that does not parse is retried once from the last good turn on; the turns before it stand.
+    If a line does not parse, the model tries once more from there; the turns before it are kept.
     """
     transcript = Transcript()
     attempt = 0
@@ -121,13 +121,13 @@ MODES: dict[Mode, Callable[[EpisodeSpec], Play]] = {
 
 
 def speaker_at(spec: EpisodeSpec, turn: int) -> str:
-    """Who has the turn: round-robin in the order of the scenario."""
+    """Return the speaker of a turn: round-robin in the order of the scenario."""
     names = spec.scenario.names
     return names[turn % len(names)]
 
 
 def stop_reason(spec: EpisodeSpec, transcript: Transcript) -> StopReason | None:
-    """The stop rule that has struck, the same in every mode: someone left, silence, or the turn limit."""
+    """Return the stop rule that applies now, if any: an agent left, silence, or the turn limit. Equal in every mode."""
     limits = spec.scenario.limits
     if transcript.turns and transcript.turns[-1].action.type == "leave":
         return "left"
@@ -137,7 +137,7 @@ def stop_reason(spec: EpisodeSpec, transcript: Transcript) -> StopReason | None:
 
 
 def silent_turns(transcript: Transcript) -> int:
-    """How many turns of `none` stand at the end."""
+    """Return the number of `none` turns at the end of a transcript."""
     count = 0
     for turn in reversed(transcript.turns):
         if turn.action.type != "none":
@@ -147,7 +147,7 @@ def silent_turns(transcript: Transcript) -> int:
 
 
 def roles(mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The roles that need a model in a mode."""
+    """Return the roles that need a model in a mode."""
     return (WRITER,) if mode == "script" else names
 
 

@@ -1,7 +1,8 @@
-"""Every prompt string, versioned. Observation -> messages; nothing here decides what may be seen.
+"""Every prompt string, versioned: Observation -> messages. `visibility` alone decides what a viewer may see.
 
-Prompts are short, because small models lose the thread of long ones, and true: a mindreader is told that everybody
-sees everything, an agent that the others do not see its goal. Raise VERSION with every change of wording.
+Prompts are short, because small models lose the thread of long ones. They are also true: a prompt tells a mindreader
+that everybody sees everything, and an agent that the others do not see its goal. Raise VERSION with every change of
+wording.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ YOUR_TURN = "It is your turn."
 
 
 def agent_messages(seen: Observation) -> tuple[Message, ...]:
-    """The chat of one agent: instructions, then others' turns (user) and its own (assistant)."""
+    """Return the chat of one agent: instructions, then others' turns (user) and its own (assistant)."""
     messages = [Message("system", agent_instructions(seen))]
     others: list[str] = []
     for turn in seen.transcript.turns:
@@ -53,7 +54,7 @@ def _heard(lines: list[str], *, first: bool) -> str:
 
 
 def agent_instructions(seen: Observation) -> str:
-    """The system message of one agent, in agents and mindreaders mode."""
+    """Return the system message of one agent, in agents and mindreaders mode."""
     me = seen.me()
     others = [agent for agent in seen.agents if agent.name != me.name]
     names = _listing([agent.name for agent in others])
@@ -74,7 +75,7 @@ def agent_instructions(seen: Observation) -> str:
 
 
 def writer_messages(seen: Observation) -> tuple[Message, ...]:
-    """The chat of the one model that writes a whole script."""
+    """Return the chat of the model that writes a whole script."""
     names = _listing([agent.name for agent in seen.agents])
     parts = [f"Write a conversation between {names}.", f"Setting: {seen.setting}"]
     parts += relationship_lines(seen)
@@ -87,12 +88,12 @@ def writer_messages(seen: Observation) -> tuple[Message, ...]:
 
 
 def script_prefill(turns: tuple[Turn, ...], next_speaker: str) -> str:
-    """What of a script is fixed: the turns that stand, and the start of the next line."""
+    """Return the fixed part of a script: the turns so far, and the start of the next line."""
     return "".join(turn.line + "\n" for turn in turns) + next_speaker
 
 
 def _about(agent: AgentView, subject: str, possessive: str, knows: str) -> list[str]:
-    """What is visible of one agent, a line for each kind of thing; nothing for what is not."""
+    """Return the visible parts of one agent (profile, goal, secret, facts), one line for each part."""
     lines = []
     if agent.profile:
         lines.append(f"{subject}: {', '.join(_field(label, value) for label, value in agent.profile)}")
@@ -111,12 +112,12 @@ def _field(label: str, value: str) -> str:
 
 
 def relationship_lines(seen: Observation) -> list[str]:
-    """How the people are related, as far as the viewer knows: a sentence for each pair."""
+    """Return a sentence for each pair whose relationship the viewer knows."""
     return [f"{one} and {other} are {_LEVELS[level]}." for one, other, level in seen.relationships]
 
 
 def _rules(seen: Observation, name: str) -> list[str]:
-    """How a line is written, for each action, and what bounds the conversation."""
+    """Return an example line for each action, and the limit of turns."""
     lines = [f"{_ACTIONS[kind]}: {line_of(name, _example(kind))}" for kind in seen.actions]
     return [*lines, f"There are at most {seen.turn_limit} turns in all. Do not repeat what was said."]
 

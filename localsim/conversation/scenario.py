@@ -1,6 +1,6 @@
-"""Scenarios: what a social task is made of, and apart from it the answer key that only judges see.
+"""Scenarios: the parts of a social task, and separately the answer key that only judges see.
 
-Pure, validated values. Reading files and reporting positions is `scenario_yaml`; who may see what is `visibility`.
+Pure, validated values. `scenario_yaml` reads files and reports positions; `visibility` decides what agents may see.
 Fields follow Sotopia's agent and environment profiles (arXiv 2310.11667) with private facts added.
 """
 
@@ -24,10 +24,10 @@ RelationshipLevel = Literal["stranger", "know_by_name", "acquaintance", "friend"
 DisclosureRule = Literal["free", "late", "never"]
 
 WRITER = "writer"
-"""Role of the one model that writes a script; no agent may have this name."""
+"""Role of the model that writes a script; no agent may have this name."""
 
 CONFLICT = "conflict"
-"""Type of the error that lists parts of a scenario which do not fit together, with their places."""
+"""Type of the error that lists contradictions between parts of a scenario, with their places."""
 
 Place = tuple[str | int, ...]
 _NAME = re.compile(r"[^\W\d_][\w .'’-]*", re.UNICODE)
@@ -46,28 +46,28 @@ class _Value(BaseModel):
 
 
 class After(_Value):
-    """A rule for disclosure: not before something has happened. Exactly one is given."""
+    """A rule that forbids a disclosure until something has happened. Exactly one field is given."""
 
     turn: Annotated[int, Field(ge=0)] | None = None
-    """A turn, counted from 0."""
+    """The first turn in which the fact may come out, counted from 0."""
     fact: Identifier | None = None
-    """Another fact, by its id, that has come out."""
+    """The id of another fact that must have come out before."""
     said: Text | None = None
-    """Words that somebody has said; case does not count."""
+    """Words that an agent must have said before; case does not count."""
 
     @property
-    def told(self) -> str:
-        """The rule for people."""
+    def as_text(self) -> str:
+        """The rule in words, for people."""
         return ", ".join(f"{name} {value}" for name, value in self.model_dump(exclude_none=True).items())
 
 
 def _kind_of_rule(value: Any) -> str:
-    """Which form of rule a value was meant to be, so that only its own problems are told."""
+    """Return the form of rule that a value was meant to be, so that only its own problems are reported."""
     return "after" if isinstance(value, Mapping | After) else "rule"
 
 
 class Fact(_Value):
-    """Something an agent knows and others do not."""
+    """A piece of knowledge that an agent has and others do not."""
 
     id: Identifier
     """Unique in the scenario."""
@@ -78,41 +78,41 @@ class Fact(_Value):
     disclosure: Annotated[
         Annotated[DisclosureRule, Tag("rule")] | Annotated[After, Tag("after")], Discriminator(_kind_of_rule)
     ] = "free"
-    """When the owner may tell it: `free`, `late` (not before the middle), `never`, or after a turn, fact or words."""
+    """When the owner may disclose it: `free`, `late` (from the middle on), `never`, or after a turn, fact or words."""
 
 
 class Profile(_Value):
-    """What others may come to see of an agent, by relationship level; every field is optional."""
+    """The part of an agent that others may see, by relationship level; every field is optional."""
 
     age: str | None = None
-    """In years."""
+    """Age in years."""
     gender: str | None = None
-    """In words."""
+    """Gender in words."""
     pronouns: str | None = None
-    """Such as she/her."""
+    """Pronouns, such as she/her."""
     occupation: str | None = None
-    """In words."""
+    """Occupation in words."""
     public_info: str | None = None
-    """What acquaintances know."""
+    """Information that acquaintances and closer people know."""
     personality_and_values: str | None = None
-    """What friends know."""
+    """Personality and values, which friends and closer people know."""
     decision_making_style: str | None = None
-    """What friends know."""
+    """Style of deciding, which friends and closer people know."""
 
 
 class Agent(_Value):
     """A participant."""
 
     name: Annotated[str, Field(max_length=40)]
-    """Letters first; no brackets, colons or quotes, because names stand at the start of lines."""
+    """Begins with a letter; no brackets, colons or quotes, because each line of a conversation begins with a name."""
     profile: Profile = Profile()
-    """What others may see, by relationship level."""
+    """The part of the agent that others may see, by relationship level."""
     goal: Text
-    """What the agent wants; private unless the mode shows it."""
+    """The agent's goal, addressed to the agent as "you"; private unless the mode shows it."""
     secret: Text | None = None
-    """What the agent would rather hide; private unless the mode shows it."""
+    """Something the agent would rather hide; private unless the mode shows it."""
     facts: tuple[Fact, ...] = ()
-    """What only this agent knows."""
+    """Facts that only this agent knows."""
 
     @field_validator("name")
     @classmethod
@@ -125,63 +125,63 @@ class Agent(_Value):
 
 
 class Relationship(_Value):
-    """How two agents know each other."""
+    """The relationship between two agents."""
 
     between: tuple[str, str]
-    """Two agent names."""
+    """The names of the two agents."""
     level: RelationshipLevel
-    """From stranger to family."""
+    """Closeness of the two, from stranger to family."""
 
 
 class Limits(_Value):
-    """When an episode or a turn must end; equal in every mode."""
+    """Limits that end an episode or a turn; equal in every mode."""
 
     turns: Annotated[int, Field(ge=1, le=200)] = 20
-    """Turns of all agents together."""
+    """Most turns of all agents together."""
     chars: Annotated[int, Field(ge=20, le=1000)] = 280
-    """Characters of one turn's text; the grammar closes the text there."""
+    """Most characters in the text of one turn; the grammar ends the text there."""
     tokens: Annotated[int, Field(ge=40, le=2000)] = 400
-    """Tokens generated for one turn; high enough that `chars` ends a text first, in scripts with long tokens too."""
+    """Most tokens generated for one turn; enough for `chars` to end a text first, also where words need many tokens."""
     silence: Annotated[int, Field(ge=1, le=20)] = 3
     """Consecutive `none` turns that end the episode."""
 
 
 class Info(_Value):
-    """For people who choose a scenario; never part of a prompt."""
+    """Information for people who choose a scenario; never part of a prompt."""
 
     what: Text
-    """What is simulated."""
+    """The situation that is simulated."""
     how: Text | None = None
-    """How it works and how it is scored."""
+    """The rules of the task and its scores."""
     things_to_try: tuple[Text, ...] = ()
     """Experiments worth making."""
 
 
 class Check(_Value):
-    """Something that an author wants to see in a talk, decided without a model; exactly one kind is given."""
+    """An event that the author expects or excludes, decided without a model; exactly one kind is given."""
 
     name: Identifier
-    """What it is called in scores: check.NAME."""
+    """Name of the check; its score is called check.NAME."""
     disclosed: Identifier | None = None
-    """A fact, by its id, of which a term is uttered."""
+    """Id of a fact; the event is that one of its terms is uttered."""
     said: tuple[Text, ...] | None = None
-    """Words of which one is said; case does not count."""
+    """Words or phrases; the event is that one of them is said. Case does not count."""
     left: Annotated[str, Field(max_length=40)] | None = None
-    """An agent who leaves, or `anybody`."""
+    """Name of an agent, or `anybody`; the event is that this agent leaves."""
     price_agreed: tuple[float, float] | None = None
-    """Least and most dollars of a price that two agents have both named; the last such price counts."""
+    """Least and most dollars; the event is that the last price that two agents have both named is in this range."""
     by: Annotated[str, Field(max_length=40)] | None = None
-    """Whose turns count for `disclosed` and `said`; everybody's if not given."""
+    """Name of the agent whose turns count for `disclosed` and `said`; all agents if not given."""
     after: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Part of the talk before which nothing counts."""
+    """Position in the conversation, 0 to 1, before which nothing counts."""
     before: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Part of the talk after which nothing counts."""
+    """Position in the conversation, 0 to 1, after which nothing counts."""
     expected: bool = True
-    """Whether it should happen; false for what must not."""
+    """True if the event should happen, false if it must not."""
 
     @property
     def kind(self) -> str:
-        """The one kind that is given ('' if none or several are)."""
+        """The kind that is given ('' if none or several are)."""
         given = [name for name in CHECK_KINDS if getattr(self, name) is not None]
         return given[0] if len(given) == 1 else ""
 
@@ -196,21 +196,21 @@ class Scenario(_Value):
     version: Literal[1]
     """Format of this file."""
     id: Identifier
-    """Unique name; seeds depend on it."""
+    """Unique name of the scenario; seeds depend on it."""
     title: Text
-    """One line."""
+    """Title of the scenario in one line."""
     info: Info
-    """What, how, things to try; for people only."""
+    """Description for people; never part of a prompt."""
     setting: Text
-    """What everybody present knows."""
+    """The situation that all agents know."""
     relationship: RelationshipLevel | tuple[Relationship, ...] = "stranger"
     """One level for all pairs, or a list with one entry for each pair."""
     agents: Annotated[tuple[Agent, ...], Field(min_length=2, max_length=8)]
-    """In speaking order."""
+    """The agents in speaking order."""
     actions: Annotated[tuple[ActionType, ...], Field(min_length=1)] = ACTION_TYPES
-    """Allowed action types."""
+    """Action types that agents may use."""
     limits: Limits = Limits()
-    """Stop rules."""
+    """Limits of the episode and of its turns."""
     family: Identifier | None = None
     """Task family that scores the outcome, such as mutual_friends or craigslist."""
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] | None = None
@@ -225,7 +225,7 @@ class Scenario(_Value):
         return self
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
-        """Where parts of the scenario do not fit together: (place, message) pairs."""
+        """Yield (place, message) for each contradiction between parts of the scenario."""
         names = [(("agents", number, "name"), agent.name.casefold()) for number, agent in enumerate(self.agents)]
         facts: list[tuple[Place, str]] = [
             (("agents", number, "facts", position, "id"), fact.id)
@@ -259,23 +259,23 @@ class Scenario(_Value):
         return tuple(agent.name for agent in self.agents)
 
     def agent(self, name: str) -> Agent:
-        """The agent called `name` (KeyError if none)."""
+        """Return the agent called `name` (KeyError if none)."""
         for agent in self.agents:
             if agent.name == name:
                 return agent
         raise KeyError(name)
 
     def level(self, one: str, other: str) -> RelationshipLevel:
-        """How two agents know each other."""
+        """Return the relationship between two agents."""
         if isinstance(self.relationship, str):
             return self.relationship
         return next(item.level for item in self.relationship if set(item.between) == {one, other})
 
     @cached_property
     def hash(self) -> str:
-        """sha256 of the canonical JSON of this scenario; the answer key has no part in it."""
+        """The sha256 of the canonical JSON of this scenario, without the answer key."""
         data = self.model_dump(mode="json", include=set(Scenario.model_fields))
-        if self.language is None:  # so that files without it keep the hash that they had
+        if self.language is None:  # so that files without it keep their hash
             del data["language"]
         return canonical_hash(data)
 
@@ -284,11 +284,11 @@ class ScenarioFile(Scenario):
     """A whole scenario file: the scenario, how it was generated, and the answer key."""
 
     parameters: dict[str, Any] = {}
-    """How the family generated this instance; judge-only."""
+    """Parameters of the family's generator; only judges see them."""
     answer: dict[str, Any] = {}
-    """What only judges may know; never part of a prompt."""
+    """The answer key, for judges only; never part of a prompt."""
     checks: tuple[Check, ...] = ()
-    """What the author wants to see; judge-only."""
+    """Events that the author expects or excludes; only judges see them."""
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         yield from super()._conflicts()
@@ -310,21 +310,21 @@ class ScenarioFile(Scenario):
                 yield ("checks", number, "price_agreed"), "the least price stands first"
 
     def split(self) -> tuple[Scenario, AnswerKey]:
-        """The scenario, and apart from it the answer key."""
+        """Return the scenario and, separately, the answer key."""
         scenario = Scenario(**{name: getattr(self, name) for name in Scenario.model_fields})
         return scenario, AnswerKey(answer=self.answer, parameters=self.parameters, checks=self.checks)
 
 
 @dataclass(frozen=True)
 class AnswerKey:
-    """What only judges may know about a scenario."""
+    """The part of a scenario file that only judges may know."""
 
     answer: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """For storage; `checks` only where there are any, so that what had none keeps its hash."""
+        """Return the stored form. It has `checks` only if there are any, so that scenarios without keep their hash."""
         data: dict[str, Any] = {"answer": dict(self.answer), "parameters": dict(self.parameters)}
         if self.checks:
             data["checks"] = [check.model_dump(mode="json", exclude_defaults=True) for check in self.checks]
@@ -332,14 +332,14 @@ class AnswerKey:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> AnswerKey:
-        """What `as_json` wrote."""
+        """Return the answer key from the form that `as_json` returns."""
         checks = tuple(Check.model_validate(check) for check in data.get("checks", ()))
         return cls(data["answer"], data["parameters"], checks)
 
 
 @dataclass(frozen=True)
 class LoadedScenario:
-    """A scenario with its answer key and the path it came from."""
+    """A scenario with its answer key and the path of its file."""
 
     scenario: Scenario
     answer: AnswerKey
@@ -347,17 +347,17 @@ class LoadedScenario:
 
     @property
     def hash(self) -> str:
-        """sha256 of the scenario with its answer key: what a stored scenario is known by."""
+        """The sha256 of the scenario with its answer key, which identifies a stored scenario."""
         return canonical_hash([self.scenario.hash, *self.answer.as_json().values()])
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces, so that equal values give equal text."""
+    """Return JSON with sorted keys and no spaces, so that equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def canonical_hash(value: Any) -> str:
-    """sha256 (hex) of `canonical_json(value)`."""
+    """Return the sha256 (hex) of `canonical_json(value)`."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 

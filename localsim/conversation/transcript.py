@@ -1,7 +1,7 @@
 """Actions, turns and transcripts: pure values that know nothing of models, scenarios or storage.
 
-An action travels as one line of prose in every mode, for whoever writes it and whoever reads it: `Ana: words`, or
-`Ana [leave]: words` for what is not speech. The five action types are Sotopia's (arXiv 2310.11667, section 2).
+An action is one line of text in every mode, for writer and reader alike: `Ana: words`, or `Ana [leave]: words` for an
+action other than speech. The five action types are Sotopia's (arXiv 2310.11667, section 2).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _FOLD = str.maketrans(dict.fromkeys(_LINE_BREAKS, " "))
 
 
 def fold_lines(text: str) -> str:
-    """`text` with every kind of line break as a space, so that a turn stays one line; nothing else is changed."""
+    """Return `text` with every kind of line break as a space, so that a turn stays one line."""
     return text.replace("\r\n", " ").translate(_FOLD)
 
 
 @dataclass(frozen=True)
 class Action:
-    """What an agent does in one turn."""
+    """The action of an agent in one turn."""
 
     type: ActionType
     text: str = ""
@@ -49,17 +49,17 @@ class Turn:
 
     @property
     def said(self) -> bool:
-        """Whether the turn holds words that others hear."""
+        """True if the turn contains words that others hear."""
         return self.action.type in ("speak", "leave") and bool(self.action.text)
 
     @property
     def words(self) -> int:
-        """Number of whitespace-separated words that were said."""
+        """Number of whitespace-separated words in speech; 0 without speech."""
         return len(self.action.text.split()) if self.said else 0
 
     @property
     def line(self) -> str:
-        """The turn as models write and read it."""
+        """The turn as one line, as models write and read it."""
         return line_of(self.speaker, self.action)
 
 
@@ -73,16 +73,16 @@ class Transcript:
         return len(self.turns)
 
     def plus(self, turn: Turn) -> Transcript:
-        """This transcript with one more turn."""
+        """Return this transcript with one more turn."""
         return Transcript((*self.turns, turn))
 
     def position(self, turn: int) -> float:
-        """Relative position of a turn: 0 at the start, 1 at the end (0 for a transcript of one turn)."""
+        """Return the relative position of a turn: 0 at the start, 1 at the end (0 in a transcript of one turn)."""
         return turn / (len(self.turns) - 1) if len(self.turns) > 1 else 0.0
 
 
 def line_of(name: str, action: Action) -> str:
-    """The line of a turn. The colon comes after any bracket, so speech cannot forge another action."""
+    """Return the line of a turn. The colon comes after any bracket, so speech cannot imitate another action."""
     head = name if action.type == "speak" else f"{name} [{action.type}]"
     return f"{head}: {action.text}" if action.text or action.type == "speak" else head
 
@@ -92,7 +92,7 @@ _AFTER_NAME = re.compile(r"(?: \[(?P<kind>[^]]*)\])?(?:: ?(?P<text>.*))?")
 
 @dataclass(frozen=True)
 class ParsedLine:
-    """A line that has been read: its action, and whether the text filled its limit and was cut there."""
+    """The action of a line; `truncated` if the text filled its limit and was cut there."""
 
     action: Action
     truncated: bool
@@ -101,8 +101,8 @@ class ParsedLine:
 def parse_line(line: str, name: str, actions: tuple[str, ...], max_chars: int) -> ParsedLine:
     """Read one line written by `name`. Raises MalformedReply naming what is wrong.
 
-    Only grammars bound a text, to `max_chars` characters: one that fills the bound was cut there. People and scripted
-    agents may say more.
+    Grammars limit a text to `max_chars` characters, so a text of that length was cut. People and scripted players have
+    no such limit.
     """
     if not line.startswith(name):
         raise MalformedReply(f"it is {name}'s turn, and the line does not begin with that name")

@@ -1,15 +1,15 @@
-"""Who sees what. `observe` is the only function that decides what an agent or the writer of a script may know.
+"""The table of views. `observe` is the only function that decides what an agent or the writer of a script may know.
 
     what                      script (writer)   agents                          mindreaders
     setting, actions, turns   yes               yes                             yes
-    own profile, goal, ...    everybody's       own                             own
+    own profile, goal, ...    all agents'       own                             own
     others' profile           full              by relationship (PROFILE_SEEN)  full
     others' goal              yes               no                              yes
     others' secret, facts     yes               no                              yes
     answer key, info          no                no                              no
 
-Levels follow Sotopia's table (get_bio; arXiv 2310.11667, appendix): a stranger sees nothing but the name that
-stands in the list of participants. The answer key is not even an argument.
+Levels follow Sotopia's table (get_bio; arXiv 2310.11667, appendix): a stranger sees only the name in the list
+of participants. The answer key is not even an argument.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROFILE_SEEN: dict[RelationshipLevel, tuple[str, ...]] = {
 
 
 def observe(scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript) -> Observation:
-    """Everything that `viewer` (an agent's name, or `writer` in script mode) may know once `transcript` has been said.
+    """Return everything that `viewer` (an agent's name, or `writer` in script mode) may know after `transcript`.
 
     Raises ValueError for a viewer that the mode does not have.
     """

@@ -1,1 +1,4 @@
-"""Everything that is measured about a completed episode: one protocol (`base`) and one loop (`evaluate`)."""
+"""The scores of completed episodes: one protocol (`base`), one loop (`evaluate`), and localsim's own evaluators.
+
+This room may import `leakage` and the rooms below it.
+"""

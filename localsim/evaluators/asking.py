@@ -1,6 +1,6 @@
-"""Asking a model as judge, and keeping every question and answer: prompt, thought and reply.
+"""Asks a model as judge, and stores every question and answer: prompt, thought and reply.
 
-`judge` (one conversation) and `naturalness` (two) say what is asked and how scores come of it.
+`judge` (one conversation) and `naturalness` (two) define the questions and turn answers into scores.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from localsim.evaluators.base import Asked
 from localsim.store.records import ContentRecord, JudgementRecord, Record, hash_of
 
 THINK_TOKENS = 512
-"""Tokens that a model that thinks may spend before each verdict; it is cut off there and must answer."""
+"""Tokens that a thinking model may spend before each verdict; then it must answer."""
 QUESTIONS = 8
-"""Questions asked side by side."""
+"""Number of questions asked at the same time."""
 UNREADABLE = "not in the form that was asked for"
 REASON_CHARS = 200
 
 
 @contextmanager
 def open_judge(model: str, say: Callable[[str], None]) -> Iterator[Backend]:
-    """A backend for judging: eight questions about one conversation side by side. Raises as a run does."""
+    """Open a backend for judging: eight questions about one conversation at a time. Raises the errors of a run."""
     name = absolute(model)
     with open_backends([name], Needs(sequences=QUESTIONS, think=THINK_TOKENS), say) as backends:
         if backends[name].thinks():
@@ -36,7 +36,7 @@ def open_judge(model: str, say: Callable[[str], None]) -> Iterator[Backend]:
 
 
 def ask(backend: Backend, requests: Sequence[Request]) -> list[Asked]:
-    """The answers in the order of the requests; a model that thinks may do so before each."""
+    """Return the answers in the order of the requests; a thinking model may think before each."""
     think = THINK_TOKENS if backend.thinks() else 0
     sent = [replace(request, think=think) for request in requests]
     tickets = {backend.submit(request): number for number, request in enumerate(sent)}
@@ -56,10 +56,10 @@ class Case:
     episode_id: str
     """The episode; of a pair, the first one."""
     name: str
-    """Name of the score that the answer leads to."""
+    """Name of the score that the answer gives."""
     agent: str = ""
     sample: int = 0
-    """Counts the times it is asked; of a pair, 1 is the swapped order."""
+    """Number of the sample, from 0; for a pair, 1 is the swapped order."""
     other_id: str | None = None
     """The second episode of a pair."""
 
@@ -73,7 +73,7 @@ class Verdict:
     label: str = "Score"
 
     def grammar(self) -> str:
-        """GBNF of the text after `Reason:`."""
+        """Return the GBNF of the text after `Reason:`."""
         numbers = " | ".join(f'"{number}"' for number in range(self.high, self.low - 1, -1))
         return (
             f'root ::= " " first char{{0,{REASON_CHARS - 1}}} "\\n{self.label}: " number "\\n"?\n'
@@ -82,27 +82,27 @@ class Verdict:
         )
 
     def finished(self, text: str) -> bool:
-        """Whether the number's line is closed."""
+        """Return True if the line with the number is closed."""
         return text.endswith("\n") and f"\n{self.label}: " in text
 
     def forced(self, text: str) -> str:
-        """The label that introduces the number, once the reason is closed."""
+        """Return the label before the number, once the reason is closed."""
         return f"{self.label}:" if text.endswith("\n") and f"\n{self.label}:" not in text else ""
 
     def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
-        """Never: a reason may well repeat words of the conversation."""
+        """Return False: a reason may repeat words of the conversation."""
         return False
 
     def speaker(self, text: str) -> str:  # noqa: ARG002 - asked of every form
-        """No agent."""
+        """Return '': a judge is no agent."""
         return ""
 
     def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - asked of every form
-        """Nothing that penalties should look back on."""
+        """Return (): penalties have nothing to look back on."""
         return ()
 
     def read(self, text: str) -> tuple[int, str] | None:
-        """Number and reason of a reply; None where it does not parse or the number is out of range."""
+        """Return number and reason of a reply; None if it does not parse or the number is out of range."""
         found = re.fullmatch(rf"\s*(?P<reason>[^\n]+)\n+{re.escape(self.label)}: ?(?P<number>-?\d+)\s*", text)
         if found is None or not self.low <= int(found["number"]) <= self.high:
             return None
@@ -110,7 +110,7 @@ class Verdict:
 
 
 def judgement_records(case: Case, evaluator: str, version: str, asked: Asked, *, readable: bool) -> list[Record]:
-    """The question and the answer, with the texts that the row refers to by hash."""
+    """Return the records of a question and its answer, with the texts that they refer to by hash."""
     request, reply = asked.request, asked.reply
     instructions, prompt = (message.content for message in request.messages)
     texts = [instructions, prompt]

@@ -1,6 +1,6 @@
-"""Checks that a scenario's author writes in YAML: was it said, was a fact disclosed, did somebody leave, what price?
+"""Checks that a scenario's author writes in YAML, on words, disclosed facts, agents that leave, and agreed prices.
 
-Facts are looked for by their terms, as in first mentions; a price is agreed where two agents have both named it.
+A fact counts as disclosed if one of its terms is uttered, a price as agreed if two agents have both named it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from localsim.families.terms import utters
 CHECKS_PASSED = Measure(
     key="checks_passed",
     heading="checks passed",
-    meaning="share of the scenario’s own checks that came out as its author expects",
+    meaning="share of the scenario’s own checks with the result that its author expects",
     score="checks_passed",
     kind="share",
     group="goals",
@@ -34,11 +34,11 @@ class Checks(Scorer):
     measures = (CHECKS_PASSED,)
 
     def applies(self, subject: Subject) -> bool:
-        """Whether the author wrote checks."""
+        """Return True if the author wrote checks."""
         return bool(subject.answer.checks)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """check.NAME: 1 if an expected event happened, or an unexpected one did not; checks_passed: their share."""
+        """Return check.NAME (1 if the event happened as expected, else 0) and checks_passed (their mean)."""
         scores = [_one(check, transcript, scenario) for check in answer.checks]
         if not scores:
             return []
@@ -53,11 +53,11 @@ def _one(check: Check, transcript: Transcript, scenario: Scenario) -> Score:
     turns = [turn for turn in transcript.turns if check.after <= transcript.position(turn.index) <= check.before]
     turn = next(_KINDS[check.kind](check, turns, scenario), None)
     happened = turn is not None
-    told = (
+    reason = (
         f"{check.kind.replace('_', ' ')}: {'yes' if happened else 'no'}, expected {'yes' if check.expected else 'no'}"
     )
     cited = (turn.index,) if turn is not None else ()
-    return Score(f"check.{check.name}", float(happened == check.expected), reason=told, turns=cited)
+    return Score(f"check.{check.name}", float(happened == check.expected), reason=reason, turns=cited)
 
 
 def _by(check: Check, turns: Sequence[Turn]) -> Iterator[Turn]:
@@ -83,7 +83,7 @@ def _left(check: Check, turns: Sequence[Turn], _scenario: Scenario) -> Iterator[
 
 
 def _price_agreed(check: Check, turns: Sequence[Turn], _scenario: Scenario) -> Iterator[Turn]:
-    """The turn in which the last price that two agents have named was named by the second of them, if it is inside."""
+    """Yield the turn that completes the last price named by two agents, if the price is in the range."""
     named: dict[float, str] = {}
     agreed: tuple[float, Turn] | None = None
     for turn in turns:

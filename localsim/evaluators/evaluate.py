@@ -1,7 +1,7 @@
-"""The one loop that scores episodes: at the end of each episode, at the end of a run, and for `localsim score`.
+"""The loop that scores episodes: at the end of each episode, at the end of a run, and for `localsim score`.
 
-An evaluator is asked for batches of the episodes that its version has not scored; each batch is stored in one
-transaction, so that an interruption loses one batch at most and nothing is scored twice.
+Each evaluator forms batches of the episodes that its version has not scored. Each batch is stored in one transaction,
+so an interruption loses at most one batch, and no episode is scored twice.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.outcome import Outcome
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES
-from localsim.store import scoring_queries as queries
 from localsim.store.database import Store
+from localsim.store.queries import scoring as queries
 from localsim.store.records import Record, score_records
 
 Notify = Callable[[str], None]
 
 
 def readers_of(family: str | None) -> list[Scorer]:
-    """The evaluators that need no model, for scenarios of a family: style, outcome, checks."""
+    """Return the evaluators that need no model, for scenarios of a family: style, outcome, checks."""
     known = family is not None and family in FAMILIES
     return [STYLE, *([Outcome(FAMILIES[family])] if known and family else []), CHECKS]
 
 
 def evaluator_of(name: str) -> Evaluator:
-    """The evaluator that a package installs under a name. Raises InvalidInput."""
+    """Return the evaluator that a package installs under a name. Raises InvalidInput."""
     made = plugins.make("evaluators", name)
     return made if isinstance(made, Evaluator) else Plugin(made)
 
 
 def evaluated(subject: Subject) -> list[Record]:
-    """The scores of an episode that has just completed, by the evaluators that need no model."""
+    """Return the scores of a completed episode by the evaluators that need no model."""
     records: list[Record] = []
     for evaluator in readers_of(subject.scenario.family):
         if evaluator.applies(subject):
@@ -49,10 +49,9 @@ def evaluated(subject: Subject) -> list[Record]:
 
 
 def score_run(store: Store, run_id: str, evaluators: Sequence[Evaluator], say: Notify) -> dict[str, int]:
-    """Score the completed episodes of a run that these versions have not scored; nothing is simulated again.
+    """Score the completed episodes of a run that these versions have not scored. Nothing is simulated.
 
-    Returns the number of episodes that each evaluator has scored now, by its name. Raises ModelMissing or
-    BackendUnavailable as a run does.
+    Returns evaluator name -> number of episodes scored now. Raises ModelMissing or BackendUnavailable, as a run does.
     """
     subjects = queries.subjects(store, run_id)
     counts: dict[str, int] = {}
@@ -64,7 +63,7 @@ def score_run(store: Store, run_id: str, evaluators: Sequence[Evaluator], say: N
 
 
 def read_again(store: Store, run_id: str, say: Notify) -> None:
-    """Score the episodes of a run that are older than the present versions of style, outcome and checks."""
+    """Score the episodes of a run that the present versions of style, outcome and checks have not scored."""
     families = dict.fromkeys(queries.families_of(store, run_id))
     evaluators = chain.from_iterable(readers_of(family) for family in families)
     score_run(store, run_id, list({each.name: each for each in evaluators}.values()), say)
@@ -88,7 +87,7 @@ def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]
 def driven(
     evaluator: Evaluator, batch: tuple[Subject, ...], answers: Callable[[Sequence[Request]], Sequence[Asked]]
 ) -> list[Evaluation]:
-    """The evaluations of a batch, its requests answered by `answers`."""
+    """Return the evaluations of a batch; `answers` answers its requests."""
     steps = evaluator.evaluate(batch)
     try:
         requests = next(steps)
@@ -101,7 +100,7 @@ def driven(
 
 @contextmanager
 def _answering(evaluator: Evaluator, say: Notify) -> Iterator[Callable[[Sequence[Request]], Sequence[Asked]]]:
-    """A function that puts requests to the evaluator's model, which is open meanwhile."""
+    """Give a function that asks the evaluator's model, which stays open until the block ends."""
     if evaluator.model is None:
         yield lambda _requests: []
         return

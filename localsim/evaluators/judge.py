@@ -1,7 +1,7 @@
 """A language model as judge: Sotopia's seven dimensions (arXiv 2310.11667, section 3).
 
-The judge sees everything, gives its reason before its score, and is bound by a grammar. Its numbers are kept apart by
-model, and `reports.judges` says beside them whether they follow what can be verified: a small judge's do not.
+The judge sees everything, gives its reason before its score, and is bound by a grammar. Scores are stored under the
+name of the model. `reports.judges` measures how well they follow verifiable outcomes; those of small judges do not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DIMENSIONS: dict[str, tuple[int, int, str]] = {
 """Lowest score, highest score, question."""
 START = "Reason:"
 SPREAD = 0.7
-"""Temperature where a judge is asked several times: how far its answers then lie apart is what is wanted."""
+"""Temperature if a judge is asked several times, so that its answers show their spread."""
 _SYSTEM = (
     "You judge a conversation. Read it, then answer the question about one person in two lines.\n"
     "Reason: one short sentence\nScore: a number"
@@ -47,13 +47,13 @@ _SYSTEM = (
 
 @dataclass(frozen=True)
 class Question:
-    """One dimension of one agent, asked for the n-th time."""
+    """A question about one dimension of one agent; `sample` counts repetitions."""
 
     case: Case
     request: Request
 
     def read(self, asked: Asked) -> tuple[int, str] | None:
-        """Score and reason of the reply; None where there are none."""
+        """Return score and reason of the reply; None if it cannot be read."""
         low, high, _ = DIMENSIONS[self.case.name]
         return None if asked.text is None else Verdict(low, high).read(asked.text)
 
@@ -69,7 +69,7 @@ class Judge(Evaluator):
         self._samples = samples
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
-        """Ask about each episode. One with a failed reply gets its rows but no scores, and is asked about again."""
+        """Ask about each episode. After a failed reply an episode has rows but no scores; the next call asks again."""
         evaluations = []
         for subject in batch:
             asked = list(questions(subject, self._samples))
@@ -84,7 +84,7 @@ class Judge(Evaluator):
 
 
 def questions(subject: Subject, samples: int) -> Iterator[Question]:
-    """Every dimension of every agent, `samples` times. Prompts about one episode share all but their last lines."""
+    """Yield every dimension of every agent, `samples` times. Prompts of an episode differ only in the last lines."""
     conversation = _conversation(subject)
     sampling = Sampling(temperature=0.0 if samples == 1 else SPREAD)
     for agent in subject.scenario.names:
@@ -117,7 +117,7 @@ def _conversation(subject: Subject) -> str:
 
 
 def scores(answers: Sequence[tuple[Question, Asked]]) -> Iterator[Score]:
-    """Scores by agent and dimension (the mean of what could be read), their spread, and the mean of the dimensions."""
+    """Yield the mean and spread of the readable answers by agent and dimension, and the mean of all dimensions."""
     malformed = 0
     by_agent: dict[str, list[float]] = {}
     verdicts: dict[tuple[str, str], list[tuple[int, str] | None]] = {}

@@ -1,7 +1,7 @@
-"""Which language a text is in, as py3langid tells (byte n-grams, offline); the one place that imports it.
+"""The language of a text, by py3langid (byte n-grams, offline); the only module that imports it.
 
-On the talks that come along (2,459 turns; English, French, Dutch, German, Italian, Spanish) it takes 1 of 1,747 English
-turns for another language, and that one is German; of 182 turns in the others it finds 171.
+On the bundled conversations (2,459 turns; English, French, Dutch, German, Italian, Spanish) it labels 1 of 1,747
+English turns as another language, and that turn is German. Of 182 turns in the other languages it finds 171.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from localsim.conversation.scenario import Scenario
 
 LEAST_BYTES = 16
-"""Bytes of letters that a text must have; names and exclamations tell no language."""
+"""Bytes of letters that a text must have, because names and exclamations show no language."""
 SURE = 0.5
-"""Probability from which a turn counts as being in another language: between near ones the best guess often errs."""
+"""Least probability for another language: between similar languages the best guess is often wrong."""
 
 
 def language_of(scenario: Scenario) -> str | None:
-    """The language that the scenario names, else that of its setting and goals; None where neither is known."""
+    """Return the language that the scenario names, else that of its setting and goals; None if neither is known."""
     identifier = _identifier()
     if scenario.language is not None:
         return scenario.language if scenario.language in identifier.labels else None
@@ -28,19 +28,19 @@ def language_of(scenario: Scenario) -> str | None:
 
 
 def in_others(texts: Iterable[str], language: str) -> list[bool]:
-    """Of each text, whether it is in another language."""
+    """Return for each text True if it is in another language."""
     guesses = (_identifier().classify(text) for text in texts)
     return [guess != language and sure >= SURE for guess, sure in guesses]
 
 
 def long_enough(text: str) -> bool:
-    """Whether a text has letters enough to tell its language."""
+    """Return True if a text has enough letters to show its language."""
     return len("".join(char for char in text if char.isalpha()).encode("utf-8", "replace")) >= LEAST_BYTES
 
 
 @lru_cache(maxsize=1)
 def _identifier() -> Any:
-    """The model, loaded once: half a second and 100 MB."""
+    """Load the model once; it takes half a second and 100 MB."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -1,8 +1,8 @@
-"""Leaks: private facts that come out, found by the leakage detector together with what the scenario says.
+"""Leaks: private facts that come out, found by the leakage detector and the scenario's own terms.
 
-A private fact is one of an agent's `facts` (or its `secret`, where it has none). A fact that the speaker holds too is
-no leak: friends whom both know, terms that both facts name. Every hint and disclosure is a row of `leaks`; the counts
-for each agent are scores. `leakage.track.label_of` decides every label.
+A private fact is one of an agent's `facts` (or its `secret`, if it has none). A fact that the speaker also holds is no
+leak: friends whom both know, terms that both facts name. Every hint and disclosure is a row of `leaks`; the counts for
+each agent are scores. `leakage.track.label_of` decides every label.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from localsim.leakage.detector import VERSION, LeakageDetector
 from localsim.leakage.features import Vectors
 from localsim.leakage.pairs import PrivateFact
 from localsim.leakage.track import NOTHING, Circumstances, Leak, Row, Talk, Turns, decided, read
-from localsim.store import scoring_queries as queries
 from localsim.store.database import Store
+from localsim.store.queries import scoring as queries
 from localsim.store.records import LeakRecord, Record, VectorRecord, hash_of
 
 EVALUATOR = "leakage"
 MIDDLE = 0.5
-"""Position before which a fact with the rule `late` is out too early."""
+"""Position before which disclosing a fact with the rule `late` is too early."""
 Rule = DisclosureRule | After
 
 MEASURES = (
     Measure(
         key="disclosed_rate",
         heading="facts disclosed",
-        meaning="share of the private facts that their owners give away, as the leakage detector finds",
+        meaning="share of the private facts that their owners disclose, according to the leakage detector",
         score="disclosed_facts",
         kind="share",
         summed="episode_sum",
@@ -48,7 +48,7 @@ MEASURES = (
     Measure(
         key="early_disclosures",
         heading="too early",
-        meaning="facts given away before the scenario’s rule allows it, per conversation",
+        meaning="facts disclosed before the scenario’s rule allows it, per conversation",
         score="early_disclosures",
         summed="episode_sum",
         group="information",
@@ -57,7 +57,7 @@ MEASURES = (
     Measure(
         key="omniscient_leaks",
         heading="omniscient leaks",
-        meaning="private facts used by an agent who had not been told them, per conversation",
+        meaning="private facts used by an agent who cannot know them from the conversation, per conversation",
         score="omniscient_leaks",
         summed="episode_sum",
         group="information",
@@ -67,7 +67,7 @@ MEASURES = (
 
 
 class Leaks(Evaluator):
-    """The leakage detector over whole conversations. Raises ModelMissing where the embedding model is missing."""
+    """The leakage detector over whole conversations. Raises ModelMissing without the embedding model."""
 
     name = EVALUATOR
     version = VERSION
@@ -78,7 +78,7 @@ class Leaks(Evaluator):
         self._detector = detector
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
-        """All episodes at once: the detector embeds each text of a run only once."""
+        """Yield all episodes at once, so that the detector embeds each text of a run only once."""
         waiting = tuple(subject for subject in subjects if subject.episode_id not in scored)
         if waiting:
             yield waiting
@@ -89,7 +89,7 @@ class Leaks(Evaluator):
         if self._detector is None:
             self._detector = LeakageDetector(self._vectors.encode)
         asked = [
-            # A name that decides needs no weighing of meanings; twenty friends in twenty turns would be many pairs.
+            # If terms decide, the detector need not compare meanings; twenty friends in twenty turns would be many pairs.
             () if family_of(subject.scenario.family).terms_disclose else private_facts(subject.scenario)
             for subject in batch
         ]
@@ -103,17 +103,17 @@ class Leaks(Evaluator):
 
 
 def turns_of(subject: Subject) -> Turns:
-    """Speaker and text of every turn."""
+    """Return speaker and text of every turn."""
     return tuple((turn.speaker, turn.action.text) for turn in subject.transcript.turns)
 
 
 def private_facts(scenario: Scenario) -> tuple[PrivateFact, ...]:
-    """The private facts of all agents."""
+    """Return the private facts of all agents."""
     return tuple(PrivateFact(fact.id, agent.name, fact.text) for agent in scenario.agents for fact in facts_of(agent))
 
 
 def facts_of(agent: Agent) -> tuple[Fact, ...]:
-    """An agent's facts, or its secret told in the third person where it has none."""
+    """Return an agent's facts; without facts, its secret in the third person."""
     if agent.facts or not agent.secret:
         return agent.facts
     text = re.sub(r"\b[Yy]our\b", f"{agent.name}'s", agent.secret)
@@ -123,9 +123,9 @@ def facts_of(agent: Agent) -> tuple[Fact, ...]:
 
 
 def with_terms(scenario: Scenario, turns: Turns, rows: Sequence[Row], detector: LeakageDetector) -> Talk:
-    """The leaks of a conversation, from the detector's findings and what the scenario says about each fact and turn."""
+    """Return the leaks of a conversation, from the detector's findings and the scenario's terms and rules."""
     family = family_of(scenario.family)
-    found = {(fact.id, turn): finding for fact, turn, _, finding in rows}
+    findings = {(fact.id, turn): finding for fact, turn, _, finding in rows}
     facts = {fact.id: fact for agent in scenario.agents for fact in facts_of(agent)}
     held = {
         agent.name: {term.casefold() for fact in facts_of(agent) for term in fact.terms} for agent in scenario.agents
@@ -136,13 +136,13 @@ def with_terms(scenario: Scenario, turns: Turns, rows: Sequence[Row], detector: 
         for private in private_facts(scenario):
             fact = facts[private.id]
             shared = speaker != private.owner and any(term.casefold() in held[speaker] for term in fact.terms)
-            whole.append((private, turn, speaker, found.get((private.id, turn), NOTHING)))
+            whole.append((private, turn, speaker, findings.get((private.id, turn), NOTHING)))
             around[private.id, turn] = circumstances(family, fact, text, shared=shared)
     return decided(whole, detector.weights, around)
 
 
 def circumstances(family: Family, fact: Fact, text: str, *, shared: bool) -> Circumstances:
-    """What bears on the label of a fact in a turn beside the detector's finding."""
+    """Return the facts about a turn that influence a label beside the detector's finding."""
     term = next((term for term in fact.terms if family.utters(text, term)), "")
     return Circumstances(
         term=term,
@@ -153,30 +153,30 @@ def circumstances(family: Family, fact: Fact, text: str, *, shared: bool) -> Cir
 
 
 def _names_other_amounts(text: str, terms: Sequence[str]) -> bool:
-    """Whether the terms are amounts of money and the text is about amounts, none of which is theirs."""
+    """Return True if all terms are amounts of money and the text names amounts. Call it only if no term is uttered."""
     return bool(terms) and all(re.fullmatch(r"\$\d+(\.\d+)?", term) for term in terms) and bool(find_prices(text))
 
 
-def early(rule: Rule, turn: int, turns: Turns, told: Mapping[str, int]) -> bool:
-    """Whether a disclosure in this turn breaks the scenario's rule for the fact.
+def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -> bool:
+    """Return True if a disclosure in this turn breaks the scenario's rule for the fact.
 
-    `told`: the turn in which each fact came out first. What a rule waits for may fall in the same turn.
+    `first_turns`: the turn in which each fact came out first. The event that a rule waits for may be in the same turn.
     """
     if not isinstance(rule, After):
         return rule == "never" or rule == "late" and _position(turn, len(turns)) < MIDDLE
     if rule.turn is not None:
         return turn < rule.turn
     if rule.fact is not None:
-        return turn < told.get(rule.fact, len(turns))
+        return turn < first_turns.get(rule.fact, len(turns))
     spoken = (number for number, (_, text) in enumerate(turns) if utters(text, str(rule.said)))
     return turn < next(spoken, len(turns))
 
 
 def evaluation(subject: Subject, turns: Turns, talk: Talk) -> Evaluation:
-    """Rows of `leaks` (every hint and disclosure) and scores (counts for each agent)."""
+    """Return the rows of `leaks` (every hint and disclosure) and the scores (counts for each agent)."""
     rules = {fact.id: fact.disclosure for agent in subject.scenario.agents for fact in facts_of(agent)}
     first = {(leak.fact.id, leak.turn) for leak in talk.leaks}
-    told = {leak.fact.id: leak.turn for leak in talk.leaks}
+    first_turns = {leak.fact.id: leak.turn for leak in talk.leaks}
     records: list[Record] = []
     for fact, turn, finding in talk.findings:
         speaker = turns[turn][0]
@@ -190,46 +190,48 @@ def evaluation(subject: Subject, turns: Turns, talk: Talk) -> Evaluation:
                 fact=fact.text,
                 speaker=speaker,
                 label=finding.label,
-                leak=_kind(fact, turn, speaker, told),
+                leak=_kind(fact, turn, speaker, first_turns),
                 probability=finding.probability,
                 similarity=finding.similarity,
                 evidence=finding.evidence,
                 first=(fact.id, turn) in first,
-                early=finding.label == "disclosed" and early(rules[fact.id], turn, turns, told),
+                early=finding.label == "disclosed" and early(rules[fact.id], turn, turns, first_turns),
             )
         )
-    scores = [score for agent in subject.scenario.agents for score in _scores(agent, rules, talk.leaks, turns, told)]
+    scores = [
+        score for agent in subject.scenario.agents for score in _scores(agent, rules, talk.leaks, turns, first_turns)
+    ]
     return Evaluation(subject.episode_id, tuple(scores), tuple(records))
 
 
-def _kind(fact: PrivateFact, turn: int, speaker: str, told: Mapping[str, int]) -> str:
-    """By whom: its owner, somebody whom nobody had told it, or somebody after it had come out."""
+def _kind(fact: PrivateFact, turn: int, speaker: str, first_turns: Mapping[str, int]) -> str:
+    """Return self (by the owner), repeat (after it has come out) or omniscient (by another agent before that)."""
     if speaker == fact.owner:
         return "self"
-    return "repeat" if told.get(fact.id, turn) < turn else "omniscient"
+    return "repeat" if first_turns.get(fact.id, turn) < turn else "omniscient"
 
 
 def _scores(
-    agent: Agent, rules: Mapping[str, Rule], leaks: Sequence[Leak], turns: Turns, told: Mapping[str, int]
+    agent: Agent, rules: Mapping[str, Rule], leaks: Sequence[Leak], turns: Turns, first_turns: Mapping[str, int]
 ) -> Iterator[Score]:
-    """What came out of an agent's facts, and what it let out of others'."""
+    """Yield the counts of an agent's own disclosures, and of others' facts that it used without being told."""
     own = [leak for leak in leaks if leak.fact.owner == agent.name and leak.kind == "self"]
     used = [leak for leak in leaks if leak.speaker == agent.name and leak.kind == "omniscient"]
-    soon = [leak for leak in own if early(rules[leak.fact.id], leak.turn, turns, told)]
-    for name, found in (("disclosed_facts", own), ("early_disclosures", soon), ("omniscient_leaks", used)):
-        told_in = "; ".join(f"turn {leak.turn}: {leak.finding.evidence}" for leak in found)
-        turns_of = tuple(sorted({leak.turn for leak in found}))
-        yield Score(name, float(len(found)), agent=agent.name, reason=told_in, turns=turns_of)
+    soon = [leak for leak in own if early(rules[leak.fact.id], leak.turn, turns, first_turns)]
+    for name, counted in (("disclosed_facts", own), ("early_disclosures", soon), ("omniscient_leaks", used)):
+        reason = "; ".join(f"turn {leak.turn}: {leak.finding.evidence}" for leak in counted)
+        cited = tuple(sorted({leak.turn for leak in counted}))
+        yield Score(name, float(len(counted)), agent=agent.name, reason=reason, turns=cited)
     yield Score("private_facts", float(len(facts_of(agent))), agent=agent.name)
 
 
 def _position(turn: int, turns: int) -> float:
-    """0 at the start, 1 at the end."""
+    """Return 0 for the start, 1 for the end."""
     return turn / max(1, turns - 1)
 
 
 class VectorCache:
-    """Embeddings, each text once: from the database where they are, else computed and kept for it."""
+    """Embeddings of texts, read from the database or computed once, and then kept for the database."""
 
     MODEL = "all-MiniLM-L6-v2"
 
@@ -238,7 +240,7 @@ class VectorCache:
         self._fresh: dict[str, tuple[str, npt.NDArray[np.float32]]] = {}
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, a row for each text."""
+        """Return unit vectors, one row for each text."""
         hashes = [hash_of(text) for text in texts]
         known: dict[str, Sequence[float] | npt.NDArray[np.float32]] = dict(
             queries.vectors(self._store, self.MODEL, hashes)
@@ -253,7 +255,7 @@ class VectorCache:
         return np.array([known[name] for name in hashes], dtype=np.float32)
 
     def records(self) -> list[Record]:
-        """The embeddings that the database does not hold yet."""
+        """Return the embeddings that are not in the database yet."""
         return [
             VectorRecord(text_hash=name, model=self.MODEL, text=text, vector=vector.tolist())
             for name, (text, vector) in self._fresh.items()

@@ -1,8 +1,8 @@
 """Naturalness: a model chooses the more natural of two modes of the same scenario and seed, twice, with the order
 swapped (the paper asks people, arXiv 2403.05020, section 4.2, and its appendix on annotation).
 
-A choice counts only where both orders agree. `reports.judges` says how often they do, because a small judge picks a
-place and not a conversation.
+A choice counts only if both orders agree. `reports.judges` measures how often they do, because small judges choose a
+place rather than a conversation.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _SYSTEM = (
 QUESTION = "Which one sounds more like a natural interaction that people would have in this situation?"
 FORM = Verdict(1, 2, "More natural")
 PAIRS = 8
-"""Pairs that are asked about together; the results are stored before the next."""
+"""Pairs in one batch; the results are stored before the next batch."""
 TURNS = 20
-"""Turns of each conversation that the judge is shown."""
+"""Turns of each conversation that the judge sees."""
 _REASONS = {1.0: "chosen in both orders", 0.0: "the other was chosen in both orders", 0.5: "the orders differ"}
 
 
 class Naturalness(Evaluator):
-    """A model that chooses the more natural of two modes. A batch is a row of pairs, one after the other."""
+    """A model that chooses the more natural of two modes. A batch lists the two episodes of each pair in turn."""
 
     version = VERSION
 
@@ -41,7 +41,7 @@ class Naturalness(Evaluator):
         self.model = model
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
-        """The pairs that this judge has not been asked about: two modes of one scenario, index and seed."""
+        """Yield the pairs that this judge has not compared: two modes of one scenario, index and seed."""
         units: dict[tuple[str, int, int], dict[str, Subject]] = defaultdict(dict)
         for subject in subjects:
             if subject.transcript.turns:
@@ -56,7 +56,7 @@ class Naturalness(Evaluator):
             yield tuple(subject for pair in pairs[start : start + PAIRS] for subject in pair)
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
-        """Ask about both orders of each pair. A pair with a failed reply gets no score, and is asked about again."""
+        """Ask about both orders of each pair. After a failed reply a pair has no score; the next call asks again."""
         orders = [
             (first, second, swap)
             for first, second in zip(batch[::2], batch[1::2], strict=True)
@@ -85,13 +85,13 @@ def _chosen(subject: Subject, other: Subject, value: float | None) -> Evaluation
 
 
 def choice_of(asked: Asked) -> int | None:
-    """The place (1 or 2) that a reply chooses; None where it cannot be read."""
+    """Return the place (1 or 2) that a reply chooses; None if it cannot be read."""
     read = None if asked.text is None else FORM.read(asked.text)
     return None if read is None else read[0]
 
 
 def request(first: Subject, second: Subject, swap: bool) -> Request:
-    """The question about a pair; `swap` shows its first conversation second."""
+    """Return the question about a pair; `swap` shows its first conversation second."""
     shown = (second, first) if swap else (first, second)
     scenario = first.scenario
     parts = [f"Situation: {scenario.setting}"]
@@ -111,9 +111,9 @@ def request(first: Subject, second: Subject, swap: bool) -> Request:
 
 
 def decide(plain: int | None, swapped: int | None) -> float | None:
-    """1 where the first talk is chosen in both orders, 0 where the second is, 0.5 where the order decides."""
+    """Return 1 if both orders choose the first conversation, 0 if both choose the second, 0.5 if the order decides."""
     if plain is None or swapped is None:
         return None
-    if plain == swapped:  # the same place twice: not the same talk
+    if plain == swapped:  # the same place twice is not the same conversation
         return 0.5
     return 1.0 if plain == 1 else 0.0

@@ -1,4 +1,4 @@
-"""The outcome of a task, as the scenario's family scores it."""
+"""The outcome of a task, scored by the scenario's family."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Outcome(Scorer):
         self.measures = tuple(family.measures)
 
     def applies(self, subject: Subject) -> bool:
-        """Whether the scenario is of this family."""
+        """Return True if the scenario belongs to this family."""
         return subject.scenario.family == self._family.name
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """Scores of `Family.score`."""
+        """Return the scores of `Family.score`."""
         return self._family.score(transcript, scenario, answer)

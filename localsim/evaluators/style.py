@@ -1,6 +1,4 @@
-"""Style of a conversation: verbosity (arXiv 2403.05020, section 4.2: words a turn), repetition, variety, fillers, and
-turns in another language.
-"""
+"""Style of a conversation: words per turn (arXiv 2403.05020, section 4.2), repetition, variety, fillers, language."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ MEASURES = (
     Measure(
         key="words_per_turn",
         heading="words/turn",
-        meaning="words in a turn that says something",
+        meaning="words per turn, over turns with speech",
         score="words_per_turn",
         compared=True,
         published={"script": 16.0, "agents": 29.8, "mindreaders": 27.8, "agents-ft": 15.0},
@@ -26,7 +24,7 @@ MEASURES = (
     Measure(
         key="filler_rate",
         heading="fillers",
-        meaning="share of turns with a phrase that agrees and says nothing, such as “I understand”",
+        meaning="share of turns with an empty polite phrase, such as “I understand”",
         score="filler_turns",
         kind="share",
     ),
@@ -42,7 +40,7 @@ MEASURES = (
     Measure(
         key="other_language_rate",
         heading="other language",
-        meaning="share of turns, of those long enough to tell, that are not in the scenario’s language",
+        meaning="share of turns that are not in the scenario’s language, over turns long enough to judge",
         score="other_language_turns",
         kind="share",
     ),
@@ -55,23 +53,23 @@ _FILLERS = re.compile(
     r"|thank(?:s| you) (?:so much|for (?:sharing|understanding|letting me know)))\b",
     re.IGNORECASE,
 )
-"""Polite phrases that agree and say nothing; the paper's section 5 finds that scripts teach them."""
+"""Polite phrases that agree but add nothing; the paper's section 5 finds that scripts teach them."""
 
 
 class Style(Scorer):
-    """Scores of style; see `score`."""
+    """The scores of style; `score` lists them."""
 
     name = "style"
     version = "3"
     measures = MEASURES
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
-        """Scores of the whole conversation, over turns that say something.
+        """Return scores of the whole conversation, over turns with speech.
 
         words_per_turn; turns; repeated_turns and own_repeated_turns (share said before by any agent, by the same
         speaker); distinct_1, distinct_2 (different words and pairs of words as a share of all, Li et al. 2016);
-        filler_turns (share with a phrase that agrees and says nothing); questions (share of turns that ask);
-        other_language_turns (share, of turns long enough to tell, that are not in the scenario's language).
+        filler_turns (share with an empty polite phrase); questions (share of turns that ask); other_language_turns
+        (share of turns that are not in the scenario's language, over turns long enough to judge).
         """
         said = [turn for turn in transcript.turns if turn.said]
         scores = [Score("turns", float(len(transcript)))]
@@ -93,24 +91,24 @@ class Style(Scorer):
 STYLE = Style()
 
 
-def _share(name: str, found: Sequence[Turn], said: Sequence[Turn]) -> Score:
-    return Score(name, len(found) / len(said), turns=tuple(turn.index for turn in found))
+def _share(name: str, counted: Sequence[Turn], said: Sequence[Turn]) -> Score:
+    return Score(name, len(counted) / len(said), turns=tuple(turn.index for turn in counted))
 
 
 def _other_language(said: Sequence[Turn], scenario: Scenario) -> list[Score]:
-    """Nothing where no turn is long enough, or the scenario's language is not known."""
-    told = [turn for turn in said if long_enough(turn.action.text)]
-    language = language_of(scenario) if told else None
+    """Return no score if no turn is long enough or the scenario's language is not known."""
+    long = [turn for turn in said if long_enough(turn.action.text)]
+    language = language_of(scenario) if long else None
     if language is None:
         return []
-    others = in_others([turn.action.text for turn in told], language)
-    found = [turn.index for turn, other in zip(told, others, strict=True) if other]
-    reason = f"not in {language}, of {len(told)} turns long enough to tell"
-    return [Score("other_language_turns", len(found) / len(told), reason=reason, turns=tuple(found))]
+    in_other = in_others([turn.action.text for turn in long], language)
+    cited = [turn.index for turn, other in zip(long, in_other, strict=True) if other]
+    reason = f"not in {language}, of {len(long)} turns long enough to tell"
+    return [Score("other_language_turns", len(cited) / len(long), reason=reason, turns=tuple(cited))]
 
 
 def _repeated(said: Sequence[Turn], *, own: bool) -> list[Turn]:
-    """Turns whose words were said before, by anybody or by the same speaker."""
+    """Return the turns whose words were said before, by any agent or by the same speaker."""
     seen: set[tuple[str, str]] = set()
     found = []
     for turn in said:
@@ -122,5 +120,5 @@ def _repeated(said: Sequence[Turn], *, own: bool) -> list[Turn]:
 
 
 def _words(turn: Turn) -> str:
-    """The words alone, in lower case."""
+    """Return the words alone, in lower case."""
     return " ".join("".join(c for c in turn.action.text.casefold() if c.isalnum() or c.isspace()).split())

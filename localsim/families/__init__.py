@@ -1,6 +1,7 @@
-"""Task families: generate scenarios from a seed, check them, and score their outcome without a language model.
+"""Task families: each generates scenarios from a seed, checks them, and scores their outcome without a language model.
 
-Everything that is special about a task is in its family. Other rooms ask `family_of` and know no family by name.
+Everything that is special about a task is in its family. Other rooms ask `family_of` and know no family by name. This
+room may import `conversation` and the rooms below it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from localsim.families.players import smalltalk
 
 
 class Families(Mapping[str, Family]):
-    """The families of localsim, and those of other packages, which are imported when they are asked for by name."""
+    """The families of localsim, and those of other packages, which are imported when they are requested by name."""
 
     def __init__(self, *own: Family) -> None:
         self._own = {family.name: family for family in own}
@@ -53,7 +54,7 @@ class Families(Mapping[str, Family]):
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Names of localsim's own families; the study is about these."""
+        """Names of localsim's own families, which the study simulates."""
         return tuple(self._own)
 
 
@@ -61,7 +62,7 @@ FAMILIES = Families(MutualFriends(), Craigslist())
 
 
 def family_of(name: str | None) -> Family:
-    """The family of a scenario; EVERYDAY where it names none, a plain Family where its package is not installed."""
+    """Return the family of a scenario: EVERYDAY if it names none, a plain Family if its package is not installed."""
     if name is None or name == EVERYDAY.name:
         return EVERYDAY
     return FAMILIES[name] if name in FAMILIES else _missing(name)
@@ -75,7 +76,7 @@ def _missing(name: str) -> Family:
 
 
 def title_of(family: Family) -> str:
-    """The heading of a family for people."""
+    """Return the heading of a family for people."""
     return family.title or family.name.replace("_", " ").capitalize()
 
 
@@ -83,13 +84,13 @@ def title_of(family: Family) -> str:
 
 
 def auto(seen: Observation, rng: random.Random) -> Action:
-    """The sensible player for the scenario's family."""
+    """Play the sensible player of the scenario's family."""
     family = family_of(seen.family)
     return family.players.get(family.sensible, smalltalk)(seen, rng)
 
 
 def omniscient(seen: Observation, rng: random.Random) -> Action:
-    """Uses whatever it can see of others; plays sensibly where it sees its own side only."""
+    """Use everything visible about other agents; play sensibly if only the own side is visible."""
     return family_of(seen.family).omniscient(seen, rng) or auto(seen, rng)
 
 
@@ -99,11 +100,11 @@ PLAYERS: dict[str, Player] = {
     "smalltalk": smalltalk,
     **{name: player for family in FAMILIES.own for name, player in FAMILIES[family].players.items()},
 }
-"""The players of localsim's own families by name, and those that suit any scenario."""
+"""The players of localsim's own families by name, and the players for any scenario."""
 
 
 def player_of(name: str) -> Player:
-    """The scripted player that `scripted:NAME` means, also one of another package's family. Raises InvalidInput."""
+    """Return the scripted player of `scripted:NAME`, also from families of other packages. Raises InvalidInput."""
     if name in PLAYERS:
         return PLAYERS[name]
     others = {each: player for family in FAMILIES for each, player in FAMILIES[family].players.items()}
@@ -117,8 +118,9 @@ def player_of(name: str) -> Player:
 
 
 def accuracy() -> dict[str, Any] | None:
-    """Accuracy of the rules that read endings, prices and names, on labelled conversations that they were not written
-    from; None where it has not been measured. `scripts/measure_endings.py` writes it.
+    """Return the accuracy of the rules that read endings, prices and names, or None if it has not been measured.
+
+    `scripts/measure_endings.py` measures it on labelled conversations that were not used to write the rules.
     """
     file = files("localsim.families").joinpath("accuracy.json")
     found: dict[str, Any] | None = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None

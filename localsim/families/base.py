@@ -2,7 +2,7 @@
 
 A family generates scenarios from a seed, checks scenario files, scores outcomes, and declares what the rest of
 localsim shows about it: title, measures, figure, curve, terms, scripted players and baseline. It never calls a model
-and never sees a prompt; its scores rest on the transcript and the answer key alone.
+and never sees a prompt; its scores depend only on the transcript and the answer key.
 
 A family of another package inherits from `Family` and overrides what it needs (docs/extending.md).
 """
@@ -19,11 +19,11 @@ from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
-from localsim.families.terms import utters
+from localsim.families.terms import span_of
 
 Location = tuple[str | int, ...]
 Player = Callable[[Observation, random.Random], Action]
-"""A scripted player: it sees what a model in its place would be prompted with, and draws from a seeded generator."""
+"""A scripted player: it receives the observation that a model would be prompted with, and a seeded generator."""
 
 SUCCESS = Measure(
     key="success_rate",
@@ -35,7 +35,7 @@ SUCCESS = Measure(
     group="goals",
     compared=True,
 )
-"""Shared by all families whose score `success` is 0 or 1."""
+"""The measure of success for all families whose score `success` is 0 or 1."""
 EXPLICIT_END = Measure(
     key="explicit_end_rate",
     heading="explicit end",
@@ -50,17 +50,17 @@ EXPLICIT_END = Measure(
 
 @dataclass(frozen=True)
 class Played:
-    """A completed episode as a curve reads it."""
+    """A completed episode, as curves read it."""
 
     transcript: Transcript
     answer: AnswerKey
     scores: Mapping[str, float]
-    """Newest scores of the whole episode, by name."""
+    """The newest scores of the whole episode, by name."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One event of an episode, on a side ('' for all agents); `value` matters where values are averaged."""
+    """One event of an episode, on a side ('' for all agents). Only curves of averages use `value`."""
 
     position: float
     """0 at the start of the conversation, 1 at its end."""
@@ -70,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """How something develops over the course of a conversation, drawn for each mode."""
+    """A quantity over the course of a conversation, drawn for each mode."""
 
     name: str
     heading: str
@@ -80,78 +80,82 @@ class Curve:
     points in each fifth of the conversation.
     """
     points: Callable[[Played], Sequence[Point] | None]
-    """Points of one episode; None leaves the episode out."""
+    """Returns the points of one episode; None leaves the episode out."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The scripted player that a family's figures must be read against."""
+    """The scripted player that shows how far a family's task can be done without a model."""
 
     player: str
     warning: str
-    """Printed where a run holds the family without this player."""
+    """Warning for a run that contains the family without this player."""
 
 
 class Family:
-    """A kind of task whose outcome can be verified. Override what is special; the defaults suit a plain task."""
+    """A kind of task whose outcome can be verified. Override the special parts; the defaults suit a plain task."""
 
     name: str = ""
     version: str = "1"
-    """Version of the scoring, a whole number as text; stored with each score."""
+    """Version of the scoring, a whole number as text, which is stored with each score."""
     defaults: Mapping[str, Any] = {}
     """Parameters of `generate` and their default values."""
     title: str = ""
-    """Heading in reports and pages; made from `name` where it is empty."""
+    """Heading in reports and pages; if it is empty, one is made from `name`."""
     about: str = ""
     """One or two sentences that say what the task is."""
     invitation: str = ""
-    """Title of the task where people choose what to play."""
+    """Title of the task on the page where people choose a task to play."""
     measures: Sequence[Measure] = (SUCCESS,)
-    """In the order of a report's columns."""
+    """Measures in the order of a report's columns."""
     figure: Sequence[str] = ("success_rate", "checks_passed", "explicit_end_rate")
     """Keys of the measures in the main figure."""
     curve: Curve | None = None
     players: Mapping[str, Player] = {}
     """Scripted players by name, for `-m scripted:NAME`."""
     sensible: str = ""
-    """The player behind `-m scripted`; '' leaves the scenario to small talk."""
+    """Name of the player that `-m scripted` uses; '' means small talk."""
     baseline: Baseline | None = None
     terms_disclose: bool = False
-    """Whether a private fact is out as soon as its first term is uttered, and not before: so with names of friends. A
-    price may be offered without being the target, so there a term is a hint.
+    """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a term
+    is only a hint: a price may be offered without being the target.
     """
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
-        """A scenario file that depends on nothing but its arguments. Raises InvalidInput for a bad parameter."""
+        """Return a scenario file that depends only on the arguments. Raises InvalidInput for a bad parameter."""
         raise NotImplementedError
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:  # noqa: ARG002 - overridden
-        """Defects that keep a file from being scored: (place in the file, message) pairs."""
+        """Return the defects that prevent scoring, as (place in the file, message) pairs."""
         return []
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """Outcome scores, each citing the turns it rests on; a score that cannot be known is left out."""
+        """Return the outcome scores, each with the turns that are its evidence; a score that is unknown is left out."""
         raise NotImplementedError
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:  # noqa: ARG002 - overridden
-        """The turn of a player that uses everything it can see of others; None where it sees no more than its own."""
+        """Return the turn of a player that uses everything visible; None if it sees only its own side."""
         return None
 
     def side(self, agent: str, answer: AnswerKey) -> str:  # noqa: ARG002 - overridden
-        """The side of an agent, such as `seller`, for measures of one side; '' where all agents are alike."""
+        """Return the side of an agent, such as `seller`, for measures of one side; '' if all agents are alike."""
         return ""
 
     def remarks(self, scores: Mapping[str, float]) -> list[str]:  # noqa: ARG002 - overridden
-        """Sentences about the outcome of one episode, from its scores by name, for a reader of its transcript."""
+        """Return sentences about the outcome of one episode, from its scores by name, for readers of its transcript."""
         return []
 
+    def span(self, text: str, term: str) -> tuple[int, int] | None:
+        """Start and end of the first place in a text that utters a term of a private fact."""
+        return span_of(text, term)
+
     def utters(self, text: str, term: str) -> bool:
-        """Whether a text utters a term of a private fact."""
-        return utters(text, term)
+        """Return True if a text utters a term of a private fact."""
+        return self.span(text, term) is not None
 
 
 def merged(defaults: Mapping[str, Any], parameters: Mapping[str, Any], family: str) -> dict[str, Any]:
-    """`defaults` overlaid with `parameters`; values are read as the type of their default. Raises InvalidInput."""
+    """Return `defaults` overlaid with `parameters`, each as the type of its default. Raises InvalidInput."""
     result = dict(defaults)
     for key, value in parameters.items():
         if key not in defaults:

@@ -6,7 +6,7 @@ from localsim.families.base import Family
 
 
 class Everyday(Family):
-    """Stands for scenarios that name no family, so that reports need no special case."""
+    """The family of scenarios that name none, so that reports need no special case."""
 
     name = "everyday"
     title = "Everyday scenes"

@@ -16,15 +16,15 @@ FAREWELL = re.compile(
     r"|wonderful)(?: to)? (?:talk|chat|meet|speak|see)\w*\b|\b(?:until|till) next time\b|\bbest wishes\b"
     r"|\ball the best\b|\bhappy (?:hunting|trails)\b|\bgood day\b(?! to (?:meet|come))"
 )
-"""Goodbyes; searched in text that `prices.plain` returns."""
+"""Goodbyes, for text that `prices.plain` returns."""
 SEE_YOU = re.compile(
     r"\bsee (?:you|ya|u)(?: (?:later|around|soon|then|tomorrow|there|next \w+|on \w+|at \w+|\w+day))?(?=$|[ .!,])"
     r"|\bcatch (?:you|ya) later\b|^later\b|\blaters\b|\bcya\b"
 )
-"""Goodbyes that may be appointments."""
+"""Phrases that are goodbyes or appointments."""
 
 
 def says_farewell(text: str) -> bool:
-    """Whether `text` says goodbye ("bye", "take care", "see you tomorrow", "nice talking to you")."""
+    """Return True if `text` says goodbye ("bye", "take care", "see you tomorrow", "nice talking to you")."""
     lower = plain(text)
     return bool(FAREWELL.search(lower) or SEE_YOU.search(lower))

@@ -1,4 +1,4 @@
-"""First mentions of private facts: the first turn that utters a term of a fact, found by wording alone."""
+"""First mentions of private facts: the first turn that utters a term of a fact, judged by wording alone."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ class Mention:
     term: str
     turn: int
     speaker: str
+    start: int
+    end: int
+    """Place of the term in the text of the turn."""
 
     @property
     def by_owner(self) -> bool:
-        """Whether the speaker holds the fact; if not, the speaker guessed it or knows it from elsewhere."""
+        """True if the speaker holds the fact; otherwise the speaker guessed it or has it from elsewhere."""
         return self.speaker in self.owners
 
 
 def first_mentions(turns: Sequence[Turn], scenario: Scenario) -> list[Mention]:
-    """First mention of each term that is uttered, in order of turns."""
+    """Return the first mention of each uttered term, in order of turns."""
     owners: dict[str, list[str]] = {}
     facts: dict[str, str] = {}
     for agent in scenario.agents:
@@ -39,7 +42,9 @@ def first_mentions(turns: Sequence[Turn], scenario: Scenario) -> list[Mention]:
     family = family_of(scenario.family)
     mentions = []
     for term, holders in owners.items():
-        turn = next((turn for turn in turns if family.utters(turn.action.text, term)), None)
-        if turn is not None:
-            mentions.append(Mention(facts[term], tuple(holders), term, turn.index, turn.speaker))
+        for turn in turns:
+            span = family.span(turn.action.text, term)
+            if span is not None:
+                mentions.append(Mention(facts[term], tuple(holders), term, turn.index, turn.speaker, *span))
+                break
     return sorted(mentions, key=lambda mention: mention.turn)

@@ -1,4 +1,4 @@
-"""Moves that scripted players of several families share, and the player for scenarios without a family."""
+"""Moves shared by the scripted players of several families, and the player for scenarios without a family."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localsim.conversation.transcript import Action, Turn
 
 
 def smalltalk(seen: Observation, rng: random.Random) -> Action:
-    """Any scenario: a few friendly words, then a goodbye."""
+    """Say a few friendly words, then goodbye; suits any scenario."""
     own = sum(turn.speaker == seen.viewer for turn in seen.transcript.turns)
     if own >= 3:
         return leave(seen, "It was good talking to you. Goodbye!")
@@ -22,10 +22,10 @@ def smalltalk(seen: Observation, rng: random.Random) -> Action:
 
 
 def leave(seen: Observation, text: str) -> Action:
-    """Go with a last word; where nobody may go, only the word."""
+    """Leave with a last word; if the scenario does not allow leaving, only say it."""
     return Action("leave" if "leave" in seen.actions else "speak", text)
 
 
 def last_of_others(seen: Observation) -> Turn | None:
-    """The newest turn by another agent."""
+    """Return the newest turn by another agent."""
     return next((turn for turn in reversed(seen.transcript.turns) if turn.speaker != seen.viewer), None)

@@ -1,29 +1,25 @@
-"""Prices in everyday English, as haggling people write them: "$95", "95 bucks", "1.2k", "eleven hundred", "one twenty".
+"""Prices in everyday English, as people write them: "$95", "95 bucks", "1.2k", "eleven hundred", "one twenty".
 
-A bare number is read as a price only where it can be one: not a size, an age, a time, a count or a year. The rules were
-written by hand and measured on labelled talks (scripts/measure_endings.py); no outside data is used.
+A bare number counts as a price only if it can be one: not a size, an age, a time, a count or a year. The rules were
+written by hand and measured on labelled conversations (scripts/measure_endings.py); no outside data is used.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
-_UNITS = dict(zip("zero one two three four five six seven eight nine".split(), range(10), strict=True))
-_TEENS = dict(
-    zip(
-        "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
-        range(10, 20),
-        strict=True,
-    )
-)
-_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True)) | {
-    "fourty": 40
-}
-_SMALL = {**_UNITS, **_TEENS, **_TENS, "oh": 0}
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety fourty oh"
+).split()
 _TIMES = {"hundred": 100, "thousand": 1000, "grand": 1000}
 _WORD = "|".join([*_SMALL, *_TIMES])
+_PLAIN_WORDS = {"grand": "thousand", "fourty": "forty", "oh": "zero"}
+_SLANG = re.compile(r"\b(?:grand|fourty|oh)\b")
 _CURRENCY = r"(?:dollars?|bucks?|usd|quid|euros?|smackers)\b"
 
 _NUMBER = re.compile(
@@ -37,7 +33,7 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
-# What follows a number that measures, counts or dates something.
+# Text after a number that measures, counts or dates something.
 _UNIT_AFTER = re.compile(
     r"""^(?:\s?(?:%|"|″|''|°|[ap]\.?m\b|o'?\ ?clock|x\ ?\d|th\b|st\b|nd\b|rd\b|s\b|'s\b|er\b|ish\ ?(?:pm|am|tonight
     |tomorrow)|mm?\b|cm\b|km\b|ft\b|lbs?\b
@@ -125,7 +121,7 @@ _NEGATED_AFTER = re.compile(
 
 @dataclass(frozen=True)
 class Price:
-    """A sum of money in a text: `value` in dollars, at characters `start` to `end`.
+    """An amount of money in a text: `value` in dollars, at characters `start` to `end`.
 
     `explicit`: it has a currency sign or word. `negated`: the words around it refuse it ("not 100", "95 is too much").
     """
@@ -138,13 +134,13 @@ class Price:
 
 
 def plain(text: str) -> str:
-    """`text` in lower case with straight quotes, character for character, so that positions hold in both."""
+    """Return `text` in lower case with straight quotes, character for character, so that positions stay the same."""
     folded = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     return folded.translate(str.maketrans("’‘“”\u00a0", "''\"\" "))
 
 
 def find_prices(text: str, *, list_price: float | None = None) -> list[Price]:
-    """The prices in `text`, in order, in dollars; `list_price` (dollars) says which bare numbers are plausible."""
+    """Return the prices in `text`, in order, in dollars. Bare numbers count if they are plausible for `list_price`."""
     return list(_candidates(text, list_price))
 
 
@@ -167,8 +163,8 @@ def _candidates(text: str, list_price: float | None) -> Iterator[Price]:
             yield Price(value, match.start(), match.end(), explicit, _is_negated(before, after))
 
 
-def _values(match: re.Match[str]) -> list[float]:
-    """What the number may mean, likeliest first ("two fifty" is 250 or 2.50)."""
+def _values(match: re.Match[str]) -> Sequence[float]:
+    """Return the possible values of a number, likeliest first ("two fifty" is 250 or 2.50)."""
     if match["words"]:
         return words_to_numbers(match["words"])
     value = float(match["digits"].replace(",", ""))
@@ -178,45 +174,39 @@ def _values(match: re.Match[str]) -> list[float]:
     return [value * (1000 if times == "k" else _TIMES.get(times, 1))]
 
 
-def words_to_numbers(words: str) -> list[float]:
-    """Readings of a run of number words, likeliest first: "eleven hundred" [1100], "two fifty" [250, 2.5], else []."""
-    half = words.startswith("half a ")
-    couple = words.startswith("a couple")
-    tokens = [token for token in re.split(r"[\s-]+", words) if token in _SMALL or token in _TIMES]
-    parts: list[int] = []
-    total = 0
-    scaled = False
-    for previous, token in zip(["", *tokens], tokens, strict=False):
-        if token in _TIMES:
-            scaled = True
-            base = sum(parts) or (2 if couple else 1)
-            total = total * 100 if token == "hundred" and total and not parts else total + base * _TIMES[token]
-            if token != "hundred" and 0 < total < 1000 and not parts:
-                total *= 1000
-            parts = []
-        elif previous in _TENS and token in _UNITS and parts or previous == "oh" and parts:
-            parts[-1] += _SMALL[token]
-        else:
-            parts.append(_SMALL[token])
-    if scaled:
-        return [(total + sum(parts)) * (0.5 if half else 1.0)] if len(parts) < 2 else []
-    if len(parts) == 1:
-        return [float(parts[0])]
-    if len(parts) == 2 and (parts[1] >= 10 or "oh" in tokens) and parts[0]:
-        return [parts[0] * 100.0 + parts[1], parts[0] + parts[1] / 100]
-    return []
+@lru_cache(maxsize=4096)
+def words_to_numbers(words: str) -> tuple[float, ...]:
+    """Return the possible values of number words, likeliest first: 250 and 2.5 for "two fifty", none for other words.
+
+    text2num reads the numbers; this function adds the second value of "two fifty", and slang such as "half a grand".
+    """
+    from text_to_num import alpha2digit, text2num
+
+    text = _SLANG.sub(lambda match: _PLAIN_WORDS[match[0]], re.sub(r"[\s-]+", " ", words))
+    start = re.match(r"(half a |a couple (?:of )?|a )?", text)
+    assert start is not None
+    text = ("two " if "couple" in start[0] else "") + text[start.end() :]
+    with suppress(ValueError):  # not one number
+        return (text2num(text, "en") * (0.5 if start[0] == "half a " else 1.0),)
+    parts = alpha2digit(text, "en").split()
+    scaled = any(word in text.split() for word in _TIMES)
+    if scaled or len(parts) != 2 or not all(part.isdecimal() for part in parts):
+        return ()
+    if len(parts[1]) != 2 or not int(parts[0]):
+        return ()
+    return (int(parts[0]) * 100.0 + int(parts[1]), int(parts[0]) + int(parts[1]) / 100)
 
 
-def _closest(values: list[float], list_price: float | None) -> float:
+def _closest(values: Sequence[float], list_price: float | None) -> float:
     if list_price is None or len(values) == 1:
         return values[0]
     return min(values, key=lambda value: max(value, list_price) / max(0.01, min(value, list_price)))
 
 
 def _bare(
-    match: re.Match[str], values: list[float], before: str, after: str, text: str, list_price: float | None
+    match: re.Match[str], values: Sequence[float], before: str, after: str, text: str, list_price: float | None
 ) -> float | None:
-    """The value of a number without a currency sign, or None where it is no price."""
+    """Return the value of a number without a currency sign, or None if it is no price."""
     if not values or _measures(match, before, after, text):
         return None
     value = _closest(values, list_price)
@@ -242,12 +232,12 @@ def _bare(
 
 
 def _in_thousands(value: float, list_price: float, cue: bool) -> bool:
-    """Whether "4" or "3.8" is short for thousands, as in "4 even" for a car listed at 4,200."""
+    """Return True if "4" or "3.8" is short for thousands, as in "4 even" for a car listed at 4,200."""
     return cue and list_price >= 1000 and value < 100 and 0.4 * list_price <= 1000 * value <= 1.5 * list_price
 
 
 def _measures(match: re.Match[str], before: str, after: str, text: str) -> bool:
-    """Whether the number counts, dates, measures or names something other than money."""
+    """Return True if the number counts, dates, measures or names something other than money."""
     if _UNIT_AFTER.match(after) or _UNIT_BEFORE.search(before):
         return True
     digits = match["digits"] or ""

@@ -1,6 +1,6 @@
-"""Terms of private facts in texts: is one uttered, and where first? By wording alone, without a model.
+"""Terms of private facts in texts, found by wording alone, without a model.
 
-A mention is not yet a disclosure (a name may be guessed, a price denied); it shows a reader where to look.
+A mention is not yet a disclosure (a name may be guessed, a price denied), but shows a reader the place to look at.
 """
 
 from __future__ import annotations
@@ -10,8 +10,17 @@ import re
 from localsim.families.prices import find_prices
 
 
-def utters(text: str, term: str) -> bool:
-    """Whether `text` holds a term: an amount of dollars in any spelling, or whole words."""
+def span_of(text: str, term: str) -> tuple[int, int] | None:
+    """Return start and end of the first place in `text` that utters a term.
+
+    A term is an amount of dollars, which may have any spelling, or whole words.
+    """
     if re.fullmatch(r"\$\d+(\.\d+)?", term):
-        return any(price.value == float(term[1:]) for price in find_prices(text))
-    return re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE) is not None
+        return next(((price.start, price.end) for price in find_prices(text) if price.value == float(term[1:])), None)
+    match = re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE)
+    return match.span() if match else None
+
+
+def utters(text: str, term: str) -> bool:
+    """Return True if `text` utters a term."""
+    return span_of(text, term) is not None

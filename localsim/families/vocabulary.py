@@ -111,7 +111,7 @@ GOODS = (
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of one world of scenarios; training uses others than evaluation does."""
+    """The words of one set of scenarios; training and evaluation use different vocabularies."""
 
     names: Sequence[str] = tuple(FIRST_NAMES)
     occupations: Sequence[str] = OCCUPATIONS
@@ -126,7 +126,7 @@ DEFAULT = Vocabulary()
 
 
 def person(rng: random.Random, name: str, words: Vocabulary) -> Profile:
-    """A profile for a generated agent; more fields would only lengthen small models' prompts."""
+    """Draw a profile for a generated agent. More fields would only lengthen the prompts of small models."""
     return Profile(
         age=str(rng.randint(19, 74)),
         occupation=rng.choice(words.occupations),
@@ -143,5 +143,5 @@ def person(rng: random.Random, name: str, words: Vocabulary) -> Profile:
 
 
 def with_article(noun: str) -> str:
-    """`noun` with a or an, by its first letter."""
+    """Return `noun` with a or an, by its first letter."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

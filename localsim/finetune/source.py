@@ -11,9 +11,9 @@ from localsim.conversation.exchange import Message
 from localsim.errors import InvalidInput
 from localsim.finetune.chats import Chat, chats_of
 from localsim.paths import read_json_lines
-from localsim.store import training_queries
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
+from localsim.store.queries import training as training_queries
 
 FORMATS = ("sft", "sharegpt")
 _Role = Literal["system", "user", "assistant"]

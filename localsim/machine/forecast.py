@@ -12,7 +12,7 @@ from localsim.backends.open import Needs, gpu_layers, physical_cores
 from localsim.conversation.episode import EpisodeSpec
 from localsim.models.registry import resolve
 from localsim.store.database import Store
-from localsim.store.run_queries import usual_episodes
+from localsim.store.queries.runs import usual_episodes
 
 DEPTH, CONTEXT = 400, 1024
 FRAME = 12

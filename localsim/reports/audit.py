@@ -26,9 +26,9 @@ from localsim.conversation import prompts
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario
 from localsim.conversation.transcript import Transcript
-from localsim.store import run_queries as queries
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of, stored_scenarios
+from localsim.store.queries import runs as queries
 
 RUN = 4
 """This many consecutive words of a withheld sentence count as a part of it."""

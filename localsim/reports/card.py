@@ -22,8 +22,8 @@ from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY
 from localsim.reports.measures import shown
 from localsim.reports.report import report
-from localsim.store import report_queries as queries
 from localsim.store.database import Store
+from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
 

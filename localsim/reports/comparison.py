@@ -15,9 +15,9 @@ from localsim import stats
 from localsim.conversation.episode import MODES
 from localsim.conversation.measures import Measure
 from localsim.reports.measures import measures_of
-from localsim.store import report_queries as queries
 from localsim.store.database import Store
-from localsim.store.scoring_queries import families_of
+from localsim.store.queries import reports as queries
+from localsim.store.queries.scoring import families_of
 
 Row = dict[str, Any]
 

@@ -13,9 +13,9 @@ from typing import Any
 from localsim.conversation.episode import MODES, Subject
 from localsim.families import family_of
 from localsim.families.base import Curve, Family, Played, Point
-from localsim.store import report_queries as queries
 from localsim.store.database import Store
-from localsim.store.scoring_queries import subjects
+from localsim.store.queries import reports as queries
+from localsim.store.queries.scoring import subjects
 
 Row = dict[str, Any]
 Points = list[tuple[float, float]]

@@ -20,12 +20,13 @@ from localsim.conversation.episode import MODES
 from localsim.families import EVERYDAY, FAMILIES, family_of, title_of
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
+from localsim.reports.conversation import MarkedTurn, marked_turns, remark_on
 from localsim.reports.measures import shown
 from localsim.reports.report import foremost
 from localsim.runs.plan import command_of
-from localsim.store import report_queries as queries
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
+from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
 
@@ -254,11 +255,12 @@ def _example(example: Example) -> Row:
         "setting": scenario.setting,
         "seed": example.episodes[0].seed,
         "people": [(agent, colours[agent.name]) for agent in scenario.agents],
-        "talks": [_talk(episode, colours) for episode in example.episodes],
+        "leaks": any(episode.leaks for episode in example.episodes),
+        "talks": [_talk(episode) for episode in example.episodes],
     }
 
 
-def _talk(episode: StoredEpisode, colours: dict[str, int]) -> Row:
+def _talk(episode: StoredEpisode) -> Row:
     return {
         "mode": episode.mode,
         "model": episode.model,
@@ -269,19 +271,22 @@ def _talk(episode: StoredEpisode, colours: dict[str, int]) -> Row:
         ),
         "turns": [
             {
-                **turn,
-                "colour": colours.get(turn["speaker"], 7),
-                "parts": [(part, mark.kind if mark else "") for part, mark in _parts(turn, episode)],
-                "strange": [mark.term for mark in episode.mentions if mark.turn == turn["turn"] and not mark.by_owner],
+                **turn.row,
+                "colour": turn.colour,
+                "parts": [(part, mark.kind if mark else "") for part, mark in turn.parts],
+                "notes": _notes(turn),
             }
-            for turn in episode.turns
+            for turn in marked_turns(episode)
         ],
     }
 
 
-def _parts(turn: Row, episode: StoredEpisode) -> list[tuple[str, marks.Mark | None]]:
-    here = [mention for mention in episode.mentions if mention.turn == turn["turn"]]
-    return marks.parts(turn["text"], marks.of_mentions(turn["text"], here))
+def _notes(turn: MarkedTurn) -> list[tuple[str, str, str]]:
+    """(speaker, remark, fact or term) on leaks; on first mentions of others' facts where the turn has no leak."""
+    speaker = turn.row["speaker"]
+    if turn.leaks:
+        return [(speaker, remark_on(leak), leak["fact"]) for leak in turn.leaks if remark_on(leak)]
+    return [(speaker, "does not hold this fact", term) for term in turn.strange]
 
 
 # ---- how it was made -----------------------------------------------------------------------------------------------

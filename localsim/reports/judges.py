@@ -10,8 +10,8 @@ from typing import Any
 from localsim.conversation.episode import MODES
 from localsim.leakage.accuracy import auroc
 from localsim.stats import share
-from localsim.store import report_queries as queries
 from localsim.store.database import Store
+from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
 

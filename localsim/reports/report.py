@@ -21,9 +21,9 @@ from localsim.leakage.detector import Weights
 from localsim.reports.curves import curves
 from localsim.reports.judges import rates, reliability
 from localsim.reports.measures import Cell, as_json, estimate, measures_of
-from localsim.store import report_queries as queries
 from localsim.store.database import Store
-from localsim.store.run_queries import run_row
+from localsim.store.queries import reports as queries
+from localsim.store.queries.runs import run_row
 
 Row = dict[str, Any]
 Key = tuple[str, str, str]

@@ -1,1 +1,4 @@
-"""From a plan to rows: planning, scheduling, recording, and evaluating a run."""
+"""Planning, scheduling, recording and scoring of a run.
+
+This room may import `evaluators`, `machine` and the rooms below them.
+"""

@@ -1,4 +1,4 @@
-"""A run that could begin: what to simulate, with what, how. A pure value; `resume` finds it again in the database."""
+"""The plan of a run: scenarios, modes, models and settings. A pure value, which `resume` reads from the database."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from localsim.errors import InvalidInput, suggest
 
 @dataclass(frozen=True)
 class Plan:
-    """A run that could begin: what to simulate, with what, how."""
+    """The plan of a run: scenarios, modes, models and settings."""
 
     scenarios: tuple[LoadedScenario, ...]
     modes: tuple[Mode, ...]
     model: str
     roles: Mapping[str, str] = field(default_factory=dict)
-    """Models of single roles, by agent name or `writer`."""
+    """Models of single roles by agent name or `writer`; the other roles use `model`."""
     episodes: int = 1
-    """Per scenario x mode."""
+    """Number of episodes for each scenario and mode."""
     seed: int = 1
     repro: Repro = "stable"
     sampling: Sampling = field(default_factory=Sampling)
     parallel: int | None = None
-    """Episodes side by side; None chooses."""
+    """Episodes simulated at the same time; None lets localsim choose."""
     context: int | None = None
-    """Tokens of a conversation; None chooses."""
+    """Tokens of context for each conversation; None lets localsim choose."""
     overflow: Overflow = "error"
-    """What happens to a conversation that outgrows its context."""
+    """Treatment of a conversation that outgrows its context."""
     gpu: str = "auto"
-    """Layers on a GPU: `auto` (all, where the build has one), `off`, or a number."""
+    """Layers on a GPU: `auto` (all, if the build supports one), `off`, or a number."""
     threads: int | None = None
-    """Of llama.cpp; None takes one for each physical core."""
+    """Threads of llama.cpp; None means one for each physical core."""
 
     def __post_init__(self) -> None:
         names = {name for loaded in self.scenarios for name in loaded.scenario.names}
@@ -53,7 +53,7 @@ class Plan:
             raise InvalidInput(f"two scenarios have the id {repeated[0]}", hint="give each file an id of its own")
 
     def _check_choices(self) -> None:
-        """What Python callers may get wrong as well; the command line has looked already."""
+        """Check the values that the command line has already checked, for callers from Python."""
         for name, value, known in (
             *(("modes", mode, MODES) for mode in self.modes),
             ("repro", self.repro, REPRO_LEVELS),
@@ -78,7 +78,7 @@ class Plan:
             raise InvalidInput(f"gpu = {self.gpu!r}", hint="auto, off, or a number of layers as text")
 
     def specs(self) -> list[EpisodeSpec]:
-        """All episodes, in the order in which they start: seed by seed, so that an early end leaves whole pairs."""
+        """Return all episodes in the order in which they start: seed by seed, so that an early end leaves whole pairs."""
         return [
             EpisodeSpec(
                 scenario=loaded.scenario,
@@ -95,15 +95,15 @@ class Plan:
         ]
 
     def as_json(self) -> str:
-        """All that `resume` needs, scenarios by hash."""
+        """Return everything that `resume` needs, with scenarios by hash."""
         data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
         return json.dumps(data, sort_keys=True)
 
 
 def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
-    """The `localsim run` line that makes a stored plan again, with every option that differs from its default.
+    """Return the `localsim run` command that repeats a stored plan, with every option that is not at its default.
 
-    `scenarios` are paths; without them the line says SCENARIO...
+    `scenarios` are paths; without them the command contains SCENARIO...
     """
     sampling = plan["sampling"]
     modes = "all" if set(plan["modes"]) == set(MODES) else ",".join(plan["modes"])

@@ -1,4 +1,4 @@
-"""What a run will take, before it starts: episodes side by side, memory, minutes."""
+"""The cost of a run before it starts: episodes at a time, memory, minutes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from localsim.runs.plan import Plan
 from localsim.store.database import Store
 
 MOST_PARALLEL = 8
-"""Episodes side by side under `-j auto`: beyond it, two cores gain little."""
+"""Most episodes at a time with `-j auto`; on two cores more bring little."""
 
 
 def needs_of(plan: Plan, parallel: int) -> Needs:
-    """What a plan asks of its backends when so many episodes run side by side."""
+    """Return the needs of a plan that runs so many episodes at a time."""
     return Needs(
         sequences=parallel,
         specs=plan.specs(),
@@ -27,7 +27,7 @@ def needs_of(plan: Plan, parallel: int) -> Needs:
 
 
 def side_by_side(plan: Plan, say: Callable[[str], None]) -> int:
-    """Episodes simulated at a time: what was asked for, else as many as memory holds, up to MOST_PARALLEL."""
+    """Return the number of episodes at a time: as requested, else as many as fit into memory, up to MOST_PARALLEL."""
     episodes = len(plan.specs())
     if plan.parallel is not None:
         return max(1, min(plan.parallel, episodes))
@@ -45,7 +45,7 @@ def _fits(needs: Needs) -> bool:
 
 
 def minutes(plan: Plan, parallel: int, store: Store) -> Forecast | None:
-    """How long the simulation will take, measured on the model; None unless one model of this machine writes all."""
+    """Measure the model and forecast the minutes; None unless one model on this machine writes all text."""
     needs = needs_of(plan, parallel)
     names = models_of(needs.specs)
     if len(names) != 1 or not is_file(names[0]) or not _fits(needs):

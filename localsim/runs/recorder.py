@@ -1,7 +1,7 @@
-"""What a run leaves behind: each record goes to the journal at once, finished episodes to the database soon after.
+"""The recorder of a run: it writes each record to the journal at once, and ended episodes to the database soon after.
 
-Between the short writes the database is free for others. While another process holds it, the run goes on and the
-journal keeps what is missing.
+Between these short writes other processes can use the database. While another process holds it, the run continues and
+the journal keeps the records.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from localsim.store.records import (
 )
 
 EVERY_S = 10.0
-"""Seconds from one write to the database to the next: opening the file takes a tenth of one, whatever is written."""
+"""Seconds between two writes to the database, because opening the file takes a tenth of a second."""
 FLUSH_PATIENCE_S = 2.0
-"""Seconds that a running run waits for the database when it writes; the journal keeps what had to wait."""
+"""Seconds that a run waits for the database before it continues; the journal keeps the records."""
 END_PATIENCE_S = 90.0
-"""Seconds that it waits at its end."""
+"""Seconds that a run waits for the database at its end."""
 
 
 class Recorder:
-    """Writes one run. `notice` is told in one line when the database is held by somebody else."""
+    """Writes one run. `notice` receives one line when another process holds the database."""
 
     def __init__(
         self,
@@ -62,20 +62,20 @@ class Recorder:
         self._unwritten: list[Record] = [scenario_record(loaded) for loaded in scenarios]
         self._told = False
         self._file: FileMark | None = None
-        """The database file that holds the earlier writes of this run; None before the first."""
+        """The database file with the earlier writes of this run; None before the first."""
         self._next_write = 0.0
         self._ended = False
-        """Whether an ended episode waits to be written."""
+        """True if an ended episode waits to be written."""
         self._journal.append(self._run, *self._unwritten)
         self._flush(FLUSH_PATIENCE_S)
 
     def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
-        """An episode begins (or goes on after a resume)."""
+        """Record that an episode begins, or continues after a resume."""
         self._open[episode_id] = []
         self._note(episode_id, episode_record(episode_id, self._run.run_id, self._scenarios[spec.scenario.hash], spec))
 
     def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
-        """A text was written, or could not be: that is a row too."""
+        """Record a text, or a generation that failed."""
         parent, messages = self._delta(episode_id, request)
         record = GenerationRecord(
             episode_id=episode_id,
@@ -109,7 +109,7 @@ class Recorder:
         self._prompts[f"{episode_id}/{request.speaker}"] = (number, request.messages)
 
     def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
-        """A turn stands."""
+        """Record a valid turn."""
         record = TurnRecord(
             episode_id=episode_id,
             turn=turn.index,
@@ -123,11 +123,11 @@ class Recorder:
         self._note(episode_id, record)
 
     def reject(self, episode_id: str, generation: int, reason: str) -> None:
-        """A generation holds a malformed reply."""
+        """Record that a generation contains a malformed reply."""
         self._note(episode_id, RejectRecord(episode_id, generation, reason))
 
     def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:
-        """An episode is over; it goes to the database now, or with a later record if the last write was just now."""
+        """Record the end of an episode; write it to the database now, or soon if the last write is very recent."""
         ended = EpisodeEnded(
             episode_id=episode_id,
             status=episode.status,
@@ -143,7 +143,7 @@ class Recorder:
         self._write_if_due()
 
     def close(self, *, finished_utc: str, complete: bool) -> bool:
-        """End the run; returns whether all of it is in the database (if not, the next command takes it in)."""
+        """End the run; return True if all of it is in the database (if not, the next command writes the rest)."""
         ended = RunEnded("finished" if complete else "interrupted", finished_utc)
         self._journal.append(ended)
         self._unwritten += [record for records in self._open.values() for record in records]
@@ -174,7 +174,7 @@ class Recorder:
         return content_hash
 
     def _delta(self, episode_id: str, request: Request) -> tuple[int | None, tuple[Message, ...]]:
-        """The earlier generation whose messages start this prompt, and the messages that follow them."""
+        """Return the earlier generation whose messages begin this prompt, and the messages after them."""
         known = self._prompts.get(f"{episode_id}/{request.speaker}")
         if known is None:
             return None, request.messages
@@ -184,7 +184,7 @@ class Recorder:
         return None, request.messages
 
     def _flush(self, patience_s: float) -> bool:
-        """Write what is waiting; False where the file is held by somebody else."""
+        """Write the waiting records; return False if another process holds the file."""
         self._next_write = time.monotonic() + EVERY_S
         try:
             records = [self._run, *self._unwritten]

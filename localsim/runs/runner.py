@@ -1,4 +1,4 @@
-"""A run from plan to scores: open backends, simulate, close, score; and the same for a resume.
+"""A run from plan to scores: open backends, simulate, close, score; the same for a resumed run.
 
 `start` and `resume` are the only ways to simulate: command line, Python, play, pages and study all call them.
 """
@@ -32,26 +32,26 @@ from localsim.runs.plan import Plan
 from localsim.runs.preview import needs_of, side_by_side
 from localsim.runs.recorder import Recorder
 from localsim.runs.scheduler import Simulation, Summary, Watcher
-from localsim.store import run_queries as queries
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario
 from localsim.store.journal import Journal
+from localsim.store.queries import runs as queries
+from localsim.store.queries.runs import Recorded
 from localsim.store.records import RunRecord, episode_id_of
-from localsim.store.run_queries import Recorded
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a run came to."""
+    """The result of a run."""
 
     run_id: str
     summary: Summary
     planned: int
     seconds: float
     in_database: bool
-    """Whether all of it is in the database; if not, the next command takes the journal in."""
+    """True if all of it is in the database; if not, the next command reads the journal."""
     leaks_scored: bool = False
-    """Whether leaks were looked for after the end."""
+    """True if the run was searched for leaks."""
 
     def as_json(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
@@ -78,8 +78,8 @@ def start(
 ) -> Result:
     """Simulate a plan as a new run, then score it.
 
-    `ask` asks the person whose role `human` plays. `leaks` says whether to look for leaks at the end; None looks unless
-    scripted players wrote everything. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
+    `ask` asks the person who plays the role `human`. `leaks` decides if the run is searched for leaks; None means yes,
+    unless scripted players wrote everything. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
     """
     now = datetime.now(UTC)
     run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -94,13 +94,13 @@ def start(
 
 
 def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: bool | None = None) -> Result:
-    """Go on with a run that was interrupted: finished episodes stand, unfinished ones go on after their last turn.
+    """Continue an interrupted run: finished episodes are kept, unfinished ones continue after their last turn.
 
-    Raises DatabaseError where the run is still being written, or what it left behind cannot be taken in now.
+    Raises DatabaseError if the run is still being written, or if its journal cannot be read into the database now.
     """
     store.take_in_leftovers()
     run_id = store.run_id(reference)
-    with _journal(store, run_id) as journal:  # from here on nobody else can resume it
+    with _journal(store, run_id) as journal:  # from here on no other process can resume it
         run = queries.run_row(store, run_id)
         plan = _plan_of(run, store)
         finished = queries.finished_episodes(store, run_id)
@@ -117,7 +117,7 @@ def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: b
 
 
 def _scored(result: Result, store: Store, leaks: bool | None, say: Notify) -> Result:
-    """Look for leaks in a run that is over and in the database, where that is wanted."""
+    """Search a run for leaks if it is complete, in the database, and this is wanted."""
     if result.summary.stopped or not result.in_database:
         return result
     if leaks is False or (leaks is None and queries.only_scripted(store, result.run_id)):
@@ -132,7 +132,7 @@ def _scored(result: Result, store: Store, leaks: bool | None, say: Notify) -> Re
 
 @dataclass(frozen=True)
 class _Job:
-    """What is to be simulated now, and with what."""
+    """The episodes to simulate now, and their backends."""
 
     run: RunRecord
     plan: Plan
@@ -142,7 +142,7 @@ class _Job:
 
 @contextmanager
 def _journal(store: Store, run_id: str) -> Iterator[Journal]:
-    """The journal of a run, which is also its lock; left in place where something goes wrong."""
+    """Open the journal of a run, which is also its lock; the file stays if an error occurs."""
     journal = Journal(store.path, run_id)
     try:
         yield journal
@@ -188,14 +188,14 @@ def _nothing_left(run_id: str, finished: Mapping[str, str], run: Mapping[str, An
 
 @contextmanager
 def _interruptible(say: Notify) -> Iterator[list[bool]]:
-    """The first Ctrl-C asks to stop after the turns in hand, the second stops at once."""
+    """Let the first Ctrl-C stop the run after the current turns, and the second at once."""
     asked = [False]
 
     def handle(_signal: int, _frame: object) -> None:
         if asked[0]:
             raise KeyboardInterrupt
         asked[0] = True
-        say("finishing the turns in hand (Ctrl-C again stops at once)")
+        say("finishing the current turns (Ctrl-C again stops at once)")
 
     try:
         previous = signal.signal(signal.SIGINT, handle)
@@ -230,14 +230,14 @@ def _run_record(
 
 
 def versions() -> dict[str, str]:
-    """Versions of localsim, its prompts and the libraries that a text depends on."""
-    found = {"localsim": __version__, "prompts": prompts.VERSION, "python": platform.python_version()}
+    """Return the versions of localsim, its prompts and the libraries that a text depends on."""
+    numbers = {"localsim": __version__, "prompts": prompts.VERSION, "python": platform.python_version()}
     for package in ("llama-cpp-python", "duckdb", "sentence-transformers", "numpy"):
         try:
-            found[package] = version(package)
+            numbers[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            numbers[package] = "not installed"
+    return numbers
 
 
 def _now() -> str:
@@ -255,7 +255,7 @@ def _plan_of(run: Mapping[str, Any], store: Store) -> Plan:
 
 
 def _resumed_record(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> RunRecord:
-    """The run's record as it was, running again; models that are opened now are added to its models."""
+    """Return the run's record with the status running, and with the models that are opened now."""
     models = json.loads(run["models_json"]) | {name: backend.identity for name, backend in backends.items()}
     started = run["started_utc"].isoformat()
     again = {"status": "running", "started_utc": started, "finished_utc": None, "models_json": json.dumps(models)}
@@ -263,8 +263,8 @@ def _resumed_record(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> 
 
 
 def refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
-    """Half a run under one model file or wording and half under another would be neither. Raises InvalidInput."""
-    hint = "put back what the run was made with, or start a new run"
+    """Raise InvalidInput if model files, prompts or scenarios differ from those of the run's first part."""
+    hint = "restore the versions that the run was made with, or start a new run"
     then, now = json.loads(run["versions_json"]), versions()
     for part in ("prompts", "llama-cpp-python"):
         if then[part] != now[part]:
@@ -278,6 +278,6 @@ def refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
             )
     for loaded in plan.scenarios:
         if loaded.scenario.family and loaded.scenario.family not in FAMILIES:
-            raise InvalidInput(f"the family {loaded.scenario.family!r} is not here any more", hint=hint)
+            raise InvalidInput(f"the family {loaded.scenario.family!r} is not installed", hint=hint)
     if json.loads(plan.as_json())["scenarios"] != json.loads(run["plan_json"])["scenarios"]:
-        raise InvalidInput("this localsim reads the run's scenarios differently than the one that made it", hint=hint)
+        raise InvalidInput("this localsim reads the run's scenarios differently from the one that made it", hint=hint)

@@ -1,7 +1,7 @@
-"""The scheduler: drives many episodes at once, each a generator of its mode, over any number of backends.
+"""The scheduler: it drives many episodes at once, each a generator of its mode, over any number of backends.
 
-There is no lock-step: whatever a backend finishes is handed to its episode at once. Every event goes to a sink
-before the episode goes on. On resume, recorded generations are fed back instead of being asked for again.
+Episodes do not wait for each other: each gets its text as soon as a backend finishes it. Every event goes to a sink
+before the episode continues. On resume, the scheduler replays recorded generations instead of requesting them again.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from localsim.conversation.scenario import WRITER, AnswerKey
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import GenerationFailed, MalformedReply
 from localsim.evaluators.evaluate import evaluated
+from localsim.store.queries.runs import Recorded
 from localsim.store.records import Record, episode_id_of
-from localsim.store.run_queries import Recorded
 
 
 class Watcher:
-    """Follows a run, to draw progress bars or live dialogue. Override what is of interest; the rest does nothing."""
+    """Follows a run, to draw progress bars or live conversations. Override any method; the others do nothing."""
 
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
-        """A turn stands."""
+        """Handle a valid turn."""
 
     def ended(self, episode: Episode) -> None:
-        """An episode is over."""
+        """Handle the end of an episode."""
 
     def tokens(self, generated: int) -> None:
-        """So many tokens were generated."""
+        """Handle newly generated tokens."""
 
 
 class EventSink(Protocol):
-    """Takes the events of a run as they happen; the recorder writes them to journal and database."""
+    """Receives the events of a run as they happen; the recorder writes them to journal and database."""
 
     def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
-        """An episode begins, or goes on after a resume."""
+        """Handle an episode that begins, or continues after a resume."""
 
     def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
-        """A text was written, or could not be."""
+        """Handle a text, or a generation that failed."""
 
     def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
-        """A turn stands."""
+        """Handle a valid turn."""
 
     def reject(self, episode_id: str, generation: int, reason: str) -> None:
-        """A generation holds a malformed reply."""
+        """Handle a malformed reply in a generation."""
 
     def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:
-        """An episode is over."""
+        """Handle the end of an episode."""
 
 
 @dataclass
 class Summary:
-    """What a run came to."""
+    """The counts of a run."""
 
     completed: int = 0
     failed: int = 0
@@ -66,13 +66,13 @@ class Summary:
     tokens_evaluated: int = 0
     tokens_in_prompts: int = 0
     tokens_shared: int = 0
-    """Prompt tokens taken over from another conversation's opening."""
+    """Prompt tokens in the cache that another conversation had evaluated."""
     stopped: bool = False
 
 
 @dataclass
 class _Live:
-    """An episode under way."""
+    """An episode that is being simulated."""
 
     episode_id: str
     spec: EpisodeSpec
@@ -82,7 +82,7 @@ class _Live:
     transcript: Transcript = field(default_factory=Transcript)
     generations: int = 0
     sessions: dict[str, str] = field(default_factory=dict)
-    """Model of each session that was opened."""
+    """Session -> model."""
 
 
 class Simulation:
@@ -111,7 +111,7 @@ class Simulation:
         self.summary = Summary()
 
     def run(self, specs: Sequence[EpisodeSpec], recorded: Mapping[str, Sequence[Recorded]] | None = None) -> Summary:
-        """Simulate all specs; stop early, after the turns in hand, when `should_stop` says so."""
+        """Simulate all specs; if `should_stop` returns True, stop after the current turns."""
         queue = iter(specs)
         self._fill(queue, recorded or {})
         while self._waiting:
@@ -125,14 +125,14 @@ class Simulation:
         return self.summary
 
     def _drop_scripts(self) -> None:
-        """A turn in hand takes a moment and is finished; a whole script takes long and is begun again on resume."""
+        """Drop scripts that are being written: unlike a single turn they take long, and a resume begins them again."""
         for (name, ticket), (_, request) in list(self._waiting.items()):
             if request.speaker == WRITER:
                 self._backends[name].cancel(ticket)
                 del self._waiting[(name, ticket)]
 
     def _fill(self, queue: Iterator[EpisodeSpec], recorded: Mapping[str, Sequence[Recorded]]) -> None:
-        """Start episodes until `parallel` are under way."""
+        """Start episodes until `parallel` of them are running."""
         while self._live < self._parallel and not self._should_stop():
             spec = next(queue, None)
             if spec is None:
@@ -163,7 +163,7 @@ class Simulation:
         self._advance(live, done.result)
 
     def _advance(self, live: _Live, generation: Generation | None) -> None:
-        """Let an episode go on until it needs a text or ends."""
+        """Advance an episode until it needs a text or ends."""
         try:
             step = live.play.send(generation)
             while True:
@@ -189,7 +189,7 @@ class Simulation:
             self._end(live, error=error.message)
 
     def _recorded(self, live: _Live, request: Request) -> Generation | None:
-        """The recorded generation that answers a request, if the record goes that far and fits."""
+        """Return the recorded generation for a request, if there is one and it fits."""
         if not live.recorded:
             return None
         record = live.recorded.popleft()

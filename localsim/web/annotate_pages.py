@@ -16,8 +16,8 @@ from localsim.annotation import agreement, items, records
 from localsim.annotation.items import Item, Task
 from localsim.errors import InvalidInput
 from localsim.reports import marks
-from localsim.store import page_queries
 from localsim.store.database import Store
+from localsim.store.queries import pages as page_queries
 from localsim.web import view_data
 from localsim.web.guard import checked_form
 from localsim.web.render import page

@@ -21,8 +21,8 @@ from localsim.errors import InvalidInput, LocalsimError
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
-from localsim.store import page_queries
 from localsim.store.database import Store
+from localsim.store.queries import pages as page_queries
 
 MOST_GAMES, MOST_MODELS = 60, 2
 """Games in progress at a time, and how many of them may load a model."""

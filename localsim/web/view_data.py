@@ -14,12 +14,12 @@ from localsim import paths
 from localsim.conversation.episode import MODES
 from localsim.errors import InvalidInput
 from localsim.families import family_of
-from localsim.reports import marks
-from localsim.store import page_queries
+from localsim.reports.conversation import MarkedTurn, marked_turns
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
 from localsim.store.journal import is_written, journal_folder, read_journal
-from localsim.store.page_queries import EpisodeFilter
+from localsim.store.queries import pages as page_queries
+from localsim.store.queries.pages import EpisodeFilter
 
 Row = dict[str, Any]
 SCENARIOS_ON_A_PAGE = 25
@@ -108,27 +108,22 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
     leaks = page_queries.newest_leaks(store, episode_id)
     siblings = page_queries.siblings(store, episode_id)
     siblings.sort(key=lambda row: (MODES.index(row["mode"]), row["model"]))
-    colours = marks.colours(stored.scenario.names)
     # A fact is no secret once it is disclosed, and a hint is weak evidence: repeats and hints are in the timeline only.
     disclosed = [leak for leak in leaks if leak["label"] == "disclosed" and leak["first"]]
     names = family_of(stored.scenario.family).terms_disclose
     for leak in leaks:
         leak["by_name"] = names and leak["evidence"] != ""
-    turns = [_turn(row, stored, disclosed, colours) for row in stored.turns]
+    turns = [_turn(turn) for turn in marked_turns(stored, disclosed)]
     return MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings))
 
 
-def _turn(row: Row, stored: StoredEpisode, leaks: Sequence[Row], colours: Mapping[str, int]) -> Row:
-    here = [leak for leak in leaks if leak["turn"] == row["turn"]]
-    mentioned = [mention for mention in stored.mentions if mention.turn == row["turn"]]
-    # Readers would confuse two sets of marks: first mentions are marked only in an episode without a marked leak.
-    marked = marks.of_leaks(row["text"], here) if leaks else marks.of_mentions(row["text"], mentioned)
+def _turn(turn: MarkedTurn) -> Row:
     return {
-        **row,
-        "parts": marks.parts(row["text"], marked),
-        "leaks": here,
-        "strange": [mention.term for mention in mentioned if not mention.by_owner],
-        "colour": colours.get(row["speaker"], 7),
+        **turn.row,
+        "parts": turn.parts,
+        "leaks": turn.leaks,
+        "strange": turn.strange,
+        "colour": turn.colour,
     }
 
 

@@ -13,9 +13,9 @@ from localsim.families import family_of
 from localsim.reports.card import card
 from localsim.reports.html import examples, render
 from localsim.reports.report import detector_accuracy, report
-from localsim.store import page_queries
 from localsim.store.database import Store
 from localsim.store.episodes import prompt_of
+from localsim.store.queries import pages as page_queries
 from localsim.web import view_data
 from localsim.web.render import page
 

@@ -1,7 +1,7 @@
-"""How a bargaining talk ended, read from its words: a deal and its price, no deal, or unknown.
+"""The ending of a bargain, read from its words: a deal and its price, no deal, or unknown.
 
-Every turn is read into a `Reading` (reading.py); `_Bargain` then keeps each side's standing offer and follows what was
-agreed, revoked and refused. scripts/measure_endings.py says how often the result agrees with people.
+Every turn is read into a `Reading` (reading.py). `_Bargain` then tracks each side's standing offer, agreements,
+revocations and refusals. scripts/measure_endings.py measures how often the result agrees with people.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EndingKind = Literal["deal", "no_deal", "unknown"]
 
 @dataclass(frozen=True)
 class Ending:
-    """How a bargain ended. `price`: the agreed total in dollars, for a deal; `turn`: the index of the deciding turn."""
+    """The ending of a bargain. `price`: the agreed total in dollars, for a deal; `turn`: index of the deciding turn."""
 
     kind: EndingKind
     price: float | None
@@ -31,7 +31,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Offer:
-    """A price in dollars that `speaker` puts forward as their own in turn `turn`."""
+    """A price in dollars that `speaker` offers in turn `turn`."""
 
     turn: int
     speaker: str
@@ -39,20 +39,20 @@ class Offer:
 
 
 def offers(turns: Sequence[Turn], *, list_price: float) -> list[Offer]:
-    """Every price a speaker puts forward as their own, in order, in dollars; a price said twice in a turn once."""
+    """Return every price that a speaker offers, in order, in dollars; a price said twice in a turn counts once."""
     bargain, before = _Bargain(list_price, ""), ""
-    found = []
+    offered = []
     for turn in turns:
         reading = read_turn(turn, list_price, before)
         for price in dict.fromkeys(bargain.own_offers(turn.speaker, reading, bargain.standing)):
-            found.append(Offer(turn.index, turn.speaker, price))
+            offered.append(Offer(turn.index, turn.speaker, price))
         bargain.take(turn, reading)
         before = turn.action.text
-    return found
+    return offered
 
 
 def bargain_ending(turns: Sequence[Turn], *, seller: str, buyer: str, list_price: float) -> Ending:
-    """How the bargain over an item listed at `list_price` dollars ended between `seller` and `buyer`."""
+    """Return the ending of a bargain over an item listed at `list_price` dollars between `seller` and `buyer`."""
     bargain, before = _Bargain(list_price, seller), ""
     for turn in turns:
         if turn.speaker in (seller, buyer):
@@ -62,7 +62,7 @@ def bargain_ending(turns: Sequence[Turn], *, seller: str, buyer: str, list_price
 
 
 class _Bargain:
-    """What stands between the two sides after the turns taken so far; prices in dollars, sides by name."""
+    """The state of a bargain after some turns: offers, agreement, conflict. Prices in dollars, sides by name."""
 
     def __init__(self, list_price: float, seller: str) -> None:
         self.list_price = list_price
@@ -81,7 +81,7 @@ class _Bargain:
         self.previous: tuple[str, Reading] | None = None
 
     def ending(self) -> Ending:
-        """The ending, if the talk stops here."""
+        """Return the ending if the conversation stops here."""
         if self.conflict is not None:
             return Ending("unknown", None, self.conflict, "the two sides state different prices")
         if self.agreed:
@@ -92,7 +92,7 @@ class _Bargain:
         return Ending("unknown", None, None, "the talk stops without agreement or refusal")
 
     def take(self, turn: Turn, reading: Reading) -> None:
-        """Move on by one turn."""
+        """Advance by one turn."""
         if turn.action.type == "none":
             return
         speaker, other = turn.speaker, self._other(turn.speaker)
@@ -114,7 +114,7 @@ class _Bargain:
             self.previous = (speaker, reading)
 
     def own_offers(self, speaker: str, reading: Reading, standing: dict[str, float]) -> list[float]:
-        """The reading's own prices, with middles, percentages, changes and prices per piece worked out."""
+        """Return the speaker's own prices, with middles, percentages, changes and prices per piece as totals."""
         other = self._other(speaker)
         if reading.offers:
             return reading.offers
@@ -149,7 +149,7 @@ class _Bargain:
         return []
 
     def seller_is(self, name: str) -> bool:
-        """Whether `name` is the seller."""
+        """Return True if `name` is the seller."""
         return name == self.seller
 
     def _other(self, name: str) -> str:
@@ -168,7 +168,7 @@ class _Bargain:
                 self.count = count
 
     def _total(self, price: float) -> float:
-        """A price per piece times the count said so far, if that fits the list price better."""
+        """Return a price per piece times the count said so far, if that fits the list price better."""
         if self.count and 0.3 * self.list_price <= price * self.count <= 1.6 * self.list_price:
             return price * self.count
         return price
@@ -205,9 +205,9 @@ class _Bargain:
             self._end(turn, "a farewell without agreement")
 
     def _tacit(self, turn: Turn, reading: Reading, other: str) -> None:
-        """Consent in words of no known kind shows in the thanks of who made the offer ("You win." "Thanks!").
+        """Read unusual words of consent from the thanks that the other side answers with ("You win." "Thanks!").
 
-        A refusal of a price that was called final ends the bargain, too.
+        A refusal of a price that was called final also ends the bargain.
         """
         assert self.previous is not None
         speaker, last = self.previous
@@ -241,7 +241,7 @@ class _Bargain:
         return True
 
     def _answers_pending(self, turn: Turn, reading: Reading, prices: list[float]) -> bool:
-        """Whether the turn resolves a condition that the other side (or, for a granted one, anyone) waits on."""
+        """Return True if the turn resolves a condition that the other side, or anyone if granted, waits for."""
         assert self.pending is not None
         price, asker, kind = self.pending
         if prices and not _same(prices[-1], price) or reading.changes or "without" in plain(turn.action.text):
@@ -266,7 +266,7 @@ class _Bargain:
         return kind == "clarify"
 
     def _price_turn(self, turn: Turn, reading: Reading, price: float, other: str) -> None:
-        """A turn that names a price: consent to the other's, a claim that it is agreed, or an offer."""
+        """Handle a turn that names a price: consent to the other's, a claim that it is agreed, or an offer."""
         if reading.has & {"defer", "hedge"} and reading.accept != "strong":
             self._offer(turn, price)
         elif {"wished", "final_yes"} <= reading.has and other in self.standing:
@@ -289,7 +289,7 @@ class _Bargain:
                 self.pending = (price, turn.speaker, "condition" if reading.accept == "strong" else "asked")
 
     def _is_theirs(self, reading: Reading, price: float, other: str) -> bool:
-        """Whether the price is the other's standing offer, or an earlier one that the turn accepts."""
+        """Return True if the price is the other's standing offer, or an earlier one that the turn accepts."""
         theirs = self.standing.get(other)
         if theirs is not None and _same(theirs, price) and not (other in self.ambiguous and reading.alternatives):
             return True
@@ -297,12 +297,12 @@ class _Bargain:
         return earlier and reading.accept == "strong" and not reading.asked
 
     def _is_asking_price(self, reading: Reading, price: float, other: str) -> bool:
-        """Whether the price is the listed one, stated to a seller who has named none."""
+        """Return True if the price is the listed one, stated to a seller who has named none."""
         silent_seller = self.seller_is(other) and other not in self.standing
         return silent_seller and _same(price, self.list_price) and not reading.asked and "reject" not in reading.has
 
     def _claim(self, turn: Turn, price: float, other: str) -> None:
-        """The speaker states as agreed a price that the other does not offer."""
+        """Handle a claim that a price is agreed that the other side does not offer."""
         own = self.standing.get(turn.speaker)
         if other in self.standing and own is not None and _same(own, price) and other not in self.claims:
             self.claims[turn.speaker] = price
@@ -310,20 +310,20 @@ class _Bargain:
         self.pending = (price, turn.speaker, "claim")
 
     def _contradicts(self, speaker: str, reading: Reading, price: float, other: str) -> bool:
-        """Whether the speaker holds to another price than the one the other claims to be agreed."""
+        """Return True if the speaker insists on another price than the one that the other claims to be agreed."""
         claimed = self.claims.get(other)
         if claimed is None or _same(claimed, price) or "reject" in reading.has:
             return False
         return bool(reading.accept) or self.standing.get(speaker) == price
 
     def _offer(self, turn: Turn, price: float) -> None:
-        """A price that is not yet agreed; a new one takes up a bargain that had been called off."""
+        """Record an offer; a new one continues a bargain that had been called off."""
         if not any(_same(price, old) for old in self.history.get(turn.speaker, [])):
             self.ended = None
         self.pending = None
 
     def _echo(self, turn: Turn, reading: Reading, price: float, other: str) -> None:
-        """The speaker says the other's price: consent, unless it is asked, refused, deferred or on a condition."""
+        """Handle a repeat of the other's price: consent, unless it is asked, refused, deferred or conditional."""
         incredulous = "reject" in reading.has and not reading.accept
         if incredulous or (reading.has & {"defer", "hedge"} and reading.accept != "strong"):
             return
@@ -337,7 +337,7 @@ class _Bargain:
             self._agree(price, turn.index)
 
     def _bare_consent(self, turn: Turn, reading: Reading, other: str) -> None:
-        """Consent without a price: to the other's standing offer, if there is one."""
+        """Handle consent without a price: it means the other's standing offer, if there is one."""
         if not self.previous or self.ambiguous & {other}:
             return
         speaker_before, last = self.previous
@@ -377,7 +377,7 @@ class _Bargain:
             self._agree(price, turn.index)
 
     def _fits_weakly(self, reading: Reading, last: Reading, adjacent: bool) -> bool:
-        """Whether "ok" or "great" answers an offer: one was just made, and nothing else in the turn refuses it."""
+        """Return True if "ok" or "great" accepts an offer: one was just made, and the turn does not refuse it."""
         offered = bool(
             last.offers or last.each or last.changes or last.percent or "middle" in last.has or "list_price" in last.has
         )
@@ -402,7 +402,7 @@ class _Bargain:
         return (last.asked or "bare_warm" in reading.has) and not reading.question
 
     def _after_agreement(self, turn: Turn, reading: Reading, prices: list[float], other: str) -> None:
-        """A deal stands until it is revoked, reopened with another price, or shown to be a misunderstanding."""
+        """Handle a turn after a deal, which lasts until it is revoked, reopened or shown to be a misunderstanding."""
         assert self.agreed is not None
         agreed = self.agreed[0]
         new = [

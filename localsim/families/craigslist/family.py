@@ -2,7 +2,7 @@
 arXiv 2403.05020). Each side has a private target price; where the seller's is above the buyer's there is no zone of
 agreement, and walking away is right.
 
-Scored: deal or walk-away, price, each side's surplus against its target, inside the zone or not.
+Scores: deal or walk-away, price, each side's surplus against its target, and if the price is inside the zone.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ BUYER_SURPLUS = Measure(
     group="goals",
 )
 _OFFERS = (0.05, 2.0)
-"""Share of the list price that an offer lies within; other numbers are sizes and years."""
+"""Range of offers as parts of the list price; numbers outside it are sizes and years."""
 
 
 def _offers(played: Played) -> list[Point]:
-    """The last price that a turn names, as a part of the list price."""
+    """Return the last price that each turn names, as a part of the list price."""
     points = []
     list_price = float(played.answer.answer["list_price"])
     for turn in played.transcript.turns:
@@ -109,7 +109,7 @@ class Craigslist(Family):
         self._words = words
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
-        """One item with a list price and two targets; `zone` says whether a zone of agreement exists (yes, no, any).
+        """Return one item with a list price and two targets; `zone` (yes, no, any) asks for a zone of agreement.
 
         Seller target = list price / (1 + m) with m ~ Exponential(mean 0.5), as in the paper; the buyer's is a share
         of the list price. Pairs are drawn again until they fit `zone`.
@@ -190,7 +190,7 @@ class Craigslist(Family):
         )
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:
-        """The answer names seller and buyer among two agents, prices as positive numbers, and the zone they imply."""
+        """Check that the answer names a seller, a buyer, positive prices, and the zone that they imply."""
         answer = document.answer
         problems: list[tuple[Location, str]] = []
         if len(document.agents) != 2:
@@ -212,22 +212,22 @@ class Craigslist(Family):
         return problems
 
     def side(self, agent: str, answer: AnswerKey) -> str:
-        """`seller` or `buyer`."""
+        """Return `seller` or `buyer`."""
         return "seller" if agent == answer.answer.get("seller") else "buyer"
 
     def remarks(self, scores: Mapping[str, float]) -> list[str]:
-        """The price of a deal."""
+        """Return a sentence with the price of a deal."""
         return [f"Price: ${scores['price']:g}."] if "price" in scores else []
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
-        """Offers the middle of both targets."""
+        """Offer the middle of both targets."""
         return players.omniscient(seen, rng)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """ending, deal, price, surplus, in_zone, walked_away, success and explicit_end.
+        """Return the scores ending, deal, price, surplus, in_zone, walked_away, success and explicit_end.
 
         Surplus = (price - seller target) / list price for the seller, (buyer target - price) / list price for the
-        buyer. An ending that cannot be read is `unknown`: deal is then absent, and success takes it as no deal.
+        buyer. An ending that cannot be read is `unknown`: deal is then absent, and success counts it as no deal.
         """
         key = answer.answer
         ending = bargain_ending(

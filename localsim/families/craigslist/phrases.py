@@ -1,6 +1,6 @@
-"""The phrases of haggling: what people say around their prices, as regular expressions by name.
+"""The phrases of a bargain around its prices, as regular expressions by name.
 
-They were written by hand and measured on labelled talks (scripts/measure_endings.py).
+They were written by hand and measured on labelled conversations (scripts/measure_endings.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 
 from localsim.families.farewells import FAREWELL, SEE_YOU
 
-# A name and what it means, then one regular expression in lower case, folded over lines; "<#>" stands for a price.
+# Each entry is a name with its meaning, then one regular expression in lower case, folded over lines; "<#>" is a price.
 _PHRASES = r"""
 == idioms: Uses of "deal", "sold", "fine", ... that agree to nothing; they are blanked before consent is looked for.
     \b(?:good|great|better|best|fair|real|sweet|raw|bad|amazing|killer|decent|terrible|whole|package|big|steal of a
@@ -272,4 +272,4 @@ PHRASES: dict[str, re.Pattern[str]] = {"farewell": FAREWELL, "see_you": SEE_YOU}
     section[1]: re.compile("".join(line[4:] for line in section[2].splitlines()))
     for section in re.finditer(r"^== (\w+): .*\n((?:    .*\n)+)", _PHRASES, re.MULTILINE)
 }
-"""Phrases of haggling by name; each is searched in one sentence or turn, as `prices.plain` returns it."""
+"""Phrases of a bargain by name, for one sentence or turn as `prices.plain` returns it."""

@@ -1,4 +1,4 @@
-"""Scripted players of craigslist. They see exactly what a model in their place would be prompted with."""
+"""Scripted players of craigslist. They receive the observation that a model would be prompted with."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _LIST_PRICE = re.compile(r"for (\$\d[\d,]*(?:\.\d+)?)")
 
 
 def haggler(seen: Observation, rng: random.Random) -> Action:
-    """Opens at the list price (seller) or half of it (buyer), concedes evenly down to its target."""
+    """Open at the list price (seller) or half of it (buyer), and concede evenly towards the own target."""
     return _bargain(seen, rng, pace=0.25)
 
 
 def patient_buyer(seen: Observation, rng: random.Random) -> Action:
-    """As `haggler`, conceding slowly."""
+    """Play like `haggler`, but concede slowly."""
     return _bargain(seen, rng, pace=0.12)
 
 
 def firm(seen: Observation, rng: random.Random) -> Action:
-    """Names its target at once and never moves."""
+    """Offer the own target at once and never move."""
     return _bargain(seen, rng, pace=1.0)
 
 
 def random_haggler(seen: Observation, rng: random.Random) -> Action:
-    """Offers any price between its target and its opening; the baseline for prices."""
+    """Offer any price between the own target and opening; the baseline for prices."""
     return _bargain(seen, rng, pace=rng.random())
 
 
 def omniscient(seen: Observation, rng: random.Random) -> Action | None:
-    """Offers the middle of both targets; None where it does not see both."""
+    """Offer the middle of both targets; None if both are not visible."""
     targets = [price for agent in seen.agents if (price := _target(agent)) is not None]
     if len(targets) < len(seen.agents):
         return None
@@ -42,7 +42,7 @@ def omniscient(seen: Observation, rng: random.Random) -> Action | None:
 
 
 def _bargain(seen: Observation, rng: random.Random, pace: float) -> Action:
-    """Offer opening + pace x turns towards the own target; accept what is as good as that, leave when stuck."""
+    """Offer opening + pace x turns towards the own target; accept a price as good as that, leave when stuck."""
     target = _target(seen.me())
     match = _LIST_PRICE.search(seen.setting)
     if target is None or match is None:

@@ -1,6 +1,6 @@
-"""What one turn says about a bargain, read sentence by sentence: own prices, consent, refusal, condition, deferral, ...
+"""The reading of one turn of a bargain, sentence by sentence: own prices, consent, refusal, condition, deferral, ...
 
-The rules and the phrases they look for (phrases.py) were written by hand and measured (scripts/measure_endings.py).
+The rules and their phrases (phrases.py) were written by hand and measured (scripts/measure_endings.py).
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ _Strength = Literal["", "weak", "warm", "strong"]
 
 @dataclass
 class Reading:
-    """What one turn says about the bargain; prices in dollars."""
+    """The content of one turn of a bargain; prices in dollars."""
 
-    offers: list[float] = field(default_factory=list)  # put forward as the speaker's own, in order
+    offers: list[float] = field(default_factory=list)  # the speaker's own prices, in order
     accept: _Strength = ""
-    asked: bool = False  # the last price stands in a question
+    asked: bool = False  # the last price is part of a question
     alternatives: bool = False  # two prices to choose from
     each: list[float] = field(default_factory=list)  # prices per piece
     changes: list[float] = field(default_factory=list)  # "20 off" -20, "10 more" +10
     refused_prices: list[float] = field(default_factory=list)
     percent: float | None = None  # discount as a share of the list price
-    least: float = 0.0  # a smaller sum is a fee or the like, not an offer
+    least: float = 0.0  # a smaller amount is a fee or the like, not an offer
     question: bool = False  # ends in a question
-    has: set[str] = field(default_factory=set)  # further marks: those of _MARKS, and what the functions below add
+    has: set[str] = field(default_factory=set)  # further marks: those of _MARKS, and some that the functions below add
 
     @property
     def positive(self) -> bool:
-        """Whether a waiting counterpart may take the turn as consent."""
+        """True if a waiting counterpart may take the turn as consent."""
         return not self.has & {"reject", "walk", "gone", "defer", "hedge", "no_phrase"}
 
 
-# Phrases whose mere presence in a sentence is noted.
+# Phrases that leave a mark by their mere presence in a sentence.
 _MARKS = (
     "defer",
     "hedge",
@@ -58,7 +58,7 @@ _MARKS = (
 
 
 def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
-    """The reading of a turn's words, or of what its action describes; `before` is the text of the turn before."""
+    """Read a turn's words, or the description of its action; `before` is the text of the turn before."""
     text = turn.action.text
     if turn.action.type in ("non-verbal communication", "action"):
         return _read_action(text, list_price)
@@ -79,7 +79,7 @@ def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
 
 
 def _without_answers(prices: list[Price], lower: str, before: str) -> list[Price]:
-    """The prices without bare numbers that answer "how old?" or "the 24 inch or the 30 inch?"."""
+    """Return the prices without bare numbers that answer "how old?" or "the 24 inch or the 30 inch?"."""
     asked = re.search(
         r"\bhow (?:old|many|long|big|tall|wide|far|heavy|deep|fast)\b|\bwhat (?:size|year|time|model)\b[^.?]*\?", before
     )
@@ -94,7 +94,7 @@ def _without_answers(prices: list[Price], lower: str, before: str) -> list[Price
 
 
 def _read_action(text: str, list_price: float) -> Reading:
-    """Nods, handshakes and money are consent; going away is an exit; the rest says nothing."""
+    """Read an action: nods, handshakes and money are consent; going away is an exit; the rest means nothing."""
     lower = plain(text)
     reading = Reading()
     if PHRASES["shake_head"].search(lower):
@@ -112,7 +112,7 @@ def _read_action(text: str, list_price: float) -> Reading:
 
 
 def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Price]) -> None:
-    """Add what `sentence`, which starts at character `start` of the turn, says to `reading`."""
+    """Add to `reading` the content of `sentence`, which starts at character `start` of the turn."""
     question = sentence.rstrip().endswith("?")
     reading.question = question
     marked, spots = _marked(sentence, start, prices)
@@ -150,7 +150,7 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
 
 
 def _marked(sentence: str, start: int, prices: list[Price]) -> tuple[str, list[int]]:
-    """The sentence with each price as "<#>", stripped of its end marks, and where those marks are."""
+    """Return the sentence with each price as "<#>", without end marks, and the positions of these marks."""
     parts, spots, done = [], [], 0
     for price in prices:
         parts.append(sentence[done : price.start - start])
@@ -163,7 +163,7 @@ def _marked(sentence: str, start: int, prices: list[Price]) -> tuple[str, list[i
 
 
 def _read_price(reading: Reading, price: Price, marked: str, spot: int, question: bool) -> None:
-    """Add what the price at character `spot` of `marked` is: refused, a change, one per piece, or an offer."""
+    """Add the price at character `spot` of `marked` as refused, a change, one per piece, or an offer."""
     before, after = marked[:spot], marked[spot + 3 :]
     clause = re.split(r"[,:] |\bbut ", before)[-1]
     around = clause + "<#>" + re.split(r"[,:]|\b(?:but|and) ", after)[0]
@@ -186,7 +186,7 @@ def _read_price(reading: Reading, price: Price, marked: str, spot: int, question
 
 
 def _is_of_others(price: Price, clause: str, around: str, question: bool, least: float) -> bool:
-    """Whether the price is not the speaker's own: a retail price, a fee, another's offer, a question for the best."""
+    """Return True if the price is not the speaker's own, but a retail price, a fee or another's offer."""
     if re.search(r"\bworth $", clause):
         return True
     if question and re.search(
@@ -199,7 +199,7 @@ def _is_of_others(price: Price, clause: str, around: str, question: bool, least:
 
 
 def _read_offer(reading: Reading, price: Price, marked: str, spot: int, question: bool) -> None:
-    """Add a price of the speaker's own; a sum of the parts replaces them."""
+    """Add a price of the speaker's own; a total of the parts replaces them."""
     after = marked[spot + 3 :]
     clause = re.split(r"[,:] |\bbut ", marked[:spot])[-1]
     if re.search(r"\b(?:was|were|had been) (?:\w+ )?(?:hoping|thinking|planning|looking)\b|\bwanted\b", clause):
@@ -228,7 +228,7 @@ def _read_percent(reading: Reading, marked: str) -> None:
 
 
 def _says(pattern: re.Pattern[str], marked: str, question: bool) -> bool:
-    """Whether the sentence states the pattern: no question, no threat ("or I walk"), not denied."""
+    """Return True if the sentence states the pattern: not as a question, a threat ("or I walk") or a denial."""
     for match in pattern.finditer(marked):
         clause = re.split(r"[,:] ", marked[: match.start()])[-1]
         denied = re.search(r"\b(?:not|never|no need to|don't|didn't|isn't|can't|won't)\b[^,]*$", clause)
@@ -242,7 +242,7 @@ def _says(pattern: re.Pattern[str], marked: str, question: bool) -> bool:
 
 
 def _read_consent(reading: Reading, marked: str, question: bool) -> None:
-    """Set how strongly the sentence consents, and on which condition."""
+    """Set the strength of the sentence's consent, and its condition."""
     strength: _Strength = ""
     marked = re.sub(
         r"^((?:(?:oh|well|ha|haha|ah|hmm?|mm|ugh|lol|ok|okay|yes|yeah|sure|alright)\b,? )+)",
@@ -282,7 +282,7 @@ def _read_consent(reading: Reading, marked: str, question: bool) -> None:
 
 
 def _consents_strongly(marked: str, question: bool) -> bool:
-    """Whether the sentence consents by itself: not denied, hedged, asked or put in another's mouth."""
+    """Return True if the sentence consents by itself: not denied, hedged, asked or attributed to another."""
     for match in PHRASES["strong"].finditer(marked):
         before = re.split(r"[,:] |\b(?:but|and|then) ", marked[: match.start()])[-1]
         clause = before + re.split(r"[,:]| but | and ", marked[match.start() :])[0]

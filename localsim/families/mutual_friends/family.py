@@ -1,7 +1,7 @@
 """MutualFriends (He et al. 2017, arXiv 1704.07130; as a social task: arXiv 2403.05020, section 3).
 
 Each side knows k friends by name and attributes; usually exactly one friend is on both lists. Names of agents and
-friends never coincide. Scored: was a true friend named, by whom, how early, after how many wrong guesses, confirmed?
+friends never coincide. Scores: the first mention of a true friend, its confirmation, and the number of wrong guesses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from localsim.families.base import (
 from localsim.families.farewells import says_farewell
 from localsim.families.mutual_friends import players
 from localsim.families.mutual_friends.names import friends_outcome, mentions
-from localsim.families.terms import utters
+from localsim.families.terms import span_of
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 
 _ATTRIBUTES = {"hobby": "likes {}", "company": "works at {}", "town": "lives in {}"}
@@ -78,7 +78,7 @@ GUESSING = Measure(
 
 
 def _named(played: Played) -> list[Point] | None:
-    """The position of the first mention; no point where no true friend is named, None where there is none to name."""
+    """Return the first mention as a point; no point if no true friend is named, None if there is none to name."""
     if "named" not in played.scores:
         return None
     position = played.scores.get("first_mention")
@@ -118,7 +118,7 @@ class MutualFriends(Family):
         self._pools = {"hobby": words.hobbies, "company": words.companies, "town": words.towns}
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
-        """Two lists of `friends` people with `attributes`, `common` of them (0 or more) on both lists."""
+        """Return two lists of `friends` people with `attributes`, `common` of them (0 or more) on both lists."""
         chosen = merged(self.defaults, parameters, self.name)
         attributes = [part.strip() for part in chosen["attributes"].split(",") if part.strip()]
         self._check_parameters(chosen, attributes)
@@ -166,7 +166,7 @@ class MutualFriends(Family):
     def _tables(
         self, rng: random.Random, friends: list[str], size: int, common: int, attributes: list[str]
     ) -> tuple[list[_Row], list[_Row]]:
-        """The two shuffled lists. Few distinct values, so that attributes overlap and asking about them helps."""
+        """Return the two shuffled lists. They use few distinct values, so that asking about attributes helps."""
         pools = [rng.sample(self._pools[name], 4) for name in attributes]
         taken: set[tuple[str, ...]] = set()
         rows: list[_Row] = []
@@ -197,7 +197,7 @@ class MutualFriends(Family):
         )
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:
-        """Every agent lists friends, each named by the first term; the answer is what the lists share."""
+        """Check that each fact's first term names a friend, and that the answer is the friends on both lists."""
         problems: list[tuple[Location, str]] = []
         for number, agent in enumerate(document.agents):
             if not any(fact.terms for fact in agent.facts):
@@ -209,23 +209,26 @@ class MutualFriends(Family):
             problems.append((("answer", "mutual_friends"), f"must be what the lists share: {shared}"))
         return problems
 
-    def utters(self, text: str, term: str) -> bool:
-        """Whether a text utters a term: a name counts only where it is used as a name ("Will", not "will")."""
-        return utters(text, term) if term.startswith("$") else bool(mentions(text, term))
+    def span(self, text: str, term: str) -> tuple[int, int] | None:
+        """Return the first place that utters a term; a name counts only if it is used as one ("Will", not "will")."""
+        if term.startswith("$"):
+            return span_of(text, term)
+        places = mentions(text, term)
+        return (places[0], places[0] + len(term)) if places else None
 
     def remarks(self, scores: Mapping[str, float]) -> list[str]:
-        """The position of the first mention."""
+        """Return a sentence with the position of the first mention."""
         first = scores.get("first_mention")
         return [] if first is None else [f"The friend in common is first named at {first:.2f} of the conversation."]
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
-        """Asks about the friends whom it sees on both lists."""
+        """Ask about the friends on both lists, if both are visible."""
         return players.omniscient(seen, rng)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """first_mention, wrong_guesses, named, success, guessing and explicit_end; see the module's docstring.
+        """Return the scores first_mention, wrong_guesses, named, success, guessing and explicit_end.
 
-        guessing: of the turns that ask, the share that put a name forward instead of asking about something else.
+        guessing: of the turns that ask, the share that propose a name instead of asking about something else.
         """
         turns = transcript.turns
         outcome = friends_outcome(turns, friends_of(scenario))
@@ -257,7 +260,7 @@ class MutualFriends(Family):
 
 
 def friends_of(scenario: Scenario) -> dict[str, list[str]]:
-    """Each agent's friends: the first term of each fact that has one."""
+    """Return each agent's friends: the first term of each fact that has one."""
     return {agent.name: [fact.terms[0] for fact in agent.facts if fact.terms] for agent in scenario.agents}
 
 

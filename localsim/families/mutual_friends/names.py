@@ -1,7 +1,7 @@
-"""Who named a mutual friend first, whether it was affirmed, and how many wrong guesses there were.
+"""The search for a mutual friend, read from the words: first mention, affirmation and wrong guesses.
 
-A name that is also a word ("Mark", "will", "Grace") counts only where it is used as a name. The rules were written by
-hand; scripts/measure_endings.py says how often the result agrees with people.
+A name that is also a word ("Mark", "will", "Grace") counts only if it is used as a name. The rules were written by
+hand; scripts/measure_endings.py measures how often the result agrees with people.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _PLACES_AND_MONTHS = frozenset(
     india china georgia virginia carolina dakota chelsea kent devon lincoln
     """.split()
 )
-# Names that open sentences as verbs do ("Will you", "Hope to see you"), and words that show a person before them.
+# Names that can open a sentence as verbs ("Will you", "Hope to see you"), and words that follow a person's name.
 _VERB_NAMES = frozenset("will may mark hope chase pierce drew trace skip dash".split())
 _AFTER_A_PERSON = frozenset(
     "is was has does did knows works lives from likes too who and or plays went taught isn't".split()
 )
-# Capitalised words that are no guess at a friend: openers, days, months, places and the like.
+# Capitalised words that do not guess a friend: openers, days, months, places and the like.
 _NO_NAMES = frozenset(
     """
     i i'm i've i'd i'll a an the and but or so no yes yeah yep nope nah not oh ah hi hey hello well ok okay hmm
@@ -144,10 +144,10 @@ _ABOUT_HIM = re.compile(
 
 @dataclass(frozen=True)
 class FriendsOutcome:
-    """What came of the search for a mutual friend; turns are indices into the talk.
+    """The result of the search for a mutual friend; turns are indices into the conversation.
 
     `first_named`, `named_by`, `named_turn`: the first true friend that was named. `confirmed`: another agent who holds
-    a named true friend affirmed it. `wrong_guesses`: distinct names put forward that are no true friend, in order.
+    a named true friend affirmed it. `wrong_guesses`: distinct proposed names that are no true friend, in order.
     """
 
     first_named: str | None
@@ -160,7 +160,7 @@ class FriendsOutcome:
 
 
 def mentions(text: str, name: str) -> list[int]:
-    """Character positions at which `name` stands in `text` as a whole word used as a name."""
+    """Return the positions of `name` in `text` as a whole word that is used as a name."""
     words = r"\s+".join(re.escape(word) for word in plain(name).split())
     if not words:
         return []
@@ -169,7 +169,7 @@ def mentions(text: str, name: str) -> list[int]:
 
 
 def _is_name(text: str, name: str, start: int, end: int) -> bool:
-    """Whether an occurrence of `name` is a name; any is, unless the name is also an ordinary word."""
+    """Return True if an occurrence of `name` is a name, which only ordinary words can fail to be."""
     if plain(name) not in _WORD_NAMES:
         return True
     lower = plain(text)
@@ -208,9 +208,9 @@ def _is_name(text: str, name: str, start: int, end: int) -> bool:
 
 
 def friends_outcome(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> FriendsOutcome:
-    """What a talk of agents who hold `friends` (agent -> names on that agent's list) came to.
+    """Return the result of a conversation between agents with `friends` (agent -> names on that agent's list).
 
-    A true friend is a name on the lists of two agents or more.
+    A true friend is a name on the lists of two or more agents.
     """
     true = [name for name in _listed(friends) if sum(name in names for names in friends.values()) > 1]
     spoken = [turn for turn in turns if turn.speaker in friends and turn.action.type != "none"]
@@ -242,7 +242,7 @@ def _first_named(turns: Iterable[Turn], true: Sequence[str]) -> tuple[Turn, str]
 def _first_affirmed(
     turns: Sequence[Turn], true: Sequence[str], friends: Mapping[str, Sequence[str]]
 ) -> tuple[str, int] | None:
-    """The first affirmation that is not taken back: (friend, turn)."""
+    """Return the first affirmation that is not taken back: (friend, turn)."""
     affirmed = [(turn, name) for name in true if (turn := _affirmed_turn(turns, name, friends)) is not None]
     if not affirmed:
         return None
@@ -251,7 +251,7 @@ def _first_affirmed(
 
 
 def _affirmed_turn(turns: Sequence[Turn], name: str, friends: Mapping[str, Sequence[str]]) -> int | None:
-    """The turn in which a holder of `name` other than who put it forward affirms it, or None."""
+    """Return the turn in which a holder of `name`, other than its proposer, affirms it, or None."""
     putters: set[str] = set()
     topic = False
     by: str | None = None
@@ -276,8 +276,9 @@ def _affirmed_turn(turns: Sequence[Turn], name: str, friends: Mapping[str, Seque
 
 
 def claims(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> list[tuple[int, str, bool]]:
-    """What speakers say about knowing a person who was named: (turn, name, whether they say yes), the last word of
-    each turn on each name. Names on nobody's list count as well.
+    """Return each turn's last word on knowing a named person: (turn, name, True for yes).
+
+    Names that are on no list count as well.
     """
     listed = _listed(friends)
     found = []
@@ -296,7 +297,7 @@ def claims(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> list[
 
 
 def _puts_forward(text: str, name: str) -> bool:
-    """Whether a text asks about `name` of its own accord, rather than asking back "Jacob?"."""
+    """Return True if a text asks about `name` first, rather than asking back "Jacob?"."""
     word = re.escape(plain(name))
     return bool(
         re.search(
@@ -308,7 +309,7 @@ def _puts_forward(text: str, name: str) -> bool:
 
 
 def _several(turn: Turn, name: str, friends: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the turn lists other friends after `name`, so that a bare "yes" does not say which."""
+    """Return True if the turn lists other friends after `name`, so that a bare "yes" is ambiguous."""
     last = mentions(turn.action.text, name)[-1]
     return any(
         place > last for other in _listed(friends) if other != name for place in mentions(turn.action.text, other)
@@ -316,7 +317,7 @@ def _several(turn: Turn, name: str, friends: Mapping[str, Sequence[str]]) -> boo
 
 
 def _verdict(turn: Turn, name: str, friends: Mapping[str, Sequence[str]], topic: bool, before: Turn | None) -> _Verdict:
-    """What the turn says about knowing `name`: the last clause about it that is not neutral decides."""
+    """Return the turn's verdict on knowing `name`, from the last clause about it that is not neutral."""
     text = turn.action.text
     lower = plain(text)
     if turn.action.type in ("non-verbal communication", "action"):
@@ -333,7 +334,7 @@ def _verdict(turn: Turn, name: str, friends: Mapping[str, Sequence[str]], topic:
             continue
         about = about or named
         if verdict and not named and _ELSEWHERE.search(plain(clause).strip()):
-            about = False  # what follows an answer is about somebody else
+            about = False  # the text after an answer is about another person
         if not about:
             continue
         said = _clause_verdict(clause, name, named)
@@ -349,7 +350,7 @@ def _within(text: str, name: str, start: int, end: int) -> list[int]:
 
 
 def _is_other_question(before: Turn, name: str) -> bool:
-    """Whether the turn before ends in a question about something else ("... Shall we dance?")."""
+    """Return True if the turn before ends in a question about something else ("... Shall we dance?")."""
     text = before.action.text.strip()
     if not text.endswith("?"):
         return False
@@ -363,7 +364,7 @@ def _is_other_question(before: Turn, name: str) -> bool:
 
 
 def _clause_verdict(clause: str, name: str, named: bool) -> _Verdict:
-    """What one clause about `name` says."""
+    """Return the verdict of one clause about `name`."""
     lower = re.sub(r"\s+", " ", re.sub(r"^[\s,\"'*(-]*(?:but |and |though )?", "", plain(clause))).strip()
     question = lower.endswith("?")
     bare = re.sub(r"[.!?;…,]+", " ", lower).strip()
@@ -392,7 +393,7 @@ def _clause_verdict(clause: str, name: str, named: bool) -> _Verdict:
 
 
 def _wrong_guesses(turns: Iterable[Turn], true: Sequence[str], friends: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Distinct names put forward that are no true friend, in the order in which they first come up."""
+    """Return the distinct proposed names that are no true friend, in the order of their first mention."""
     listed = [name for name in _listed(friends) if name not in true]
     known = {plain(part) for name in (*true, *friends, *listed) for part in name.split()} | {
         plain(name) for name in (*true, *friends, *listed)
@@ -409,7 +410,7 @@ def _wrong_guesses(turns: Iterable[Turn], true: Sequence[str], friends: Mapping[
 
 
 def _unlisted(text: str) -> list[tuple[int, str]]:
-    """Capitalised words, on nobody's list, that are put forward as a person: (place, name) pairs."""
+    """Return capitalised words, on no list, that are proposed as a person: (place, name) pairs."""
     found: list[tuple[int, str]] = []
     previous_end = -2
     for match in re.finditer(_NAME, text):
@@ -445,7 +446,7 @@ _PLACE_AFTER = re.compile(
 
 
 def _proposed(word: str, before: str, after: str, listing: bool) -> bool:
-    """Whether a capitalised `word` between `before` and `after` is put forward as a friend."""
+    """Return True if a capitalised `word` between `before` and `after` is proposed as a friend."""
     if _PLACE_AFTER.match(after):
         return False
     clause = re.split(r"[.!?…] ?", before)[-1]

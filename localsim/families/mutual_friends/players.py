@@ -1,6 +1,6 @@
-"""Scripted players of mutual_friends. They see exactly what a model in their place would be prompted with.
+"""Scripted players of mutual_friends. They receive the observation that a model would be prompted with.
 
-`guesser` is the baseline that first-mention and success figures are read against; `omniscient` is the other extreme.
+`guesser` is the baseline for figures of first mention and success; `omniscient` is the other extreme.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _ASKED = re.compile("|".join(re.escape(form).replace(r"\{\}", r"(\w[\w'-]*)") fo
 
 
 def friends(seen: Observation, rng: random.Random) -> Action:
-    """Answers truthfully and asks about its own friends in turn, never the same one twice."""
+    """Answer truthfully, and ask about the own friends in turn, never the same one twice."""
     asked = {name for turn in seen.transcript.turns for name in _asked_in(turn)}
     return _friends_turn(seen, rng, [name for name in _friend_names(seen.me()) if name not in asked])
 
 
 def guesser(seen: Observation, rng: random.Random) -> Action:
-    """Answers truthfully and asks about a friend of its own at random, forgetting earlier turns."""
+    """Answer truthfully, and ask about a random friend of the own list, forgetting earlier turns."""
     return _friends_turn(seen, rng, [rng.choice(_friend_names(seen.me()) or ["anybody here"])])
 
 
 def omniscient(seen: Observation, rng: random.Random) -> Action | None:
-    """Asks about the friends whom it sees on both lists; None where it sees no other list."""
+    """Ask about the friends on both lists; None if no other list is visible."""
     theirs = {name for agent in seen.agents if agent.name != seen.viewer for name in _friend_names(agent)}
     if not theirs:
         return None
@@ -37,7 +37,7 @@ def omniscient(seen: Observation, rng: random.Random) -> Action | None:
 
 
 def _friends_turn(seen: Observation, rng: random.Random, candidates: list[str]) -> Action:
-    """Leave once a friend is found; otherwise answer what was asked, then ask about the first candidate."""
+    """Leave once a friend is found; otherwise answer the question, then ask about the first candidate."""
     own = _friend_names(seen.me())
     last = last_of_others(seen)
     if last is not None and ("I know" in last.action.text and "too" in last.action.text):

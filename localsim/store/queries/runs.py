@@ -138,3 +138,24 @@ def prompts_of_run(store: Store, run_id: str) -> list[Row]:
         "ORDER BY g.episode_id, g.generation",
         [run_id],
     )
+
+
+def episodes(store: Store, run_id: str | None) -> list[Row]:
+    """All columns of `v_episodes` for one run, or for all."""
+    return _of_view(store, "v_episodes", "run_id", run_id, "run_id, scenario_id, mode, episode_index")
+
+
+def turns(store: Store, episode_id: str | None) -> list[Row]:
+    """All columns of `v_turns` for one episode, or for all."""
+    return _of_view(store, "v_turns", "episode_id", episode_id, "episode_id, turn")
+
+
+def leaks(store: Store, run_id: str | None) -> list[Row]:
+    """All columns of `v_leaks` for one run, or for all."""
+    return _of_view(store, "v_leaks", "run_id", run_id, "episode_id, turn, fact_id")
+
+
+def _of_view(store: Store, view: str, column: str, value: str | None, order: str) -> list[Row]:
+    if value is None:
+        return store.rows(f"SELECT * FROM {view} ORDER BY {order}")
+    return store.rows(f"SELECT * FROM {view} WHERE {column} = ? ORDER BY {order}", [value])

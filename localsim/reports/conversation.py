@@ -1,0 +1,60 @@
+"""A stored conversation as people read it, the same in the terminal, on pages and in the HTML report: turns with
+their marks and notes.
+
+First mentions are marked only where no leak is: readers would confuse two sets of marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localsim.families.mentions import Mention
+from localsim.reports import marks
+from localsim.reports.marks import Mark
+from localsim.store.episodes import StoredEpisode
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class MarkedTurn:
+    """One turn with everything that is noted about it."""
+
+    row: Row
+    """turn, speaker, action, text, words, truncated."""
+    colour: int
+    """Number of the speaker's colour, 0 to 7."""
+    parts: Sequence[tuple[str, Mark | None]]
+    """The text in parts, each with its mark or None."""
+    mentions: Sequence[Mention]
+    """Terms of facts that are first uttered here."""
+    leaks: Sequence[Row]
+    """Facts that come out here, as rows of leaks."""
+
+    @property
+    def strange(self) -> list[str]:
+        """The terms first uttered here by a speaker who holds no such fact."""
+        return [mention.term for mention in self.mentions if not mention.by_owner]
+
+
+def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> list[MarkedTurn]:
+    """The turns of an episode; `leaks` are the rows to mark, by default its first disclosures."""
+    shown = episode.leaks if leaks is None else leaks
+    colours = marks.colours(episode.scenario.names)
+    turns = []
+    for row in episode.turns:
+        here = [leak for leak in shown if leak["turn"] == row["turn"]]
+        mentions = [mention for mention in episode.mentions if mention.turn == row["turn"]]
+        marked = marks.of_leaks(row["text"], here) if shown else marks.of_mentions(mentions)
+        parts = marks.parts(row["text"], marked)
+        turns.append(MarkedTurn(row, colours.get(row["speaker"], 7), parts, mentions, here))
+    return turns
+
+
+def remark_on(leak: Row) -> str:
+    """A few words on how a fact came out; '' where its owner gave it away in due time."""
+    if leak["kind"] == "omniscient":
+        return "had not been told it"
+    return "too early" if leak["early"] else ""
