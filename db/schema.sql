@@ -228,286 +228,286 @@ LEFT JOIN episodes o ON o.episode_id = j.other_id;
 
 COMMENT ON TABLE runs IS 'One row for each localsim run';
 
-COMMENT ON COLUMN runs.run_id IS 'Start time (UTC) and four random digits; sorts by time';
+COMMENT ON COLUMN runs.run_id IS 'Id of the run: start time (UTC) and four random digits; ids sort by time';
 
-COMMENT ON COLUMN runs.status IS 'running, finished or interrupted';
+COMMENT ON COLUMN runs.status IS 'State of the run: running, finished or interrupted';
 
-COMMENT ON COLUMN runs.started_utc IS 'When it was started';
+COMMENT ON COLUMN runs.started_utc IS 'Time at which the run started, in UTC';
 
-COMMENT ON COLUMN runs.finished_utc IS 'When the last episode ended; NULL while it runs';
+COMMENT ON COLUMN runs.finished_utc IS 'Time at which the last episode ended, in UTC; NULL while the run is going on';
 
-COMMENT ON COLUMN runs.seed IS 'Master seed; every other seed derives from it';
+COMMENT ON COLUMN runs.seed IS 'Master seed, from which every other seed is derived';
 
 COMMENT ON COLUMN runs.repro IS 'Level of reproducibility: exact, stable or fast';
 
-COMMENT ON COLUMN runs.parallel IS 'Episodes simulated side by side (-j)';
+COMMENT ON COLUMN runs.parallel IS 'Number of episodes simulated at the same time (-j)';
 
-COMMENT ON COLUMN runs.episodes_planned IS 'Episodes the run is to have';
+COMMENT ON COLUMN runs.episodes_planned IS 'Number of episodes that the plan asks for';
 
-COMMENT ON COLUMN runs.plan_json IS 'Scenarios, modes, models, sampling: all that resume needs';
+COMMENT ON COLUMN runs.plan_json IS 'Plan of the run, with all that resume needs: scenarios, modes, models, sampling';
 
 COMMENT ON COLUMN runs.models_json IS 'Identity of each backend: file, sha256, build, settings';
 
 COMMENT ON COLUMN runs.versions_json IS 'Versions of localsim, its prompts and its libraries';
 
-COMMENT ON TABLE scenarios IS 'Scenario files as they were when used, one row for each content';
+COMMENT ON TABLE scenarios IS 'One row for each scenario file, with its content when a run used it';
 
 COMMENT ON COLUMN scenarios.scenario_hash IS 'sha256 of the scenario with its answer key';
 
-COMMENT ON COLUMN scenarios.scenario_id IS 'The id in the file';
+COMMENT ON COLUMN scenarios.scenario_id IS 'Id of the scenario in its file';
 
-COMMENT ON COLUMN scenarios.title IS 'One line';
+COMMENT ON COLUMN scenarios.title IS 'Title of the scenario, in one line';
 
-COMMENT ON COLUMN scenarios.family IS 'Task family that scores it, if any';
+COMMENT ON COLUMN scenarios.family IS 'Task family that scores the scenario; NULL if it has none';
 
 COMMENT ON COLUMN scenarios.document_json IS 'The scenario without its answer key';
 
-COMMENT ON COLUMN scenarios.answer_json IS 'The judge-only answer key and generation parameters';
+COMMENT ON COLUMN scenarios.answer_json IS 'The answer key and the parameters of the generator, which only judges see';
 
-COMMENT ON COLUMN scenarios.path IS 'File it was read from';
+COMMENT ON COLUMN scenarios.path IS 'Path of the file that held the scenario';
 
 COMMENT ON TABLE episodes IS 'One row for each simulated conversation';
 
-COMMENT ON COLUMN episodes.episode_id IS 'Hash of run_id and spec';
+COMMENT ON COLUMN episodes.episode_id IS 'Id of the episode: a hash of run_id and spec';
 
-COMMENT ON COLUMN episodes.run_id IS 'Its run';
+COMMENT ON COLUMN episodes.run_id IS 'The run that the episode belongs to';
 
-COMMENT ON COLUMN episodes.scenario_hash IS 'Its scenario';
+COMMENT ON COLUMN episodes.scenario_hash IS 'The scenario that was simulated';
 
-COMMENT ON COLUMN episodes.mode IS 'script, agents or mindreaders';
+COMMENT ON COLUMN episodes.mode IS 'Information mode: script, agents or mindreaders';
 
 COMMENT ON COLUMN episodes.model IS 'Models of the roles, joined with | where they differ';
 
-COMMENT ON COLUMN episodes.episode_index IS 'Counts the seeds of a scenario x mode x model from 0';
+COMMENT ON COLUMN episodes.episode_index IS 'Number of the episode among those of its scenario, mode and model, from 0';
 
-COMMENT ON COLUMN episodes.seed IS 'Episode seed; equal in every mode';
+COMMENT ON COLUMN episodes.seed IS 'Seed of the episode, equal in every mode';
 
-COMMENT ON COLUMN episodes.status IS 'completed, failed or interrupted';
+COMMENT ON COLUMN episodes.status IS 'State of the episode: completed, failed or interrupted';
 
-COMMENT ON COLUMN episodes.stop_reason IS 'turn_limit, left or silence; NULL unless completed';
+COMMENT ON COLUMN episodes.stop_reason IS 'Rule that ended the episode: turn_limit, left or silence; NULL unless completed';
 
-COMMENT ON COLUMN episodes.error IS 'Why it failed';
+COMMENT ON COLUMN episodes.error IS 'Reason why the episode failed; NULL if it did not fail';
 
-COMMENT ON COLUMN episodes.turns IS 'Number of turns that stand';
+COMMENT ON COLUMN episodes.turns IS 'Number of valid turns';
 
-COMMENT ON COLUMN episodes.spec_hash IS 'sha256 of all that the episode depends on';
+COMMENT ON COLUMN episodes.spec_hash IS 'sha256 of everything that the episode depends on';
 
 COMMENT ON COLUMN episodes.spec_json IS 'Models, sampling and level of reproducibility';
 
-COMMENT ON COLUMN episodes.duration_ms IS 'Wall time from first request to end, other episodes running alongside';
+COMMENT ON COLUMN episodes.duration_ms IS 'Milliseconds from the first request to the end, while other episodes may run too';
 
-COMMENT ON TABLE turns IS 'One row for each turn that stands';
+COMMENT ON TABLE turns IS 'One row for each valid turn';
 
-COMMENT ON COLUMN turns.episode_id IS 'Its episode';
+COMMENT ON COLUMN turns.episode_id IS 'The episode that the turn belongs to';
 
-COMMENT ON COLUMN turns.turn IS 'Index from 0';
+COMMENT ON COLUMN turns.turn IS 'Number of the turn, from 0';
 
-COMMENT ON COLUMN turns.speaker IS 'Agent name';
+COMMENT ON COLUMN turns.speaker IS 'Name of the agent whose turn it is';
 
-COMMENT ON COLUMN turns.action IS 'speak, non-verbal communication, action, leave or none';
+COMMENT ON COLUMN turns.action IS 'Type of the action: speak, non-verbal communication, action, leave or none';
 
-COMMENT ON COLUMN turns.text IS 'What was said or done';
+COMMENT ON COLUMN turns.text IS 'The words of the agent, or a description of the action';
 
-COMMENT ON COLUMN turns.words IS 'Words said; 0 for what is not speech';
+COMMENT ON COLUMN turns.words IS 'Number of words in speech; 0 for other actions';
 
-COMMENT ON COLUMN turns.truncated IS 'Whether the text was cut at its limit';
+COMMENT ON COLUMN turns.truncated IS 'True if the text was cut at its limit';
 
-COMMENT ON COLUMN turns.generation IS 'The generation that holds it';
+COMMENT ON COLUMN turns.generation IS 'Number of the generation that contains the turn';
 
-COMMENT ON TABLE generations IS 'One row for each text a backend wrote, malformed ones too';
+COMMENT ON TABLE generations IS 'One row for each text that a backend wrote, including malformed and failed ones';
 
-COMMENT ON COLUMN generations.episode_id IS 'Its episode';
+COMMENT ON COLUMN generations.episode_id IS 'The episode that the generation belongs to';
 
-COMMENT ON COLUMN generations.generation IS 'Index from 0 within the episode';
+COMMENT ON COLUMN generations.generation IS 'Number of the generation within the episode, from 0';
 
-COMMENT ON COLUMN generations.turn IS 'First turn it was to write';
+COMMENT ON COLUMN generations.turn IS 'Number of the first turn that was requested';
 
-COMMENT ON COLUMN generations.attempt IS '0, or 1 for a retry under a new seed';
+COMMENT ON COLUMN generations.attempt IS '0 for the first attempt, 1 for the retry with a new seed';
 
-COMMENT ON COLUMN generations.speaker IS 'Agent name, or writer';
+COMMENT ON COLUMN generations.speaker IS 'Name of the agent, or writer for a script';
 
-COMMENT ON COLUMN generations.model IS 'What wrote it';
+COMMENT ON COLUMN generations.model IS 'Identity of the model that wrote the text';
 
 COMMENT ON COLUMN generations.seed IS 'Seed of this attempt';
 
-COMMENT ON COLUMN generations.parent IS 'Earlier generation whose messages stand before these; NULL for none';
+COMMENT ON COLUMN generations.parent IS 'Earlier generation whose messages begin this prompt; NULL if there is none';
 
-COMMENT ON COLUMN generations.messages_json IS '[[role, content hash], ...] that follow the parent''s messages';
+COMMENT ON COLUMN generations.messages_json IS 'Messages after those of the parent: [[role, content hash], ...]';
 
 COMMENT ON COLUMN generations.prefill_hash IS 'Content hash of the fixed start of the reply';
 
 COMMENT ON COLUMN generations.grammar_hash IS 'Content hash of the GBNF grammar; NULL without one';
 
-COMMENT ON COLUMN generations.text IS 'Raw reply after the prefill';
+COMMENT ON COLUMN generations.text IS 'Raw text of the reply, after the prefill';
 
-COMMENT ON COLUMN generations.cause IS 'finished, end_of_text, length or error';
+COMMENT ON COLUMN generations.cause IS 'Event that ended the reply: finished, end_of_text, length or error';
 
-COMMENT ON COLUMN generations.malformed IS 'What is wrong with the reply; NULL if nothing is';
+COMMENT ON COLUMN generations.malformed IS 'Error in the reply; NULL if it could be read';
 
-COMMENT ON COLUMN generations.prompt_tokens IS 'Tokens of the prompt';
+COMMENT ON COLUMN generations.prompt_tokens IS 'Number of tokens in the prompt';
 
-COMMENT ON COLUMN generations.evaluated_tokens IS 'Prompt tokens that were not in the cache';
+COMMENT ON COLUMN generations.evaluated_tokens IS 'Number of prompt tokens that were not in the cache';
 
-COMMENT ON COLUMN generations.generated_tokens IS 'Tokens of the reply, forced ones included';
+COMMENT ON COLUMN generations.generated_tokens IS 'Number of tokens in the reply, including forced ones';
 
-COMMENT ON COLUMN generations.duration_ms IS 'From submission to end';
+COMMENT ON COLUMN generations.duration_ms IS 'Milliseconds from submission to end';
 
-COMMENT ON COLUMN generations.details_json IS 'Effective sampling, forced and refused tokens, max_tokens';
+COMMENT ON COLUMN generations.details_json IS 'Effective sampling, counts of forced and refused tokens, and max_tokens';
 
-COMMENT ON COLUMN generations.shared_tokens IS 'Prompt tokens that another conversation had evaluated';
+COMMENT ON COLUMN generations.shared_tokens IS 'Number of cached prompt tokens that another conversation had evaluated';
 
-COMMENT ON COLUMN generations.dropped_messages IS 'Messages (or lines of a script) left out because the context was full';
+COMMENT ON COLUMN generations.dropped_messages IS 'Number of messages (or lines of a script) left out because the context was full';
 
-COMMENT ON TABLE contents IS 'Texts of prompts and grammars, each once';
+COMMENT ON TABLE contents IS 'One row for each different text of a prompt or grammar';
 
-COMMENT ON COLUMN contents.content_hash IS 'First 32 hex digits of the sha256 of the text';
+COMMENT ON COLUMN contents.content_hash IS 'Id of the text: the first 32 hex digits of its sha256';
 
-COMMENT ON COLUMN contents.text IS 'The text';
+COMMENT ON COLUMN contents.text IS 'The whole text';
 
-COMMENT ON TABLE scores IS 'One row for each judgement, with its evidence';
+COMMENT ON TABLE scores IS 'One row for each score, with its evidence';
 
-COMMENT ON COLUMN scores.episode_id IS 'Its episode';
+COMMENT ON COLUMN scores.episode_id IS 'The episode that was scored';
 
-COMMENT ON COLUMN scores.evaluator IS 'outcome.FAMILY, style, leakage or judge.MODEL';
+COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL or naturalness.MODEL';
 
-COMMENT ON COLUMN scores.version IS 'Version of the evaluator; both stay when it changes';
+COMMENT ON COLUMN scores.version IS 'Version of the evaluator; scores of older versions are kept';
 
-COMMENT ON COLUMN scores.name IS 'What was judged';
+COMMENT ON COLUMN scores.name IS 'Name of the score, such as success or words_per_turn';
 
-COMMENT ON COLUMN scores.agent IS 'Whom it concerns; empty for the whole episode';
+COMMENT ON COLUMN scores.agent IS 'Agent that the score concerns; empty for the whole episode';
 
-COMMENT ON COLUMN scores.value IS 'The judgement as a number';
+COMMENT ON COLUMN scores.value IS 'The score as a number; NULL if it could not be determined';
 
-COMMENT ON COLUMN scores.label IS 'The judgement as a word';
+COMMENT ON COLUMN scores.label IS 'The score as a word; NULL if it has none';
 
-COMMENT ON COLUMN scores.reason IS 'Why';
+COMMENT ON COLUMN scores.reason IS 'Explanation of the score';
 
-COMMENT ON COLUMN scores.turns_json IS 'Indices of the turns it rests on';
+COMMENT ON COLUMN scores.turns_json IS 'Numbers of the turns that are its evidence';
 
-COMMENT ON TABLE leaks IS 'Every hint at and disclosure of a private fact that the leakage detector found';
+COMMENT ON TABLE leaks IS 'One row for each hint at, or disclosure of, a private fact that the leakage detector found';
 
-COMMENT ON COLUMN leaks.episode_id IS 'Its episode';
+COMMENT ON COLUMN leaks.episode_id IS 'The episode that contains the leak';
 
-COMMENT ON COLUMN leaks.version IS 'Version of the detector; both stay when it changes';
+COMMENT ON COLUMN leaks.version IS 'Version of the detector; leaks of older versions are kept';
 
 COMMENT ON COLUMN leaks.fact_id IS 'Id of the fact in the scenario';
 
-COMMENT ON COLUMN leaks.turn IS 'Where, from 0';
+COMMENT ON COLUMN leaks.turn IS 'Number of the turn, from 0';
 
-COMMENT ON COLUMN leaks.owner IS 'Whose fact it is';
+COMMENT ON COLUMN leaks.owner IS 'Name of the agent that the fact belongs to';
 
-COMMENT ON COLUMN leaks.fact IS 'The fact';
+COMMENT ON COLUMN leaks.fact IS 'Text of the fact';
 
-COMMENT ON COLUMN leaks.speaker IS 'Who let it out';
+COMMENT ON COLUMN leaks.speaker IS 'Name of the agent that hinted at or disclosed it';
 
-COMMENT ON COLUMN leaks.label IS 'disclosed or hint';
+COMMENT ON COLUMN leaks.label IS 'Strength of the leak: disclosed or hint';
 
-COMMENT ON COLUMN leaks.kind IS 'self (by its owner), omniscient (by somebody who was not told) or repeat (after it had come out)';
+COMMENT ON COLUMN leaks.kind IS 'Kind of leak: self (by the owner), omniscient (by an agent not told) or repeat (already disclosed)';
 
-COMMENT ON COLUMN leaks.probability IS 'How sure the detector is that it is disclosed, 0 to 1';
+COMMENT ON COLUMN leaks.probability IS 'Probability that the fact is disclosed, according to the detector, 0 to 1';
 
-COMMENT ON COLUMN leaks.similarity IS 'Cosine of the fact and the clause nearest to it';
+COMMENT ON COLUMN leaks.similarity IS 'Cosine similarity of the fact and the nearest clause';
 
-COMMENT ON COLUMN leaks.evidence IS 'The words';
+COMMENT ON COLUMN leaks.evidence IS 'The words of the turn that show the leak';
 
-COMMENT ON COLUMN leaks.first IS 'Whether it is the first disclosure of this fact';
+COMMENT ON COLUMN leaks.first IS 'True if it is the first disclosure of this fact';
 
-COMMENT ON COLUMN leaks.early IS 'Whether it breaks the scenario''s rule for the fact';
+COMMENT ON COLUMN leaks.early IS 'True if it breaks the scenario''s rule for the fact';
 
-COMMENT ON TABLE vectors IS 'Sentence embeddings of facts, utterances and clauses, each text once';
+COMMENT ON TABLE vectors IS 'One row for the sentence embedding of each different fact, utterance and clause';
 
-COMMENT ON COLUMN vectors.text_hash IS 'First 32 hex digits of the sha256 of the text';
+COMMENT ON COLUMN vectors.text_hash IS 'Id of the text: the first 32 hex digits of its sha256';
 
-COMMENT ON COLUMN vectors.model IS 'Embedding model';
+COMMENT ON COLUMN vectors.model IS 'Name of the embedding model';
 
-COMMENT ON COLUMN vectors.text IS 'The text';
+COMMENT ON COLUMN vectors.text IS 'The whole text';
 
-COMMENT ON COLUMN vectors.vector IS 'Unit vector: array_inner_product of two is their cosine';
+COMMENT ON COLUMN vectors.vector IS 'Unit vector; array_inner_product of two vectors is their cosine similarity';
 
-COMMENT ON TABLE annotations IS 'One row for each answer of a person to one item, under a pseudonym';
+COMMENT ON TABLE annotations IS 'One row for each answer of a rater to one item';
 
-COMMENT ON COLUMN annotations.task IS 'pairs, dimensions or disclosures';
+COMMENT ON COLUMN annotations.task IS 'Annotation task: pairs, dimensions or disclosures';
 
-COMMENT ON COLUMN annotations.item_id IS 'What was judged: two episodes, an episode and an agent, or an episode';
+COMMENT ON COLUMN annotations.item_id IS 'Item that was rated: two episodes, an episode and an agent, or an episode';
 
-COMMENT ON COLUMN annotations.rater IS 'Pseudonym of the person; no names or addresses';
+COMMENT ON COLUMN annotations.rater IS 'Pseudonym of the rater; names and addresses are not stored';
 
-COMMENT ON COLUMN annotations.run_id IS 'Its run';
+COMMENT ON COLUMN annotations.run_id IS 'The run whose episodes were rated';
 
-COMMENT ON COLUMN annotations.value_json IS 'pairs: 1, 2 or 0 (tie); else an object: dimension or fact to number';
+COMMENT ON COLUMN annotations.value_json IS 'Answer. For pairs 1, 2 or 0 (tie); else an object from dimension or fact to number';
 
-COMMENT ON COLUMN annotations.shown_json IS 'Episodes shown as 1 and 2; the agent judged; which was shuffled';
+COMMENT ON COLUMN annotations.shown_json IS 'Display of the item: episodes shown as 1 and 2, rated agent, shuffled episode';
 
-COMMENT ON COLUMN annotations.attention IS 'Whether it only checks that the rater reads (shuffled words)';
+COMMENT ON COLUMN annotations.attention IS 'True if the item only checks the rater''s attention, with shuffled words';
 
-COMMENT ON COLUMN annotations.seconds IS 'Time on the item, in seconds; NULL where it is not known';
+COMMENT ON COLUMN annotations.seconds IS 'Seconds that the rater spent on the item; NULL if not known';
 
-COMMENT ON COLUMN annotations.created_utc IS 'When it was answered last';
+COMMENT ON COLUMN annotations.created_utc IS 'Time of the last answer to the item, in UTC';
 
-COMMENT ON COLUMN annotations.origin IS 'browser, terminal or bundle';
+COMMENT ON COLUMN annotations.origin IS 'Source of the answer: browser, terminal or bundle';
 
-COMMENT ON TABLE judgements IS 'One row for each question to a model as judge: what it was asked, thought and answered';
+COMMENT ON TABLE judgements IS 'One row for each question to a model as judge, with its thought and reply';
 
-COMMENT ON COLUMN judgements.episode_id IS 'The episode judged; of a pair, the first';
+COMMENT ON COLUMN judgements.episode_id IS 'The episode that was judged; for a pair, the first one';
 
-COMMENT ON COLUMN judgements.evaluator IS 'judge.MODEL or naturalness.MODEL';
+COMMENT ON COLUMN judgements.evaluator IS 'Name of the evaluator: judge.MODEL or naturalness.MODEL';
 
 COMMENT ON COLUMN judgements.version IS 'Version of the evaluator';
 
-COMMENT ON COLUMN judgements.name IS 'What was asked: a dimension, or natural_against_MODE; as in scores';
+COMMENT ON COLUMN judgements.name IS 'Name of the score in the table scores: a dimension, or natural_against_MODE';
 
-COMMENT ON COLUMN judgements.agent IS 'Whom it concerns; empty for the whole episode';
+COMMENT ON COLUMN judgements.agent IS 'Agent that the question concerns; empty for the whole episode';
 
-COMMENT ON COLUMN judgements.sample IS 'Counts the times it was asked from 0; of a pair, 1 is the swapped order';
+COMMENT ON COLUMN judgements.sample IS 'Number of the repetition, from 0; for a pair, 1 is the swapped order';
 
-COMMENT ON COLUMN judgements.other_id IS 'The second episode of a pair; NULL where one was judged alone';
+COMMENT ON COLUMN judgements.other_id IS 'The second episode of a pair; NULL if one episode was judged alone';
 
-COMMENT ON COLUMN judgements.model IS 'What wrote it; empty where no reply could be had';
+COMMENT ON COLUMN judgements.model IS 'Identity of the model that replied; empty if the request failed';
 
 COMMENT ON COLUMN judgements.seed IS 'Seed of the reply';
 
 COMMENT ON COLUMN judgements.instructions_hash IS 'Content hash of the system message';
 
-COMMENT ON COLUMN judgements.prompt_hash IS 'Content hash of the user message: the talk and the question';
+COMMENT ON COLUMN judgements.prompt_hash IS 'Content hash of the user message, with conversation and question';
 
 COMMENT ON COLUMN judgements.prefill IS 'Fixed start of the reply';
 
 COMMENT ON COLUMN judgements.grammar_hash IS 'Content hash of the GBNF grammar; NULL without one';
 
-COMMENT ON COLUMN judgements.thought IS 'What it thought before it replied; NULL where it did not think';
+COMMENT ON COLUMN judgements.thought IS 'Thought of the model before its reply; NULL if it did not think';
 
-COMMENT ON COLUMN judgements.text IS 'Raw reply after the prefill';
+COMMENT ON COLUMN judgements.text IS 'Raw text of the reply, after the prefill';
 
-COMMENT ON COLUMN judgements.cause IS 'finished, end_of_text, length or error';
+COMMENT ON COLUMN judgements.cause IS 'Event that ended the reply: finished, end_of_text, length or error';
 
-COMMENT ON COLUMN judgements.truncated IS 'Whether the thought or the reply was cut at its limit';
+COMMENT ON COLUMN judgements.truncated IS 'True if the thought or the reply was cut at its limit';
 
-COMMENT ON COLUMN judgements.malformed IS 'What is wrong with the reply; NULL if nothing is';
+COMMENT ON COLUMN judgements.malformed IS 'Error in the reply; NULL if it could be read';
 
-COMMENT ON COLUMN judgements.prompt_tokens IS 'Tokens of the prompt';
+COMMENT ON COLUMN judgements.prompt_tokens IS 'Number of tokens in the prompt';
 
-COMMENT ON COLUMN judgements.evaluated_tokens IS 'Prompt tokens that were not in the cache';
+COMMENT ON COLUMN judgements.evaluated_tokens IS 'Number of prompt tokens that were not in the cache';
 
-COMMENT ON COLUMN judgements.thought_tokens IS 'Tokens of the thought';
+COMMENT ON COLUMN judgements.thought_tokens IS 'Number of tokens in the thought';
 
-COMMENT ON COLUMN judgements.generated_tokens IS 'Tokens of thought and reply, forced ones included';
+COMMENT ON COLUMN judgements.generated_tokens IS 'Number of tokens in thought and reply, including forced ones';
 
-COMMENT ON COLUMN judgements.duration_ms IS 'From submission to end';
+COMMENT ON COLUMN judgements.duration_ms IS 'Milliseconds from submission to end';
 
-COMMENT ON COLUMN judgements.details_json IS 'Effective sampling, max_tokens, tokens it might think';
+COMMENT ON COLUMN judgements.details_json IS 'Effective sampling, max_tokens and the limit of tokens for thoughts';
 
-COMMENT ON VIEW v_runs IS 'Runs with their counts';
+COMMENT ON VIEW v_runs IS 'Runs, with the numbers of completed and failed episodes';
 
-COMMENT ON VIEW v_episodes IS 'Episodes with scenario and family';
+COMMENT ON VIEW v_episodes IS 'Episodes, with scenario and family';
 
-COMMENT ON VIEW v_turns IS 'Turns with their place in the conversation';
+COMMENT ON VIEW v_turns IS 'Turns, with their position in the conversation from 0 to 1';
 
-COMMENT ON VIEW v_generations IS 'Generations with what they cost';
+COMMENT ON VIEW v_generations IS 'Generations, with tokens and duration, without the prompt';
 
-COMMENT ON VIEW v_scores IS 'Scores with the newest version of each evaluator marked';
+COMMENT ON VIEW v_scores IS 'Scores; newest is true for the newest version of each evaluator';
 
-COMMENT ON VIEW v_leaks IS 'The first disclosure of each private fact that came out, by the newest detector that looked';
+COMMENT ON VIEW v_leaks IS 'The first disclosure of each disclosed private fact, by the newest version of the detector';
 
-COMMENT ON VIEW v_annotations IS 'Answers of people, with the modes of what they saw; modes are NULL for attention items, where both are one';
+COMMENT ON VIEW v_annotations IS 'Answers of raters, with the modes of the episodes shown; modes are NULL for attention items';
 
-COMMENT ON VIEW v_judgements IS 'What judges were asked and answered, word for word';
+COMMENT ON VIEW v_judgements IS 'Questions to judges and their replies, word for word';

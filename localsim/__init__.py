@@ -1,4 +1,4 @@
-"""localsim: offline simulations of social conversations between LLM agents, and how much of it is omniscience.
+"""localsim: offline simulations of social conversations between LLM agents, and measures of their omniscience.
 
     import localsim
     done = localsim.run("mutual_friends_01", modes="all", episodes=2)
@@ -24,7 +24,7 @@ __all__ = ["Archive", "Simulated", "__version__", "open", "run"]
 
 
 def open(path: str | None = None) -> Archive:
-    """An archive to read while others write; `path` as for --db. The file is held only for each question."""
+    """Return an archive to read while other processes write; `path` as for --db. Each query opens the file briefly."""
     archive: Archive = import_module("localsim.api").Archive(path)  # not an import statement: the package has no layer
     return archive
 

@@ -39,7 +39,7 @@ def run(arguments: list[str]) -> int:
         click.echo("interrupted", err=True)
         return 130
     except SystemExit:
-        return 0  # click ends like this when the reader of a pipe is gone: there is nothing left to print
+        return 0  # click ends like this when the reader of a pipe is gone, so there is nothing left to print
     except OSError as error:
         if paths.debug():
             raise

@@ -1,6 +1,6 @@
 """The Python API: `localsim.run(...)` simulates as `localsim run` does; `localsim.open(path)` reads a database.
 
-Every read opens the database read-only, answers and closes, so that a run can go on writing.
+Every read opens the database read-only and closes it again, so that a run can continue to write.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 class Archive:
-    """A database of runs. Raises DatabaseError where the file cannot be read, InvalidInput for a wrong query."""
+    """A database of runs. Raises DatabaseError if the file cannot be read, InvalidInput for a wrong query."""
 
     def __init__(self, path: str | None = None) -> None:
         self._store = Store(paths.database_path(path))
@@ -34,34 +34,34 @@ class Archive:
         return f"localsim.open({str(self._store.path)!r})"
 
     def runs(self) -> list[Row]:
-        """All runs with their counts, newest first (columns of v_runs)."""
+        """Return all runs with their counts, newest first (columns of v_runs)."""
         return queries.run_list(self._store)
 
     def episodes(self, run: str | None = None) -> list[Row]:
-        """Episodes (columns of v_episodes) of one run (`@last`, id or its start), or of all."""
+        """Return the episodes (columns of v_episodes) of one run (`@last`, id or its start), or of all."""
         return queries.episodes(self._store, None if run is None else self._store.run_id(run))
 
     def turns(self, episode: str | None = None) -> list[Row]:
-        """Turns (columns of v_turns) of one episode (`@last`, id or its start), or of all."""
+        """Return the turns (columns of v_turns) of one episode (`@last`, id or its start), or of all."""
         return queries.turns(self._store, None if episode is None else self._store.episode_id(episode))
 
     def leaks(self, run: str | None = None) -> list[Row]:
-        """First disclosures of private facts (columns of v_leaks) of one run, or of all."""
+        """Return the first disclosures of private facts (columns of v_leaks) of one run, or of all."""
         return queries.leaks(self._store, None if run is None else self._store.run_id(run))
 
     def sql(self, query: str) -> list[Row]:
-        """Rows of any read-only query; files and settings are out of its reach."""
+        """Return the rows of any read-only query, which has no access to files and settings."""
         columns, rows = self._store.sql(query)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def df(self, query: str) -> Any:
-        """The result of a query as a pandas DataFrame (needs pandas)."""
+        """Return the result of a query as a pandas DataFrame (needs pandas)."""
         return self._store.dataframe(query)
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A run that has just ended, and its database to ask."""
+    """A run that has just ended, with access to its database."""
 
     run_id: str
     completed: int
@@ -70,15 +70,15 @@ class Simulated:
     archive: Archive
 
     def episodes(self) -> list[Row]:
-        """Its episodes (columns of v_episodes)."""
+        """Return its episodes (columns of v_episodes)."""
         return self.archive.episodes(self.run_id)
 
     def leaks(self) -> list[Row]:
-        """First disclosures of private facts (columns of v_leaks)."""
+        """Return its first disclosures of private facts (columns of v_leaks)."""
         return self.archive.leaks(self.run_id)
 
     def sql(self, query: str) -> list[Row]:
-        """Rows of a read-only query on the whole database."""
+        """Return the rows of a read-only query on the whole database."""
         return self.archive.sql(query)
 
 
@@ -98,10 +98,10 @@ def run(
 ) -> Simulated:
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
 
-    `modes` is one mode, several, or "all"; `episodes` counts for each scenario and mode; `leaks` says whether to look
-    for leaks at the end (None: unless all is scripted); further keywords are fields of `localsim.runs.plan.Plan`
-    (parallel, repro, context, overflow, gpu, threads). Raises what the command would say: InvalidInput, ModelMissing,
-    DatabaseError, BackendUnavailable, Interrupted.
+    `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
+    run is searched for leaks (None: yes, unless scripted players write everything). Further keywords are fields of
+    `localsim.runs.plan.Plan` (parallel, repro, context, overflow, gpu, threads). Raises the errors of the command:
+    InvalidInput, ModelMissing, DatabaseError, BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)
     loaded = tuple(find_scenarios(scenarios))
@@ -117,14 +117,16 @@ def run(
             **plan,
         )
     except TypeError as error:
-        raise InvalidInput(str(error), hint="help(localsim.run) lists what there is") from error
+        raise InvalidInput(str(error), hint="help(localsim.run) lists the arguments") from error
     store = Store(paths.database_path(db))
     result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks)
     summary = result.summary
     if summary.stopped:
         raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")
     if leaks and not result.leaks_scored:
-        raise DatabaseError("the run is stored, but leaks were not looked for", hint=f"localsim score {result.run_id}")
+        raise DatabaseError(
+            "the run is stored, but it was not searched for leaks", hint=f"localsim score {result.run_id}"
+        )
     return Simulated(result.run_id, summary.completed, summary.failed, result.seconds, Archive(str(store.path)))
 
 
@@ -140,6 +142,6 @@ class _Turns(Watcher):
         self._on_turn = on_turn
 
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
-        """A turn stands."""
+        """Handle a valid turn."""
         if self._on_turn:
             self._on_turn(spec, turn)

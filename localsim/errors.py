@@ -1,6 +1,6 @@
 """Every error that localsim raises on purpose, and the exit code that each becomes.
 
-    LocalsimError                 1   something localsim did not expect
+    LocalsimError                 1   an error that localsim did not expect
     ├── InvalidInput              3   a scenario, option, configuration or query that cannot be used
     │   └── ScenarioInvalid       3   one or more Problems in a scenario file, all of them at once
     ├── ModelMissing              4   a model that is absent, damaged or does not fit
@@ -13,7 +13,7 @@
     GenerationFailed          (row)   a generation that failed; the episode fails with this reason
 
 The last two never reach the command line: they become rows of the database.
-Every message names what is wrong, and `hint` the next step.
+Every message names the problem, and `hint` the next step.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LocalsimError(Exception):
         return f"{place}{self.message}"
 
     def as_json(self) -> dict[str, object]:
-        """The object that `--json` prints to stderr."""
+        """Return the object that `--json` prints to stderr."""
         return {"error": self.message, "where": self.where, "hint": self.hint, "exit": self.exit_code}
 
 
@@ -109,7 +109,7 @@ class Interrupted(LocalsimError):
 
 
 class MalformedReply(LocalsimError):
-    """A reply that is not an action; `message` says what is wrong with it."""
+    """A reply that is not an action; `message` names the problem."""
 
 
 class GenerationFailed(LocalsimError):

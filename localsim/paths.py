@@ -1,4 +1,4 @@
-"""Where models, scenarios and databases are. The only module that reads the environment.
+"""The places of models, scenarios and databases. The only module that reads the environment.
 
 Order of precedence everywhere: option > environment > localsim.toml > default.
 This module knows nothing of what the files hold; `json_value` and `read_json_lines` read any JSON.
@@ -18,20 +18,20 @@ from localsim.errors import InvalidInput
 
 PROJECT_FILE = "localsim.toml"
 DEEPEST = 50
-"""Levels of brackets in a JSON text; our files have six at most, and Python's own limit varies with the caller."""
+"""Most levels of brackets in a JSON text; our files have six at most, and Python's own limit varies."""
 _TOO_DEEP = f"brackets are nested too deep (more than {DEEPEST} levels)"
 _PACKAGE = Path(__file__).resolve().parent
 _REPOSITORY = _PACKAGE.parent
 
 
 def project_folder(start: Path | None = None) -> Path | None:
-    """The nearest folder at or above `start` (default: here) that holds localsim.toml."""
+    """Return the nearest folder with localsim.toml, at or above `start` (default: the current folder)."""
     here = (start or Path.cwd()).resolve()
     return next((folder for folder in (here, *here.parents) if (folder / PROJECT_FILE).is_file()), None)
 
 
 def project_settings() -> dict[str, Any]:
-    """The content of localsim.toml, or {}. Raises InvalidInput where it is not TOML."""
+    """Return the content of localsim.toml, or {}. Raises InvalidInput if it is not TOML."""
     folder = project_folder()
     if folder is None:
         return {}
@@ -39,17 +39,17 @@ def project_settings() -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"not valid TOML: {error}", where=str(file), hint="mend or remove the file") from error
+        raise InvalidInput(f"not valid TOML: {error}", where=str(file), hint="correct or remove the file") from error
 
 
 def project_file() -> Path | None:
-    """The localsim.toml that holds here."""
+    """Return the path of the localsim.toml that applies, if any."""
     folder = project_folder()
     return folder / PROJECT_FILE if folder else None
 
 
 def general_settings() -> list[tuple[str, str, str, str]]:
-    """(name, value, origin, variable) of what every command shares."""
+    """Return (name, value, origin, variable) of each setting that all commands share."""
     settings = project_settings()
 
     def origin(variable: str, key: str = "") -> str:
@@ -83,7 +83,7 @@ def default_model() -> str:
 
 
 def bundled(kind: str) -> Path:
-    """The folder of what ships with localsim: 'models', 'scenarios' or 'queries'.
+    """Return a folder that ships with localsim: 'models', 'scenarios' or 'queries'.
 
     A wheel carries copies under localsim/data; a checkout has them at the top of the repository.
     """
@@ -94,9 +94,9 @@ def bundled(kind: str) -> Path:
 
 
 def model_folders() -> list[Path]:
-    """Folders searched for models, in order; the first that can be written receives downloads.
+    """Return the folders that are searched for models, in order; downloads go to the first writable one.
 
-    LOCALSIM_MODELS (separated like PATH) stands before the checkout's models/ and the user's data folder.
+    LOCALSIM_MODELS (separated like PATH) comes before the checkout's models/ and the user's data folder.
     """
     import platformdirs
 
@@ -109,7 +109,7 @@ def model_folders() -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """Where small remembered facts lie (which model files have passed the probe). LOCALSIM_CACHE overrides."""
+    """Return the folder of remembered results, such as passed probes of model files. LOCALSIM_CACHE overrides it."""
     import platformdirs
 
     chosen = os.environ.get("LOCALSIM_CACHE")
@@ -117,28 +117,28 @@ def cache_folder() -> Path:
 
 
 def no_color() -> bool:
-    """Whether colours are unwanted (https://no-color.org)."""
+    """Return True if colours are unwanted (https://no-color.org)."""
     return bool(os.environ.get("NO_COLOR"))
 
 
 def debug() -> bool:
-    """Whether tracebacks are wanted (LOCALSIM_DEBUG=1)."""
+    """Return True if tracebacks are wanted (LOCALSIM_DEBUG=1)."""
     return os.environ.get("LOCALSIM_DEBUG", "") not in ("", "0")
 
 
 def probe_override() -> list[str] | None:
-    """A command that stands in for the model probe (LOCALSIM_PROBE), so that tests can plant a native crash."""
+    """Return a command that replaces the model probe (LOCALSIM_PROBE), so that tests can cause a native crash."""
     value = os.environ.get("LOCALSIM_PROBE")
     return value.split() if value else None
 
 
 def json_value(text: str) -> Any:
-    """The value of a JSON text. Raises JSONDecodeError, or ValueError for more than DEEPEST levels of brackets."""
+    """Return the value of a JSON text. Raises JSONDecodeError, or ValueError for more than DEEPEST levels."""
     try:
         value = json.loads(text)
     except RecursionError as error:
         raise ValueError(_TOO_DEEP) from error
-    # Texts may hold brackets as well, so only a text with many of them is worth a look.
+    # Strings may contain brackets too, so only texts with many brackets are examined.
     if text.count("[") + text.count("{") > DEEPEST and _is_deeper(value, DEEPEST):
         raise ValueError(_TOO_DEEP)
     return value
@@ -155,7 +155,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def read_json_lines(path: Path) -> list[tuple[str, Any]]:
-    """The values of a JSONL file, each with its place (`file:line`); blank lines are skipped.
+    """Return the values of a JSONL file, each with its place (`file:line`); blank lines are skipped.
 
     Raises InvalidInput for a file that cannot be read and for the first line that `json_value` refuses.
     """

@@ -1,4 +1,4 @@
-"""What other packages add by entry point: task families, evaluators and backends. Loaded only when named.
+"""Entry points of other packages, which add task families, evaluators and backends. Loaded only when named.
 
     [project.entry-points."localsim.backends"]
     mine = "my_package:open_backend"
@@ -17,12 +17,12 @@ Kind = Literal["families", "evaluators", "backends"]
 
 
 def names(kind: Kind) -> list[str]:
-    """What is installed, by name; nothing is imported."""
+    """Return the names of the installed plugins, without importing them."""
     return sorted({point.name for point in _points(kind)})
 
 
 def make(kind: Kind, name: str, *arguments: Any) -> Any:
-    """What the entry point of a name makes of the arguments. Raises InvalidInput where there is none or it breaks."""
+    """Call the entry point of a name and return its result. Raises InvalidInput if there is none or it fails."""
     found = [point for point in _points(kind) if point.name == name]
     if not found:
         known = ", ".join(names(kind)) or "none"
@@ -33,14 +33,14 @@ def make(kind: Kind, name: str, *arguments: Any) -> Any:
     except Exception as error:
         raise InvalidInput(
             f"{kind} plugin {name!r} cannot be loaded: {type(error).__name__}: {error}",
-            hint=f"mend or remove the package {package}",
+            hint=f"repair or remove the package {package}",
         ) from error
     version = getattr(made, "version", None)
-    # Views take the newest scores by number.
+    # Views choose the newest scores by this number.
     if kind != "backends" and not (isinstance(version, str) and version.isdecimal()):
         raise InvalidInput(f"{kind} plugin {name!r} has the version {version!r}", hint='a whole number as text, "1"')
     if not isinstance(getattr(made, "name", None), str):
-        raise InvalidInput(f"{kind} plugin {name!r} has no name", hint=f"mend the package {package}")
+        raise InvalidInput(f"{kind} plugin {name!r} has no name", hint=f"repair the package {package}")
     return made
 
 

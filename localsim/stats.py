@@ -9,7 +9,7 @@ CONFIDENCE = 0.95
 
 
 class Estimate(NamedTuple):
-    """A value with the ends of its 95% interval; all None where there is nothing to estimate from."""
+    """A value with the ends of its 95% interval; all None without data."""
 
     value: float | None
     low: float | None
@@ -21,7 +21,7 @@ NOTHING = Estimate(None, None, None, 0)
 
 
 def share(successes: int, n: int) -> Estimate:
-    """A proportion with its Wilson score interval (Wilson 1927)."""
+    """Return a proportion with its Wilson score interval (Wilson 1927)."""
     if n == 0:
         return NOTHING
     from scipy.stats import binomtest
@@ -31,7 +31,7 @@ def share(successes: int, n: int) -> Estimate:
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """A mean with its t interval; no interval from fewer than two values."""
+    """Return a mean with its t interval; there is no interval for fewer than two values."""
     n = len(values)
     if n == 0:
         return NOTHING
@@ -51,9 +51,9 @@ class Paired(NamedTuple):
     """The difference of one measure between two conditions, over pairs of the same scenario and seed."""
 
     n: int
-    """Pairs."""
+    """Number of pairs."""
     scenarios: int
-    """Clusters: pairs of one scenario are not independent of each other."""
+    """Number of clusters, because pairs of one scenario are not independent of each other."""
     difference: float
     """Mean of second minus first."""
     low: float | None
@@ -61,18 +61,18 @@ class Paired(NamedTuple):
     """Ends of the 95% percentile interval of a bootstrap that draws whole scenarios."""
     t: float | None
     p: float | None
-    """Two-sided paired t-test, as in the paper, which takes pairs as independent."""
+    """Two-sided paired t-test as in the paper, which treats pairs as independent."""
     effect: float | None
     """Cohen's d of the differences: mean / standard deviation."""
     needed: int | None
-    """Pairs at which a true difference of this size would be seen with 80% power at p < .05."""
+    """Number of pairs that detects a true difference of this size with 80% power at p < .05."""
 
 
 RESAMPLES = 5000
 
 
 def paired(differences: Mapping[str, Sequence[float]], seed: int = 0) -> Paired | None:
-    """Compare by scenario -> differences of its pairs; None where there are no pairs."""
+    """Compare two conditions, given scenario -> differences of its pairs. None without pairs."""
     values = [value for group in differences.values() for value in group]
     if not values:
         return None
@@ -95,9 +95,9 @@ def paired(differences: Mapping[str, Sequence[float]], seed: int = 0) -> Paired 
 
 
 def pairs_needed(effect: float | None, power: float = 0.8, alpha: float = 0.05, most: int = 100_000) -> int | None:
-    """Pairs at which a paired t-test reaches the power; None without an effect, or beyond `most`.
+    """Return the number of pairs at which a paired t-test reaches the power; None without an effect or beyond `most`.
 
-    From the noncentral t distribution (Cohen 1988, chapter 2).
+    It follows from the noncentral t distribution (Cohen 1988, chapter 2).
     """
     if not effect:
         return None
@@ -119,11 +119,11 @@ def pairs_needed(effect: float | None, power: float = 0.8, alpha: float = 0.05, 
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction (1979) for several tests; None stays None and does not count."""
+    """Return p-values after Holm's correction (1979) for several tests; None stays None and does not count."""
     order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    found: list[float | None] = [None] * len(p_values)
+    corrected: list[float | None] = [None] * len(p_values)
     reached = 0.0
     for rank, (p, place) in enumerate(order):
         reached = max(reached, min(1.0, p * (len(order) - rank)))
-        found[place] = reached
-    return found
+        corrected[place] = reached
+    return corrected

@@ -1,8 +1,8 @@
 """The paper as one function (arXiv 2403.05020): families x modes x seeds, fine-tuning on scripts, and a table.
 
 Stages: *compare* (all modes on the same scenarios and seeds), *scripts* (script episodes of other scenarios), *learn*
-(a LoRA adapter on them), *finetuned* (agents with the adapter, on the scenarios and seeds of the first stage). A stage
-is found again by its plan, so a study goes on where it was interrupted.
+(a LoRA adapter on them), *finetuned* (agents with the adapter, on the scenarios and seeds of the first stage). A study
+recognises each stage by its plan, so it continues where it was interrupted.
 
     from pathlib import Path
     from localsim.study import SIZES, Study, run_study
@@ -43,34 +43,35 @@ from localsim.store.queries.runs import runs_of_plan
 Row = dict[str, Any]
 Notify = Callable[[str], None]
 COMPARED_FROM, LEARNT_FROM = 30_000, 40_000
-"""First seeds of the generated scenarios; those that are learnt from are never compared on."""
+"""First seeds of the generated scenarios for comparing and for training; the two sets never overlap."""
 TURNS, HEARD, WRITTEN, ROW = 12, 32, 24, 450
-"""What is assumed where time is estimated: turns of an episode, tokens of a turn that are heard and written, tokens of
-a training row."""
+"""Assumptions for estimates of time: turns of an episode, evaluated and generated tokens of a turn, tokens of a row of
+training data.
+"""
 TRAINING = 0.5
-"""Speed of training as a share of that of a prompt, where time is estimated."""
+"""Assumed speed of training, as a part of the speed of evaluating a prompt."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much a study simulates."""
+    """The size of a study."""
 
     scenarios: int
-    """Of each family, in every mode."""
+    """Number of compared scenarios in each family."""
     episodes: int
-    """Of each scenario and mode."""
+    """Number of episodes for each scenario and mode."""
     learnt: int
-    """Scenarios of each family whose scripts are learnt from."""
+    """Number of scenarios in each family whose scripts are the training data."""
     learnt_episodes: int
     tokens: int | None
-    """Most tokens to train on."""
+    """Most tokens to train on; None means no limit."""
 
     def most_tokens(self) -> int:
-        """To train on: the bound, else two rows of ROW tokens for every script."""
+        """Return the limit of training tokens, or an estimate of two rows of ROW tokens for every script."""
         return self.tokens or self.counts()["scripts"] * 2 * ROW
 
     def counts(self) -> dict[str, int]:
-        """Episodes of each stage."""
+        """Return the number of episodes in each stage."""
         families = len(FAMILIES.own)
         compared = families * self.scenarios * self.episodes
         return {
@@ -81,58 +82,58 @@ class Size:
 
 
 def hours(size: Size, bench: Bench) -> dict[str, float]:
-    """How long each stage will take, by the rates of `models bench`."""
+    """Estimate the hours of each stage from the rates of `models bench`."""
     per_turn = HEARD / bench.turn + WRITTEN / bench.decode_8
-    found = {stage: count * TURNS * per_turn / 3600 for stage, count in size.counts().items()}
-    return found | {"learn": size.most_tokens() / (bench.prefill * TRAINING) / 3600}
+    simulating = {stage: count * TURNS * per_turn / 3600 for stage, count in size.counts().items()}
+    return simulating | {"learn": size.most_tokens() / (bench.prefill * TRAINING) / 3600}
 
 
 SIZES = {
     "small": Size(scenarios=6, episodes=2, learnt=75, learnt_episodes=1, tokens=150_000),
     "paper": Size(scenarios=45, episodes=5, learnt=126, learnt_episodes=5, tokens=None),
 }
-"""`paper` has the paper's 450 episodes a mode and its 1,252 training episodes (here 1,260), in two families."""
+"""`paper` has the paper's 450 episodes per mode and its 1,252 training episodes (here 1,260), in two families."""
 
 
 def compare_plan(size: Size, model: str, seed: int) -> Plan:
-    """All modes on the same scenarios and seeds."""
+    """Return the plan of all modes on the same scenarios and seeds."""
     return Plan(_scenarios(COMPARED_FROM, size.scenarios), MODES, model=model, episodes=size.episodes, seed=seed)
 
 
 def scripts_plan(size: Size, model: str, seed: int) -> Plan:
-    """Scripts to learn from."""
+    """Return the plan of the scripts to train on."""
     modes: tuple[Mode, ...] = ("script",)
     return Plan(_scenarios(LEARNT_FROM, size.learnt), modes, model=model, episodes=size.learnt_episodes, seed=seed)
 
 
 def finetuned_plan(size: Size, model: str, adapter: Path, seed: int) -> Plan:
-    """Agents with the adapter, on what was compared."""
+    """Return the plan of agents with the adapter, on the compared scenarios and seeds."""
     modes: tuple[Mode, ...] = ("agents",)
     scenarios = _scenarios(COMPARED_FROM, size.scenarios)
     return Plan(scenarios, modes, model=f"{model}+{adapter}", episodes=size.episodes, seed=seed)
 
 
 def _scenarios(first: int, count: int) -> tuple[LoadedScenario, ...]:
-    found = []
+    scenarios = []
     for family in sorted(FAMILIES.own):
         for seed in range(first, first + count):
             scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
-            found.append(LoadedScenario(scenario, answer, "generated"))
-    return tuple(found)
+            scenarios.append(LoadedScenario(scenario, answer, "generated"))
+    return tuple(scenarios)
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study to run: how much, on which model, into which folder."""
+    """A study to run: its size, model and folder."""
 
     size: Size
     model: str
-    """A GGUF without an adapter."""
+    """Name of a GGUF model without an adapter."""
     folder: Path
     seed: int = 1
 
     def base(self) -> ModelFile:
-        """The model file. Raises InvalidInput for one that cannot be fine-tuned."""
+        """Return the model file. Raises InvalidInput if it cannot be fine-tuned."""
         name = absolute(self.model)
         base = resolve(name) if is_file(name) else None
         if base is None or base.adapter is not None:
@@ -141,7 +142,7 @@ class Study:
 
 
 Watch = Callable[[str, int], AbstractContextManager[Watcher]]
-"""Gives a watcher for a stage, from its title and its number of episodes."""
+"""A function from the title and the number of episodes of a stage to its watcher."""
 
 
 def _unwatched(_title: str, _episodes: int) -> AbstractContextManager[Watcher]:
@@ -155,14 +156,14 @@ def _silent(_value: Any) -> None:
 def run_study(
     study: Study, say: Notify = _silent, watch: Watch = _unwatched, training: Callable[[Any], None] = _silent
 ) -> Row:
-    """Run a study, or go on with it, and return its results; study.md, study.json and report.html are in its folder.
+    """Run or continue a study and return its results; it writes study.md, study.json and report.html to its folder.
 
-    `watch` follows the simulations, `training` is given the `finetune.trainer.Progress` of each step. Raises
+    `watch` follows the simulations, `training` receives the `finetune.trainer.Progress` of each step. Raises
     InvalidInput, ModelMissing, BackendUnavailable (packages for fine-tuning are missing) or Interrupted.
     """
     base, name = study.base(), absolute(study.model)
     require_packages()
-    embedding_folder()  # before hours of simulation, not only when leaks are looked for
+    embedding_folder()  # before hours of simulation, not only before the search for leaks
     study.folder.mkdir(parents=True, exist_ok=True)
     store = Store((study.folder / "study.duckdb").absolute(), waiting=say)
 
@@ -183,22 +184,22 @@ def run_study(
 
 
 def simulated(plan: Plan, store: Store, watcher: Watcher, say: Notify) -> str:
-    """The id of the run of a plan, with its leaks: an earlier run, resumed if it was interrupted, or a new one.
+    """Simulate a plan, search it for leaks, and return the run's id; an earlier run is reused or resumed.
 
-    A run by another model file or wording than the present ones is left alone.
+    Runs by other model files or prompts than the present ones are ignored.
     """
-    found = _last_alike(plan, store)
-    if found is None:
+    earlier = _last_alike(plan, store)
+    if earlier is None:
         done = runner.start(plan, store, watcher, say, leaks=True)
     else:
-        done = runner.resume(found["run_id"], store, watcher, say, leaks=True)  # scores only, if all episodes are there
+        done = runner.resume(earlier["run_id"], store, watcher, say, leaks=True)  # only scores a complete run
     if done.summary.stopped or not done.in_database:
-        raise Interrupted("stopped before the end", hint="the same command goes on with the study")
+        raise Interrupted("stopped before the end", hint="repeat the command to continue the study")
     return done.run_id
 
 
 def _last_alike(plan: Plan, store: Store) -> Row | None:
-    """The newest run of a plan that was made under the present conditions."""
+    """Return the newest run of a plan by the present model file and prompts."""
     if not store.path.exists():
         return None
     store.take_in_leftovers()
@@ -212,14 +213,14 @@ def _last_alike(plan: Plan, store: Store) -> Row | None:
 def _adapter(
     study: Study, store: Store, scripts: str, base: ModelFile, say: Notify, training: Callable[[Any], None]
 ) -> Path:
-    """The adapter of the study, trained if it is not there yet."""
+    """Return the adapter of the study, after training it if it does not exist yet."""
     from localsim.finetune import job
     from localsim.finetune.trainer import Settings, bf16_is_faster
 
-    name = f"{scripts}-{base.sha256[:8]}"  # another size, seed or model trains an adapter of its own
+    name = f"{scripts}-{base.sha256[:8]}"  # each size, seed and model has its own adapter
     adapter = (study.folder / f"{name}.gguf").absolute()
     if adapter.with_suffix(".md").is_file():  # written last
-        say(f"== learn: {adapter.name} is there")
+        say(f"== learn: {adapter.name} exists")
         return adapter
     chats = chats_of_episodes(store, episodes_of_run(store, scripts))
     data = job.material(chats, base, share=0.1, tokens=study.size.tokens, seed=1)
@@ -257,7 +258,7 @@ def _write(folder: Path, data: Row, text: str, store: Store, compared: str) -> N
 
 
 def results(store: Store, compared: str, finetuned: str) -> Row:
-    """What a study came to: a row for each family and condition, and agents before and after, pair by pair."""
+    """Return the results of a study: a row for each family and condition, and paired differences."""
     first = report(store, compared)
     rows = [row | {"condition": row["mode"]} for row in first["comparison"]]
     rows += [row | {"condition": "agents-ft"} for row in report(store, finetuned)["comparison"]]
@@ -271,7 +272,7 @@ def results(store: Store, compared: str, finetuned: str) -> Row:
 
 
 def as_markdown(data: Row, about: Row) -> str:
-    """The results for people, with the paper's numbers beside them."""
+    """Return the results as Markdown, with the paper's numbers."""
     lines = ["# Study", "", *(f"- {key}: {value}" for key, value in about.items()), ""]
     for family in dict.fromkeys(row["family"] for row in data["rows"]):
         rows = [row for row in data["rows"] if row["family"] == family]
@@ -281,7 +282,7 @@ def as_markdown(data: Row, about: Row) -> str:
     lines.append(
         "Intervals are 95%. Differences are second minus first on the same scenario and seed; p after Holm's "
         "correction over the table. *Paper*: GPT-3.5 in arXiv 2403.05020, other scenarios and a much larger model: "
-        "a mark to read the direction by, not a target."
+        "use it to compare directions, not as a target."
     )
     return "\n".join(lines) + "\n"
 
@@ -292,7 +293,7 @@ def _pairs(rows: list[Row]) -> list[str]:
         interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["low"] is not None else ""
         p = "-" if row["p_holm"] is None else f"{row['p_holm']:.3f}"
         lines.append(
-            f"| {row['family']} | {row['measure'].replace('_', ' ')} | {row['first']} | {row['second']} | {row['n']} | "
+            f"| {row['family']} | {row['heading']} | {row['first']} | {row['second']} | {row['n']} | "
             f"{row['difference']:+.2f}{interval} | {p} |"
         )
     return lines

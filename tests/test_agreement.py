@@ -1,4 +1,4 @@
-"""What annotations come to: agreement of raters, with judges and with the detector, and labels."""
+"""Results of annotations: agreement among raters, with judges and with the detector, and labels."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def detected(store: Store, run: str, turns: dict[str, int]) -> None:
         if episode.scenario.id == "talk" and episode.mode in turns:
             records.append(LeakRecord(
                 episode_id=episode.episode_id, version=DETECTOR, fact_id="bo_1", turn=turns[episode.mode], owner="Bo",
-                fact="The cake stands in the garage.", speaker="Bo", label="disclosed", leak="self", probability=0.9,
+                fact="The cake stands in the garage.", speaker="Bo", label="disclosed", kind="self", probability=0.9,
                 similarity=0.9, evidence="garage", first=True, early=True,
             ))  # fmt: skip
     store.take_in(records)

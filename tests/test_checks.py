@@ -78,7 +78,7 @@ def test_a_check_is_decided_with_its_turn(check: str, value: int, turn: int | No
         ("{name: x, said: [a], left: Ana}", "exactly one of"),
         ("{name: x, disclosed: nothing}", "no fact has the id 'nothing'"),
         ("{name: x, said: [a], by: Zoe}", "no agent is called 'Zoe'"),
-        ("{name: x, price_agreed: [3, 1]}", "least price stands first"),
+        ("{name: x, price_agreed: [3, 1]}", "give the lowest price first"),
         ("{name: x, before: 2, said: [a]}", "less than or equal to 1"),
     ],
 )

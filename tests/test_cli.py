@@ -1,4 +1,4 @@
-"""The command line as a person meets it: output, exit codes, start-up, resume after a kill."""
+"""The command line as a person uses it: output, exit codes, start-up, resume after a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parsers of endings, prices and namings: own examples, and a bound on the labelled development talks."""
+"""The parsers of endings, prices and namings: own examples, and a bound on the labelled development conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcome scores of the task families on hand-written talks: what is known is right, what is not known is absent."""
+"""Outcome scores of the task families on hand-written turns: known scores are right, unknown ones are absent."""
 
 from __future__ import annotations
 

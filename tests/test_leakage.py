@@ -337,7 +337,7 @@ def test_a_friend_whom_both_know_is_nobodys_leak() -> None:
     said = tuple(Turn(index, speaker, Action("speak", text)) for index, (speaker, text) in enumerate(turns))
     subject = Subject("e", scenario, AnswerKey(), "agents", 0, 1, Transcript(said))
     records = leaks.evaluation(subject, turns, talk).records
-    kinds = [(record.turn, record.leak) for record in records if isinstance(record, LeakRecord)]
+    kinds = [(record.turn, record.kind) for record in records if isinstance(record, LeakRecord)]
     assert kinds == [(1, "self"), (2, "self"), (3, "omniscient"), (4, "self"), (5, "repeat")]
     first = [(leak.turn, leak.kind) for leak in talk.leaks if leak.fact.text == strange.text]
     assert first == [(3, "omniscient")]

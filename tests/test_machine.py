@@ -1,4 +1,4 @@
-"""What depends on the machine: build flags, derived models, memory, windows, shared openings."""
+"""Functions that depend on the machine: build flags, derived models, memory, windows, shared openings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wheel carries, and that it works away from the repository; the notebook of the workshop."""
+"""The content of a wheel, which must work away from the repository; the notebook of the workshop."""
 
 from __future__ import annotations
 

@@ -19,6 +19,8 @@ PLUGIN = """
 from localsim.backends.scripted import ScriptedBackend
 from localsim.families import PLAYERS
 from localsim.conversation.episode import Score
+from localsim.conversation.measures import Measure
+from localsim.evaluators.base import Evaluator
 from localsim.families.mutual_friends import MutualFriends
 
 LOADED.append(1)
@@ -28,6 +30,16 @@ class Politeness:
     def score(self, transcript, scenario, answer):
         turns = [turn.index for turn in transcript.turns if "please" in turn.action.text.lower()]
         return [Score("please", float(len(turns)), turns=tuple(turns)), Score("keys", float(len(answer.answer)))]
+
+class Counted(Politeness):
+    name = "counted"
+    measures = (Measure("please", "please", "times that please is said", score="please", compared=True),)
+
+class Raises(Evaluator):
+    name = "raises"
+    def evaluate(self, batch):
+        raise ValueError("no batch")
+        yield
 
 class Breaks(Politeness):
     name = "breaks"
@@ -56,6 +68,8 @@ ENTRY_POINTS = """
 [localsim.evaluators]
 politeness = localsim_extra:Politeness
 breaks = localsim_extra:Breaks
+counted = localsim_extra:Counted
+raises = localsim_extra:Raises
 wordy = localsim_extra:Wordy
 unmade = localsim_extra:Unmade
 dated = localsim_extra:Dated
@@ -184,3 +198,30 @@ def test_run_is_the_command_in_python(tmp_path: Path) -> None:
 def test_run_refuses_what_the_command_would(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         localsim.run("mutual_friends_01", model="scripted", **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("loaded")
+@pytest.mark.parametrize(("name", "reason"), [("breaks", "no idea"), ("raises", "no batch"), ("wordy", "not a Score")])
+def test_an_evaluator_that_fails_is_counted_apart_and_tries_again(
+    name: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = localsim.run("mutual_friends_01", model="scripted", episodes=2)
+    for _ in range(2):
+        assert command(["score", done.run_id, "--evaluator", name]) == 0
+        said = capsys.readouterr().err
+        assert f"{name} (version 3) scored 0 episodes" in said or f"{name} (version 1) scored 0 episodes" in said
+        assert f"{name} failed on 2 episodes" in said and reason in said
+    rows = done.sql(f"SELECT name, value, reason FROM scores WHERE evaluator = '{name}'")
+    assert {row["name"] for row in rows} == {"evaluator_error"} and all(row["value"] is None for row in rows)
+
+
+@pytest.mark.usefixtures("loaded")
+def test_a_measure_of_an_installed_evaluator_is_reported_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    done = localsim.run("mutual_friends_01", model="scripted", modes="all", episodes=2)
+    assert command(["score", done.run_id, "--evaluator", "counted"]) == 0
+    capsys.readouterr()
+    assert command(["compare", done.run_id, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert sum(row["measure"] == "please" for row in rows) == 3, "each pair of modes"
+    assert command(["report", done.run_id, "--json"]) == 0
+    assert all(row["please"] == 0 for row in json.loads(capsys.readouterr().out)["comparison"])

@@ -271,7 +271,7 @@ def test_missing_episodes_are_counted_and_the_way_to_resume_is_named(store: Stor
 
 
 def test_failed_episodes_are_counted(bargains: dict[str, Any]) -> None:
-    assert "1 of 6 episodes failed; rates are of completed ones." in bargains["warnings"]
+    assert "1 of 6 episodes failed; rates count only completed ones." in bargains["warnings"]
     assert not any("missing" in warning for warning in bargains["warnings"])
 
 

@@ -142,7 +142,7 @@ def test_figures_tell_what_they_show(made: tuple[dict[str, Any], list[Example]])
     assert len(page.all("svg")) == len(page.all("desc")) == 5 + 5 + 2 + 2
     assert all(found["role"] == "img" and found["aria-labelledby"] for found in page.all("svg"))
     told = page.text("desc")
-    assert "95% interval" in told and "from 1 talks" in told
+    assert "95% interval" in told and "from 1 conversation." in told
     assert "Paper’s GPT-3.5, script: 0.13. Paper’s GPT-3.5, agents: 0.39." in told
     assert "script: 94%" in told and "agents: 30%" in told and "agents: 29.8" in told
     assert "compare directions, not absolute numbers" in page.text("figcaption")
@@ -296,7 +296,7 @@ def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[dict[
     made_of = page.text()
     assert "0123456789ab" in made_of and "0123456789abc" not in made_of
     assert "1,234,567 generated" in made_of
-    assert "80 labelled talks" in made_of and "75% (60 of 80)" in made_of and "held.jsonl" in made_of
+    assert "80 labelled conversations" in made_of and "75% (60 of 80)" in made_of and "held.jsonl" in made_of
     assert "-m 'a b.gguf' --mode all -n 1 --seed 1 " in page.text("pre")
     assert "--temperature 1.5 --no-grammar" in page.text("pre")
     assert f"localsim report {run['run_id']} -o report.html" in page.text("pre")

@@ -50,7 +50,7 @@ def leak(episode: str, turn: int, speaker: str, evidence: str, kind: str) -> Lea
     return LeakRecord(
         episode_id=episode, version=VERSION, fact_id=f"fact_{kind}", turn=turn,
         owner=speaker if kind == "self" else "Somebody", fact=f"A fact <b>{kind}</b>.", speaker=speaker,
-        label="disclosed", leak=kind, probability=0.9, similarity=0.8, evidence=evidence, first=True,
+        label="disclosed", kind=kind, probability=0.9, similarity=0.8, evidence=evidence, first=True,
         early=kind == "self",
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from localsim.errors import InvalidInput
 
 @click.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
-@output_option("Write one self-contained HTML file, or Markdown where it ends in .md.")
+@output_option("Write the report to this file: one self-contained HTML page, or Markdown if it ends in .md.")
 @db_option
 @json_option
 def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
@@ -50,7 +50,7 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
 
 
 def _print(data: dict[str, Any]) -> None:
-    from localsim.annotation.agreement import sentences as told_by_people
+    from localsim.annotation.agreement import sentences as annotation_sentences
     from localsim.reports.judges import sentence
     from localsim.reports.measures import shown, text_of
 
@@ -69,27 +69,28 @@ def _print(data: dict[str, Any]) -> None:
     click.echo()
     accuracy = data["parser_accuracy"]
     if accuracy is not None:
-        told = ", ".join(
+        rates = ", ".join(
             f"{name.replace('_', ' ')} {part['right'] / part['n']:.0%} of {part['n']}"
             for name, part in accuracy["measures"].items()
         )
         click.echo(
-            f"Endings and names are read by rules; measured on labelled talks they were not written from: {told}."
+            "Rules read endings and names. Their accuracy on labelled conversations that were not used to write them: "
+            f"{rates}."
         )
     for judge in data["judges"]:
         goals = ", ".join(f"{mode} {goal:.1f}" for mode, goal in judge["goal_by_mode"].items())
-        click.echo(f"Judge {judge['judge']} ({judge['n']} talks), goal 0-10: {goals}.")
+        click.echo(f"Judge {judge['judge']} ({judge['n']} conversations), goal 0-10: {goals}.")
         if judge["warning"]:
             click.secho(f"! {judge['judge']}: {judge['warning']}", fg="yellow")
     for rate in data["naturalness"]:
         click.echo(sentence(rate))
     if data["annotations"]["raters"]:
-        for line in told_by_people(data["annotations"]):
+        for line in annotation_sentences(data["annotations"]):
             click.echo(line)
     if data["detector"]:
         pairs = data["detector"]["pairs"]
         click.echo(
-            f"Leaks are found by a trained detector; on {pairs['n']} labelled pairs about facts it had not seen: "
+            f"A trained detector finds leaks; on {pairs['n']} labelled pairs about facts that are new to it: "
             f"precision {pairs['precision']:.2f}, recall {pairs['recall']:.2f}."
         )
     for warning in data["warnings"]:
@@ -98,13 +99,18 @@ def _print(data: dict[str, Any]) -> None:
 
 @click.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
-@click.option("--card", "human", type=click.Path(path_type=Path), help="YAML with what only people can say.")
-@click.option("--lint", is_flag=True, help="Name what is missing, and exit with 3 if anything is.")
-@output_option("Write Markdown to a file.")
+@click.option(
+    "--card",
+    "human",
+    type=click.Path(path_type=Path),
+    help="Read the fields that only people can fill in from this YAML file.",
+)
+@click.option("--lint", is_flag=True, help="List the missing fields, and exit with 3 if there are any.")
+@output_option("Write the card to this file, as Markdown.")
 @db_option
 @json_option
 def card(run: str, human: Path | None, lint: bool, output: str | None, db: str | None, as_json: bool) -> None:
-    """Write the simulation card of a run: what was simulated, who could see what, how it was measured.
+    """Write the simulation card of a run: its scenarios, the information of each agent, and the measures.
 
     \b
     localsim card @last --lint
@@ -114,18 +120,18 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     from localsim.reports.card import markdown, missing, read_human
 
     store = store_of(db)
-    found = make_card(store, store.run_id(run), read_human(human) if human else None)
+    made = make_card(store, store.run_id(run), read_human(human) if human else None)
     if output:
         try:
-            Path(output).write_text(markdown(found), encoding="utf-8")
+            Path(output).write_text(markdown(made), encoding="utf-8")
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", where=output) from error
         say(f"wrote {output}")
     elif as_json:
-        print_json(found)
+        print_json(made)
     elif not lint:
-        click.echo(markdown(found), nl=False)
-    if lint and (gaps := missing(found)):
+        click.echo(markdown(made), nl=False)
+    if lint and (gaps := missing(made)):
         for gap in gaps:
             click.echo(f"missing {gap}")
         raise InvalidInput(f"{len(gaps)} fields are missing", hint="give them with --card card.yaml")
@@ -137,7 +143,7 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
 @db_option
 @json_option
 def compare(run: str, other: str | None, db: str | None, as_json: bool) -> None:
-    """Paired differences between the modes of a run, or between two runs, on the same scenarios and seeds.
+    """Compare the modes of a run, or two runs, pair by pair on the same scenarios and seeds.
 
     \b
     localsim compare @last
@@ -158,7 +164,7 @@ def compare(run: str, other: str | None, db: str | None, as_json: bool) -> None:
         heads = ["measure", "second - first", "difference", "95%", "d", "p (t-test)", "p (Holm)", "pairs", "needed"]
         lines = [
             [
-                row["measure"],
+                row["heading"],
                 f"{row['second']} - {row['first']}",
                 row["difference"],
                 None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]",
@@ -173,26 +179,52 @@ def compare(run: str, other: str | None, db: str | None, as_json: bool) -> None:
         ]
         print_table(heads, lines)
         click.echo()
-    click.echo("95%: bootstrap over scenarios. needed: pairs for 80% power at this size. - where nothing varies.")
+    click.echo(
+        "95%: bootstrap over scenarios. needed: pairs for 80% power at this effect size. -: the measure does not vary."
+    )
 
 
 @click.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
-@click.option("-o", "--output", type=click.Path(path_type=Path), default="figures", show_default=True, help="Folder.")
-@click.option("-f", "--format", "forms", multiple=True, type=click.Choice(["svg", "png"]), help="[both]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default="figures",
+    show_default=True,
+    help="Write the figures to this folder.",
+)
+@click.option(
+    "-f",
+    "--format",
+    "forms",
+    multiple=True,
+    type=click.Choice(["svg", "png"]),
+    help="Write only this format; may be repeated [both].",
+)
+@click.option(
+    "--measure",
+    "measures",
+    metavar="KEY",
+    multiple=True,
+    help="Also draw this measure, by its key in `localsim report --json`; may be repeated.",
+)
 @db_option
 @json_option
-def plot(run: str, output: Path, forms: tuple[str, ...], db: str | None, as_json: bool) -> None:
-    """Write the figures of a run as SVG and PNG.
+def plot(
+    run: str, output: Path, forms: tuple[str, ...], measures: tuple[str, ...], db: str | None, as_json: bool
+) -> None:
+    """Write the figures of a run as SVG and PNG: those of the report, and any measure by its key.
 
     \b
     localsim plot @last -o figures
+    localsim plot @last --measure wrong_guesses
     """
     from localsim.reports.plots import figures
 
     store = store_of(db)
     try:
-        files = figures(store, store.run_id(run), output, forms or ("svg", "png"))
+        files = figures(store, store.run_id(run), output, forms or ("svg", "png"), measures)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
     if as_json:

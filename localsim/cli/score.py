@@ -70,19 +70,19 @@ def score(run: str, db: str | None, as_json: bool, **by: Any) -> None:
     leaks = Leaks(store)
     read_again(store, run_id, say)
     counts = score_run(store, run_id, [leaks, *others], say)
-    found = leaks_by_mode(store, run_id)
+    leak_counts = leaks_by_mode(store, run_id)
     judged, natural = reliability(store, run_id), rates(store, run_id)
     if as_json:
-        whole = {"run_id": run_id, "episodes_scored": counts[leaks.name], "leaks": found}
+        whole = {"run_id": run_id, "episodes_scored": counts[leaks.name], "leaks": leak_counts}
         print_json({**whole, "judges": judged, "naturalness": natural, "scored": counts})
         return
-    if found:
-        print_table(["mode", "kind", "facts", "early"], [list(row.values()) for row in found])
+    if leak_counts:
+        print_table(["mode", "kind", "facts", "early"], [list(row.values()) for row in leak_counts])
     else:
         click.echo("no private fact came out")
-    for one in judged:
-        told = one["warning"] or f"AUROC {one['goal_auroc']:.2f}"
-        click.echo(f"judge {one['judge']}, {one['n']} episodes: {told}")
+    for judge in judged:
+        remark = judge["warning"] or f"AUROC {judge['goal_auroc']:.2f}"
+        click.echo(f"judge {judge['judge']}, {judge['n']} episodes: {remark}")
     for rate in natural:
         click.echo(sentence(rate))
     say(f"next: localsim report {run_id}")
@@ -102,7 +102,9 @@ def leakage() -> None:
 )
 @json_option
 def bench(file: Path, weights: Path | None, as_json: bool) -> None:
-    """Precision, recall, F1, AUROC of `disclosed` on pairs; first turns and omniscient leaks on transcripts.
+    """Measure the detector on a labelled file.
+
+    For pairs: precision, recall, F1 and AUROC of `disclosed`. For transcripts: first turns and omniscient leaks.
 
     \b
     localsim leakage bench scenarios/leakage/test.pairs.jsonl
@@ -115,12 +117,12 @@ def bench(file: Path, weights: Path | None, as_json: bool) -> None:
     rows: Any = read_labelled(file)
     detector = LeakageDetector(weights=Weights.read(weights) if weights else None)
     pairs = isinstance(rows[0], LabelledPair)
-    found = accuracy.of_pairs(detector, rows) if pairs else accuracy.of_transcripts(detector, rows)
+    measured = accuracy.of_pairs(detector, rows) if pairs else accuracy.of_transcripts(detector, rows)
     if as_json:
-        print_json(found)
+        print_json(measured)
         return
-    levels = found.pop("by_difficulty", {})
-    for name, part in {"": found, **levels}.items():
+    levels = measured.pop("by_difficulty", {})
+    for name, part in {"": measured, **levels}.items():
         line = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in part.items())
         click.echo(f"{name}: {line}" if name else line)
 
@@ -133,7 +135,14 @@ def _short(value: Any) -> str:
 
 @leakage.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), default="leakage-weights.json", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default="leakage-weights.json",
+    show_default=True,
+    help="Write the thresholds to this file.",
+)
 @json_option
 def calibrate(file: Path, output: Path, as_json: bool) -> None:
     """Fit the detector's thresholds to your own labelled pairs.
@@ -155,9 +164,9 @@ def calibrate(file: Path, output: Path, as_json: bool) -> None:
         weights.write(output)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
-    found = {"disclosed_from": weights.disclosed_from, "hint_from": weights.hint_from, "output": str(output)}
+    fitted = {"disclosed_from": weights.disclosed_from, "hint_from": weights.hint_from, "output": str(output)}
     if as_json:
-        print_json(found)
+        print_json(fitted)
         return
     click.echo(
         f"disclosed from {weights.disclosed_from:.3f}, hint from {weights.hint_from:.3f} (reader); wrote {output}"

@@ -12,14 +12,18 @@ from typing import Literal
 
 Kind = Literal["share", "position", "number"]
 """`share`: 0 to 1, printed as a percentage. `position`: 0 (start of the conversation) to 1 (end). `number`: any."""
-Summed = Literal["share", "share_of_completed", "mean", "episode_sum"]
+Summed = Literal["mean", "episodes", "completed_episodes", "episode_sum", "count"]
 """The ways to turn scores into one number.
 
-share: the share of episodes whose score is 1, with Wilson's interval. share_of_completed: the same over all completed
-episodes, those without the score counting as 0. mean: the mean over scores, with a t interval. episode_sum: the scores
-of all agents are summed in each episode (and divided by the sum of `per`, if given), then averaged.
+mean: the mean of the scores, with a t interval. episodes: the share of the scored episodes whose score is 1, with
+Wilson's interval. completed_episodes: the same of all completed episodes; an episode without the score counts as 0.
+episode_sum: the scores of all agents are summed in each episode (and divided by the sum of `per`, if given), then
+averaged. count: a share of replies or turns, which have no scores; `score` names the count.
 """
 Group = Literal["goals", "information", "interaction"]
+"""The part of the simulation card that lists the measure."""
+Figure = Literal["", "style", "secrets"]
+"""The figure that every family has and that draws the measure; a family names the measures of its main figure."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Measure:
     meaning: str
     """One phrase that explains it to a reader of the report."""
     score: str
-    """The name of the score behind it; for counts of replies and turns, the name of the count."""
+    """The name of the score behind it, or of the count."""
     kind: Kind = "number"
     summed: Summed = "mean"
     per: str | None = None
@@ -40,12 +44,8 @@ class Measure:
     side: str | None = None
     """The side whose scores count, such as `seller` (`Family.side`); empty for all agents."""
     group: Group = "interaction"
+    figure: Figure = ""
     compared: bool = False
-    """True if `localsim compare` tests it pair by pair; it then sums the scores of all agents in each episode."""
+    """True if `localsim compare` tests it pair by pair."""
     published: Mapping[str, float] = field(default_factory=dict)
     """Condition -> value that arXiv 2403.05020 reports for GPT-3.5: a reference for the reader, not a target."""
-
-    @property
-    def bounded(self) -> bool:
-        """True if its values lie between 0 and 1."""
-        return self.kind != "number"

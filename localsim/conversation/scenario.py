@@ -307,7 +307,7 @@ class ScenarioFile(Scenario):
                 if given is not None and given not in known:
                     yield ("checks", number, place), f"no agent is called {given!r}"
             if check.price_agreed is not None and check.price_agreed[0] > check.price_agreed[1]:
-                yield ("checks", number, "price_agreed"), "the least price stands first"
+                yield ("checks", number, "price_agreed"), "give the lowest price first"
 
     def split(self) -> tuple[Scenario, AnswerKey]:
         """Return the scenario and, separately, the answer key."""

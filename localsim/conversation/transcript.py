@@ -106,10 +106,10 @@ def parse_line(line: str, name: str, actions: tuple[str, ...], max_chars: int) -
     """
     if not line.startswith(name):
         raise MalformedReply(f"it is {name}'s turn, and the line does not begin with that name")
-    found = _AFTER_NAME.fullmatch(line[len(name) :])
-    if found is None:
+    match = _AFTER_NAME.fullmatch(line[len(name) :])
+    if match is None:
         raise MalformedReply(f'not one line of the form "{name}: words" or "{name} [action]: words"')
-    kind, text = found["kind"] or "speak", fold_lines(found["text"] or "").strip()
+    kind, text = match["kind"] or "speak", fold_lines(match["text"] or "").strip()
     if kind not in actions:
         raise MalformedReply(f"action {kind!r} is not among {', '.join(actions)}")
     if any(unicodedata.category(char) == "Cs" for char in text):

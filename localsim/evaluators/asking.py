@@ -103,10 +103,10 @@ class Verdict:
 
     def read(self, text: str) -> tuple[int, str] | None:
         """Return number and reason of a reply; None if it does not parse or the number is out of range."""
-        found = re.fullmatch(rf"\s*(?P<reason>[^\n]+)\n+{re.escape(self.label)}: ?(?P<number>-?\d+)\s*", text)
-        if found is None or not self.low <= int(found["number"]) <= self.high:
+        match = re.fullmatch(rf"\s*(?P<reason>[^\n]+)\n+{re.escape(self.label)}: ?(?P<number>-?\d+)\s*", text)
+        if match is None or not self.low <= int(match["number"]) <= self.high:
             return None
-        return int(found["number"]), found["reason"].strip()
+        return int(match["number"]), match["reason"].strip()
 
 
 def judgement_records(case: Case, evaluator: str, version: str, asked: Asked, *, readable: bool) -> list[Record]:

@@ -2,22 +2,23 @@
 
 `evaluate.score_run` drives all of them: rules that only read (style, outcome, checks), the leakage detector, models as
 judges, and evaluators of other packages. If an evaluator breaks, its scores are missing and a score without a value
-says why; the run goes on, and nothing becomes a 0.
+says why; the run continues, and nothing becomes a 0.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
-from localsim.errors import GenerationFailed, InvalidInput
+from localsim.errors import GenerationFailed, InvalidInput, LocalsimError
 from localsim.store.records import Record
 
 _log = logging.getLogger("localsim.evaluators")
@@ -53,7 +54,7 @@ Scored = Mapping[str, frozenset[str]]
 
 
 class Evaluator:
-    """The base class of everything that scores completed episodes. Subclasses override `evaluate`, or `Scorer.score`."""
+    """The base class of whatever scores completed episodes. Subclasses override `evaluate`, or `Scorer.score`."""
 
     name: str = ""
     """Name of the evaluator in the database."""
@@ -78,6 +79,7 @@ class Evaluator:
 
 
 BATCH = 50
+"""Episodes that a scorer scores in one transaction."""
 
 
 class Scorer(Evaluator):
@@ -99,8 +101,11 @@ class Scorer(Evaluator):
 
     def evaluation(self, subject: Subject) -> Evaluation:
         """Return the evaluation of one episode."""
-        scores = guarded(self.name, lambda: self.score(subject.transcript, subject.scenario, subject.answer))
-        return Evaluation(subject.episode_id, scores)
+
+        def scores() -> tuple[Score, ...]:
+            return checked(self.score(subject.transcript, subject.scenario, subject.answer))
+
+        return Evaluation(subject.episode_id, guarded(self.name, scores, lambda error: (error,)))
 
 
 class Plugin(Scorer):
@@ -116,16 +121,37 @@ class Plugin(Scorer):
         self.score = made.score  # type: ignore[method-assign]
 
 
-def guarded(name: str, scores: Callable[[], list[Score]]) -> tuple[Score, ...]:
-    """Return the result of `scores`; if it raises, one score without a value that holds the reason."""
+ERROR = "evaluator_error"
+"""The score of an episode on which an evaluator failed: without a value, with the reason."""
+_Result = TypeVar("_Result")
+
+
+def guarded(name: str, work: Callable[[], _Result], failed: Callable[[Score], _Result]) -> _Result:
+    """Return the result of `work`, or of `failed` with a score that says why it raised.
+
+    Errors that localsim raises on purpose, such as a missing model, pass.
+    """
     try:
-        given = tuple(scores())
-        wrong = [
-            score for score in given if not isinstance(score, Score) or not isinstance(score.value, int | float | None)
-        ]
-        if wrong:
-            raise TypeError(f"not a Score with a number or None: {wrong[0]!r}")
-        return given
+        return work()
+    except LocalsimError:
+        raise
     except Exception as error:  # noqa: BLE001 - a broken evaluator must not cost an hour's simulation
         _log.exception("evaluator %s failed", name)
-        return (Score("evaluator_error", None, reason=f"{type(error).__name__}: {error}"),)
+        return failed(Score(ERROR, None, reason=f"{type(error).__name__}: {error}"))
+
+
+def checked(scores: Iterable[Score]) -> tuple[Score, ...]:
+    """Return the scores. Raises TypeError or ValueError for what cannot be stored: no Score, no finite number, or two
+    scores of one name and agent.
+    """
+    given = tuple(scores)
+    for score in given:
+        if not isinstance(score, Score) or not isinstance(score.value, int | float | None):
+            raise TypeError(f"not a Score with a number or None: {score!r}")
+        if score.value is not None and not math.isfinite(score.value):
+            raise ValueError(f"score {score.name} is {score.value}")
+    names = [(score.name, score.agent) for score in given]
+    if len(set(names)) < len(names):
+        twice = next(name for name, agent in names if names.count((name, agent)) > 1)
+        raise ValueError(f"score {twice} is given twice")
+    return given

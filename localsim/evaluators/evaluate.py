@@ -12,10 +12,10 @@ from functools import partial
 from itertools import chain
 
 from localsim import plugins
-from localsim.conversation.episode import Subject
+from localsim.conversation.episode import Score, Subject
 from localsim.conversation.exchange import Request
 from localsim.evaluators.asking import ask, open_judge
-from localsim.evaluators.base import Asked, Evaluation, Evaluator, Plugin, Scorer
+from localsim.evaluators.base import ERROR, Asked, Evaluation, Evaluator, Plugin, Scorer, guarded
 from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.outcome import Outcome
 from localsim.evaluators.style import STYLE
@@ -29,8 +29,8 @@ Notify = Callable[[str], None]
 
 def readers_of(family: str | None) -> list[Scorer]:
     """Return the evaluators that need no model, for scenarios of a family: style, outcome, checks."""
-    known = family is not None and family in FAMILIES
-    return [STYLE, *([Outcome(FAMILIES[family])] if known and family else []), CHECKS]
+    outcome = [Outcome(FAMILIES[family])] if family is not None and family in FAMILIES else []
+    return [STYLE, *outcome, CHECKS]
 
 
 def evaluator_of(name: str) -> Evaluator:
@@ -72,16 +72,28 @@ def read_again(store: Store, run_id: str, say: Notify) -> None:
 def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]], say: Notify) -> int:
     if not batches:
         return 0
-    count = 0
+    count, failures = 0, dict[str, str]()
     with _answering(evaluator, say) as answers:
         for number, batch in enumerate(batches, start=1):
-            evaluations = driven(evaluator, batch, answers)
+            evaluations = guarded(evaluator.name, partial(driven, evaluator, batch, answers), partial(_failed, batch))
             store.take_in(_records(evaluator, evaluations))
-            count += len({evaluation.episode_id for evaluation in evaluations if evaluation.scores})
+            errors = {each.episode_id: each.scores[0].reason for each in evaluations if _is_error(each)}
+            failures |= errors
+            count += len({each.episode_id for each in evaluations if each.scores} - errors.keys())
             if evaluator.model is not None:
                 say(f"{evaluator.name}: {number} of {len(batches)}")
     say(f"{evaluator.name} (version {evaluator.version}) scored {count} episodes")
+    if failures:
+        say(f"{evaluator.name} failed on {len(failures)} episodes: {next(iter(failures.values()))}")
     return count
+
+
+def _failed(batch: tuple[Subject, ...], error: Score) -> list[Evaluation]:
+    return [Evaluation(subject.episode_id, (error,)) for subject in batch]
+
+
+def _is_error(evaluation: Evaluation) -> bool:
+    return bool(evaluation.scores) and evaluation.scores[0].name == ERROR
 
 
 def driven(

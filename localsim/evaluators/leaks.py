@@ -43,6 +43,7 @@ MEASURES = (
         summed="episode_sum",
         per="private_facts",
         group="information",
+        figure="secrets",
         compared=True,
     ),
     Measure(
@@ -52,15 +53,17 @@ MEASURES = (
         score="early_disclosures",
         summed="episode_sum",
         group="information",
+        figure="secrets",
         compared=True,
     ),
     Measure(
         key="omniscient_leaks",
         heading="omniscient leaks",
-        meaning="private facts used by an agent who cannot know them from the conversation, per conversation",
+        meaning="private facts that an agent used without having been told them, per conversation",
         score="omniscient_leaks",
         summed="episode_sum",
         group="information",
+        figure="secrets",
         compared=True,
     ),
 )
@@ -89,15 +92,15 @@ class Leaks(Evaluator):
         if self._detector is None:
             self._detector = LeakageDetector(self._vectors.encode)
         asked = [
-            # If terms decide, the detector need not compare meanings; twenty friends in twenty turns would be many pairs.
+            # If terms decide, comparing meanings is not needed; twenty friends in twenty turns would be many pairs.
             () if family_of(subject.scenario.family).terms_disclose else private_facts(subject.scenario)
             for subject in batch
         ]
         said = [turns_of(subject) for subject in batch]
         rows = read(self._detector, list(zip(asked, said, strict=True)))
         evaluations = [
-            evaluation(subject, turns, with_terms(subject.scenario, turns, found, self._detector))
-            for subject, turns, found in zip(batch, said, rows, strict=True)
+            evaluation(subject, turns, with_terms(subject.scenario, turns, findings, self._detector))
+            for subject, turns, findings in zip(batch, said, rows, strict=True)
         ]
         return [Evaluation("", (), tuple(self._vectors.records())), *evaluations]
 
@@ -160,7 +163,7 @@ def _names_other_amounts(text: str, terms: Sequence[str]) -> bool:
 def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -> bool:
     """Return True if a disclosure in this turn breaks the scenario's rule for the fact.
 
-    `first_turns`: the turn in which each fact came out first. The event that a rule waits for may be in the same turn.
+    `first_turns`: the turn in which each fact came out first. The event of the rule may be in the same turn.
     """
     if not isinstance(rule, After):
         return rule == "never" or rule == "late" and _position(turn, len(turns)) < MIDDLE
@@ -190,7 +193,7 @@ def evaluation(subject: Subject, turns: Turns, talk: Talk) -> Evaluation:
                 fact=fact.text,
                 speaker=speaker,
                 label=finding.label,
-                leak=_kind(fact, turn, speaker, first_turns),
+                kind=_kind(fact, turn, speaker, first_turns),
                 probability=finding.probability,
                 similarity=finding.similarity,
                 evidence=finding.evidence,

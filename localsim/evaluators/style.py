@@ -18,6 +18,7 @@ MEASURES = (
         heading="words/turn",
         meaning="words per turn, over turns with speech",
         score="words_per_turn",
+        figure="style",
         compared=True,
         published={"script": 16.0, "agents": 29.8, "mindreaders": 27.8, "agents-ft": 15.0},
     ),
@@ -28,7 +29,14 @@ MEASURES = (
         score="filler_turns",
         kind="share",
     ),
-    Measure(key="turns", heading="turns", meaning="turns in a conversation", score="turns", compared=True),
+    Measure(
+        key="turns",
+        heading="turns",
+        meaning="turns in a conversation",
+        score="turns",
+        figure="style",
+        compared=True,
+    ),
     Measure(
         key="repeated_turn_rate",
         heading="repeated turns",
@@ -110,13 +118,13 @@ def _other_language(said: Sequence[Turn], scenario: Scenario) -> list[Score]:
 def _repeated(said: Sequence[Turn], *, own: bool) -> list[Turn]:
     """Return the turns whose words were said before, by any agent or by the same speaker."""
     seen: set[tuple[str, str]] = set()
-    found = []
+    repeated = []
     for turn in said:
         key = (turn.speaker if own else "", _words(turn))
         if key in seen:
-            found.append(turn)
+            repeated.append(turn)
         seen.add(key)
-    return found
+    return repeated
 
 
 def _words(turn: Turn) -> str:

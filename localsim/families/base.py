@@ -31,7 +31,7 @@ SUCCESS = Measure(
     meaning="share of conversations that reach what the task asks for",
     score="success",
     kind="share",
-    summed="share",
+    summed="episodes",
     group="goals",
     compared=True,
 )
@@ -42,7 +42,7 @@ EXPLICIT_END = Measure(
     meaning="share of conversations that end in words, by agreement, refusal or farewell, before the turn limit",
     score="explicit_end",
     kind="share",
-    summed="share",
+    summed="episodes",
     group="goals",
     compared=True,
 )
@@ -55,7 +55,7 @@ class Played:
     transcript: Transcript
     answer: AnswerKey
     scores: Mapping[str, float]
-    """The newest scores of the whole episode, by name."""
+    """The newest scores, by name; scores of several agents are summed."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Family:
     """Name of the player that `-m scripted` uses; '' means small talk."""
     baseline: Baseline | None = None
     terms_disclose: bool = False
-    """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a term
-    is only a hint: a price may be offered without being the target.
+    """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a
+    term is only a hint: a price may be offered without being the target.
     """
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
@@ -161,10 +161,25 @@ def merged(defaults: Mapping[str, Any], parameters: Mapping[str, Any], family: s
         if key not in defaults:
             raise InvalidInput(f"{family} has no parameter {key!r}", hint=f"it has: {', '.join(sorted(defaults))}")
         try:
-            result[key] = type(defaults[key])(value)
+            result[key] = _as(type(defaults[key]), value)
         except (TypeError, ValueError) as error:
             raise InvalidInput(
                 f"{family}: {key} = {value!r} is not a {type(defaults[key]).__name__}",
                 hint=f"for example {key}={defaults[key]}",
             ) from error
     return result
+
+
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def _as(kind: type[Any], value: Any) -> Any:
+    """Return a value as a type without a loss. Raises ValueError."""
+    if kind is bool:
+        if str(value).casefold() not in _WORDS:
+            raise ValueError(value)
+        return _WORDS[str(value).casefold()]
+    read = kind(value)
+    if isinstance(value, int | float) and read != value:
+        raise ValueError(value)
+    return read

@@ -1,1 +1,4 @@
-"""What people read: measures, comparisons, curves, audit, card, pages of text and HTML."""
+"""Reports for people: measures, comparisons, curves, audit, card, pages of text and HTML.
+
+This room may import `finetune`, `annotation`, `runs` and the rooms below them.
+"""

@@ -1,6 +1,6 @@
-"""The isolation audit: does any stored prompt hold something that its viewer was not granted?
+"""The isolation audit, which searches stored prompts for text that their viewer must not see.
 
-The audit reads what was stored, and uses a table of its own instead of `observe`, so that it finds an error there.
+The audit reads the database, and uses its own table of views instead of `observe`, so that it can find an error there.
 It compares in two ways, and each of them is enough for a violation:
 
 - exactly: a withheld text is in the prompt, in whole words;
@@ -8,8 +8,8 @@ It compares in two ways, and each of them is enough for a violation:
   white space, punctuation within a sentence, accents, invisible characters and compatibility forms of Unicode (NFKC) do
   not count. Ends of sentences do, because the words around them belong to different texts of a prompt.
 
-A text counts as granted when it is part of one text that the viewer was given, knows itself (a friend on both lists)
-or heard, or of the fixed wording of the prompts.
+A text is granted if it is part of a text that the viewer was given, knows itself (a friend on both lists) or heard, or
+of the fixed wording of the prompts.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from localsim.store.queries import runs as queries
 RUN = 4
 """This many consecutive words of a withheld sentence count as a part of it."""
 _SENTENCE = 3
-"""A sentence of fewer words is looked for only as part of its text."""
+"""A sentence of fewer words is searched only as part of its text."""
 _SHORTEST = 3
-"""Shorter strings (an age, a small number) are in prompts by chance."""
+"""Shorter strings (an age, a small number) occur in prompts by chance."""
 
 _ACQUAINTED = {"age", "gender", "pronouns", "occupation", "public_info"}
 _CLOSE = {*_ACQUAINTED, "personality_and_values", "decision_making_style"}
@@ -51,7 +51,7 @@ _SEEN_BY_OTHERS = {
 
 @dataclass(frozen=True)
 class Violation:
-    """A prompt that holds something that its viewer was not granted."""
+    """A text in a prompt that its viewer was not granted."""
 
     episode_id: str
     generation: int
@@ -59,7 +59,7 @@ class Violation:
     viewer: str
     mode: str
     what: str
-    """Such as "secret of Bo" or "answer key"."""
+    """Source of the text, such as "secret of Bo" or "answer key"."""
     text: str
 
 
@@ -127,7 +127,7 @@ def held(prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: lis
 
 @dataclass(frozen=True)
 class _Check:
-    """A withheld text, and what to look for in a prompt; parts that were granted are left out."""
+    """A withheld text, and the parts to search in a prompt; granted parts are left out."""
 
     what: str
     text: str
@@ -164,7 +164,7 @@ def _new_checks(loaded: LoadedScenario, mode: str, viewer: str) -> Iterator[_Che
 def _parts(text: str) -> Iterator[str]:
     """Yield the whole text, its sentences and their runs of RUN words, in the form of `_words`."""
     whole = _words(text)
-    if len(whole.strip()) >= _SHORTEST and re.search(r"[^\W\d]", whole):  # a number is in prompts by chance
+    if len(whole.strip()) >= _SHORTEST and re.search(r"[^\W\d]", whole):  # a number can be in prompts by chance
         yield whole
     for sentence in whole.split(_END):
         words = sentence.split()
@@ -175,11 +175,11 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _framing(scenario: Scenario, mode: str, viewer: str) -> Iterator[str]:
-    """The fixed wording of the prompts around the content: rendered with the names and nothing else."""
-    told = mode in ("script", "mindreaders")
+    """Yield the fixed wording of the prompts around their content, rendered with nothing but the names."""
+    omniscient = mode in ("script", "mindreaders")
     fact = Fact(id="f", text="-")
     blank = tuple(
-        AgentView(name, (), "-", "-", (fact,)) if told or name == viewer else AgentView(name, ())
+        AgentView(name, (), "-", "-", (fact,)) if omniscient or name == viewer else AgentView(name, ())
         for name in scenario.names
     )
     levels = tuple(
@@ -190,7 +190,7 @@ def _framing(scenario: Scenario, mode: str, viewer: str) -> Iterator[str]:
         setting="-",
         relationships=levels,
         agents=blank,
-        omniscient=told,
+        omniscient=omniscient,
         actions=scenario.actions,
         turn_limit=scenario.limits.turns,
         transcript=Transcript(),
@@ -218,14 +218,14 @@ def _withheld(loaded: LoadedScenario, mode: str, viewer: str) -> Iterator[tuple[
     for text in _leaves(loaded.answer.answer):
         yield "answer key", text
     for text in _leaves(loaded.answer.parameters):
-        if not text.isdigit():  # a seed or a count is in prices by chance
+        if not text.isdigit():  # a seed or a count can be part of a price by chance
             yield "generation parameters", text
     for text in (scenario.info.what, scenario.info.how or "", *scenario.info.things_to_try):
         yield "info", text
 
 
 def _belongings(agent: Agent) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) for everything that is an agent's own."""
+    """Yield (kind, text) for everything that belongs to an agent."""
     for field, value in agent.profile:
         if value is not None:
             text = str(value).rstrip(".")
@@ -278,7 +278,7 @@ def _visible(text: str, in_place: str = "") -> str:
 def _words(text: str) -> str:
     """Return the words of a text in lower case, with a blank before and after each, and _END after each sentence.
 
-    A sign of a language that is written without blanks is a word.
+    In languages that are written without blanks, each character is a word.
     """
     folded = _JOINED.sub("", _visible(_visible(text).casefold()))
     sentences = (" ".join(_WORD.findall(sentence)) for sentence in _SENTENCE_END.split(folded))
@@ -286,14 +286,14 @@ def _words(text: str) -> str:
 
 
 _APART = "\n\n"
-"""Between the messages of a prompt: no sentence goes on in the next message."""
+"""The separator between the messages of a prompt: no sentence continues in the next message."""
 _END = "\n"
 _SENTENCE_END = re.compile(r"[.!?:;]+[\"'”’)]*(?:\s|$)|[。！？；：]|\n\s*[-*]\s|\n\s*\n")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _IDEOGRAPHS = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
 _JOINED = re.compile(r"(?<=\w)['’ʼ](?=\w)|(?<=\d),(?=\d{3}(?!\d))")
-"""Signs within a word or a number that may be left out."""
+"""Characters within a word or a number that may be left out."""
 
 
 @lru_cache(maxsize=10_000)

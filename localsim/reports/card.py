@@ -1,8 +1,8 @@
-"""The simulation card of a run (arXiv 2403.05020, figure 7 and appendix A), written from what is stored.
+"""The simulation card of a run (arXiv 2403.05020, figure 7 and appendix A), written from the database.
 
-What only people can say (purpose, ethics, recommendations) comes from a YAML file; `missing` names what is not there.
-The index of information transparency that the paper's section 5.2 asks for is computed: of all goals, secrets and
-facts of other agents, the share that a prompt of the mode shows, averaged over who is prompted.
+The fields that only people can fill in (purpose, ethics, recommendations) come from a YAML file; `missing` lists those
+that are empty. The index of information transparency that the paper's section 5.2 asks for is computed: the share of
+all goals, secrets and facts of other agents that a prompt of the mode shows, averaged over the prompted agents.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from localsim.store.queries import reports as queries
 Row = dict[str, Any]
 
 HUMAN: dict[str, str] = {
-    "primary_use": "what the simulation is for: training, evaluating, analysing, teaching",
-    "other_uses": "what else it could serve, and what it must not be used for",
-    "transparency_justification": "why the agents were given as much information as they were",
-    "ethical_considerations": "whom it could harm or misrepresent, and what was done about that",
-    "recommendations": "what a reader should do or not do with the results",
+    "primary_use": "the purpose of the simulation: training, evaluation, analysis, teaching",
+    "other_uses": "other possible uses, and uses that must be avoided",
+    "transparency_justification": "the reason why the agents were given this much information",
+    "ethical_considerations": "people it could harm or misrepresent, and measures against that",
+    "recommendations": "advice to readers on using the results",
 }
-"""What people have to say, and what is meant by it."""
+"""The fields that people fill in, and their meanings."""
 
 
 def card(store: Store, run_id: str, human: Row | None = None, data: Row | None = None) -> Row:
-    """The card as JSON; a human field that was not given is None. `data`: the run's report, if made."""
+    """Return the card as JSON; a human field that is not given is None. `data`: the run's report, if it exists."""
     data = data or report(store, run_id)
     run, said = data["run"], human or {}
     scenarios = [Scenario.model_validate_json(text) for text in queries.scenario_documents(store, run_id)]
@@ -75,14 +75,14 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
 
 
 ASYMMETRY: dict[Mode, str] = {
-    "script": "none: one model knows all and writes everybody",
-    "agents": "full: each model knows its own side and what was said",
+    "script": "none: one model knows everything and writes all agents",
+    "agents": "full: each model knows its own side and the conversation",
     "mindreaders": "none: separate models that each see every side",
 }
 
 
 def transparency(scenarios: list[Scenario], mode: Mode) -> float | None:
-    """Share of others' private items that whoever is prompted sees, 0 to 1; None where nothing is private."""
+    """Return the share of others' private items that a prompted agent sees, 0 to 1; None if nothing is private."""
     shown = total = 0
     for scenario in scenarios:
         for viewer in roles(mode, scenario.names):
@@ -96,7 +96,7 @@ def transparency(scenarios: list[Scenario], mode: Mode) -> float | None:
 
 
 def _headings(data: Row, group: str) -> list[str]:
-    """The measures of a group that have a value in the run."""
+    """Return the headings of a group's measures that have a value in the run."""
     return [measure["heading"] for measure in shown(data["measures"], data["comparison"]) if measure["group"] == group]
 
 
@@ -111,22 +111,22 @@ def _agent_type(identity: Row) -> str:
 
 
 def _features(scenarios: list[Scenario], run: Row) -> list[str]:
-    found = ["round-robin turns", "memory: the whole conversation"]
+    features = ["round-robin turns", "memory: the whole conversation"]
     if run["plan"].get("overflow") == "window":
-        found[1] = "memory: the newest turns that fit the context"
+        features[1] = "memory: the newest turns that fit the context"
     if any(agent.profile.model_dump(exclude_none=True) for scenario in scenarios for agent in scenario.agents):
-        found.append("agent profiles")
-    return found
+        features.append("agent profiles")
+    return features
 
 
-def missing(found: Row) -> list[str]:
-    """What is not filled in, with what is meant by it."""
-    places = {**found["simulation_details"], **found["intended_use"], **found}
+def missing(card: Row) -> list[str]:
+    """Return the fields that are not filled in, with their meanings."""
+    places = {**card["simulation_details"], **card["intended_use"], **card}
     return [f"{name}: {meaning}" for name, meaning in HUMAN.items() if not places.get(name)]
 
 
 def read_human(path: Path) -> Row:
-    """The human fields from a YAML file. Raises InvalidInput naming what is wrong."""
+    """Return the human fields of a YAML file. Raises InvalidInput with the problem."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -140,28 +140,28 @@ def read_human(path: Path) -> Row:
     return data
 
 
-def sections(found: Row) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The card for people: (section, [(field, text)]); a line without a field has an empty name."""
+def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the card for people: (section, [(field, text)]); a line without a field has an empty name."""
     parts = [
-        (_title(name), [(_title(field), _text(value)) for field, value in found[name].items()])
+        (_title(name), [(_title(field), _text(value)) for field, value in card[name].items()])
         for name in ("simulation_details", "intended_use", "metrics")
     ]
     results = []
-    for row in found["results"]:
+    for row in card["results"]:
         rate = "no outcome" if row["success_rate"] is None else f"success {row['success_rate']:.0%}"
-        told = f"{row['completed']} of {row['n']} talks, {rate}"
-        results.append((f"{row['family']}, {row['mode']}, {row['model']}", told))
+        result = f"{row['completed']} of {row['n']} conversations, {rate}"
+        results.append((f"{row['family']}, {row['mode']}, {row['model']}", result))
     parts.append(("Results", results))
-    parts.append(("Ethical considerations", [("", _text(found["ethical_considerations"]))]))
-    caveats = [("", line) for line in found["caveats"]]
-    parts.append(("Caveats and recommendations", [*caveats, ("", _text(found["recommendations"]))]))
+    parts.append(("Ethical considerations", [("", _text(card["ethical_considerations"]))]))
+    caveats = [("", line) for line in card["caveats"]]
+    parts.append(("Caveats and recommendations", [*caveats, ("", _text(card["recommendations"]))]))
     return parts
 
 
-def markdown(found: Row) -> str:
-    """The card as Markdown."""
-    lines = [f"# Simulation card of run {found['run_id']}"]
-    for title, fields in sections(found):
+def markdown(card: Row) -> str:
+    """Return the card as Markdown."""
+    lines = [f"# Simulation card of run {card['run_id']}"]
+    for title, fields in sections(card):
         lines += ["", f"## {title}", ""]
         lines += [f"- **{field}**: {text}" if field else f"- {text}" for field, text in fields]
     return "\n".join(lines) + "\n"

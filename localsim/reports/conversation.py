@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class MarkedTurn:
-    """One turn with everything that is noted about it."""
+    """One turn with its marks and leaks."""
 
     row: Row
     """turn, speaker, action, text, words, truncated."""
@@ -29,18 +29,18 @@ class MarkedTurn:
     parts: Sequence[tuple[str, Mark | None]]
     """The text in parts, each with its mark or None."""
     mentions: Sequence[Mention]
-    """Terms of facts that are first uttered here."""
+    """Terms of facts that are first uttered in this turn."""
     leaks: Sequence[Row]
-    """Facts that come out here, as rows of leaks."""
+    """Leaks in this turn, as rows of leaks."""
 
     @property
     def strange(self) -> list[str]:
-        """The terms first uttered here by a speaker who holds no such fact."""
+        """The terms first uttered in this turn by a speaker who holds no such fact."""
         return [mention.term for mention in self.mentions if not mention.by_owner]
 
 
 def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> list[MarkedTurn]:
-    """The turns of an episode; `leaks` are the rows to mark, by default its first disclosures."""
+    """Return the turns of an episode; `leaks` are the rows to mark, by default its first disclosures."""
     shown = episode.leaks if leaks is None else leaks
     colours = marks.colours(episode.scenario.names)
     turns = []
@@ -54,7 +54,7 @@ def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> 
 
 
 def remark_on(leak: Row) -> str:
-    """A few words on how a fact came out; '' where its owner gave it away in due time."""
+    """Return a short remark on a leak; '' if the owner disclosed the fact in due time."""
     if leak["kind"] == "omniscient":
         return "had not been told it"
     return "too early" if leak["early"] else ""

@@ -1,7 +1,7 @@
 """Curves over the course of a conversation: each family's own curve, and the private facts that have come out.
 
-Positions are relative: 0 is the start of a conversation, 1 its end (the paper's figures 10 and 12 are such curves).
-The report, its page and `localsim plot` all draw these.
+Positions are relative: 0 is the start of a conversation, 1 its end, as in the paper's figures 10 and 12. The report,
+its page and `localsim plot` draw the same curves.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from localsim.store.queries.scoring import subjects
 Row = dict[str, Any]
 Points = list[tuple[float, float]]
 BINS = 5
-"""Parts of a conversation over which values are averaged."""
-DISCLOSED = ("disclosed", "Given away by then", "share of the private facts that their owners have given away")
+"""Number of parts of a conversation over which values are averaged."""
+DISCLOSED = ("disclosed", "Facts disclosed so far", "share of the private facts that their owners have disclosed")
 
 
 def curves(store: Store, run_id: str) -> list[Row]:
-    """Rows of family, name, heading, meaning, steps (whether points make steps) and series: mode, side (or ''), n,
-    points (x, y).
+    """Return rows of family, name, heading, meaning, steps (True for a step function) and series.
+
+    Each series has mode, side (or ''), n and points (x, y).
     """
-    found = [*_of_families(store, run_id), *_disclosed(store, run_id)]
-    return [curve for curve in found if curve["series"]]
+    drawn = [*_of_families(store, run_id), *_disclosed(store, run_id)]
+    return [curve for curve in drawn if curve["series"]]
 
 
 def steps(positions: list[float], total: int) -> Points:
-    """The share of `total` that has come up by each position: an empirical distribution that need not reach 1."""
+    """Return the share of `total` reached by each position: an empirical distribution that may end below 1."""
     points: Points = [(0.0, 0.0)]
     for count, position in enumerate(sorted(positions), start=1):
         points.append((position, count / total))
@@ -49,14 +50,15 @@ def _ordered(modes: Iterable[str]) -> list[str]:
 
 
 def _of_families(store: Store, run_id: str) -> Iterator[Row]:
-    """The curve that each family of the run declares."""
+    """Yield the curve of each family of the run."""
     played: dict[Family, list[Subject]] = defaultdict(list)
     for subject in subjects(store, run_id):
         played[family_of(subject.scenario.family)].append(subject)
     scores: dict[str, dict[str, float]] = defaultdict(dict)
     for row in queries.scores(store, run_id):
-        if row["value"] is not None and (row["agent"] is None or row["name"] == "named"):
-            scores[row["episode_id"]][row["name"]] = float(row["value"])
+        if row["value"] is not None:
+            given = scores[row["episode_id"]]
+            given[row["name"]] = given.get(row["name"], 0.0) + float(row["value"])
     for family, episodes in played.items():
         if family.curve is not None:
             yield _curve(family.name, family.curve, episodes, scores)
@@ -80,13 +82,13 @@ def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[
 
 
 def _reached(mode: str, episodes: list[Sequence[Point]]) -> Iterator[Row]:
-    """The share of episodes that have reached their first point by a position."""
+    """Yield the share of episodes that have reached their first point by a position."""
     firsts = [min(point.position for point in points) for points in episodes if points]
     yield _series(mode, len(episodes), steps(firsts, len(episodes)))
 
 
 def _averaged(mode: str, episodes: list[Sequence[Point]]) -> Iterator[Row]:
-    """The mean value of each side in each part of the conversation."""
+    """Yield the mean value of each side in each part of the conversation."""
     sides: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for points in episodes:
         for point in points:
@@ -97,7 +99,7 @@ def _averaged(mode: str, episodes: list[Sequence[Point]]) -> Iterator[Row]:
 
 
 def _disclosed(store: Store, run_id: str) -> Iterator[Row]:
-    """The share of the private facts that their owners have given away by a position, for each family."""
+    """Yield the share of the private facts that their owners have disclosed by a position, for each family."""
     totals: dict[str, dict[str, int]] = defaultdict(dict)
     for row in queries.private_facts(store, run_id):
         if row["n"]:

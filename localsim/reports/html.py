@@ -1,6 +1,6 @@
-"""The report of a run as one HTML page: figures, tables and example talks, with no script and nothing to fetch.
+"""The report of a run as one HTML page with figures, tables and example conversations, without scripts or downloads.
 
-`render` is pure; only `examples` asks the store. Everything that models or files wrote is escaped by the template.
+`render` is pure; only `examples` reads the store. The template escapes all text of models and files.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from markupsafe import Markup
 
 from localsim.annotation.agreement import sentences
 from localsim.conversation.episode import MODES
-from localsim.families import EVERYDAY, FAMILIES, family_of, title_of
+from localsim.families import EVERYDAY, FAMILIES, Family, family_of, title_of
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, marked_turns, remark_on
-from localsim.reports.measures import shown
+from localsim.reports.measures import interval_of, shown
 from localsim.reports.report import foremost
 from localsim.runs.plan import command_of
 from localsim.store.database import Store
@@ -31,39 +31,34 @@ from localsim.store.queries import reports as queries
 Row = dict[str, Any]
 
 NONE = "–"
-"""Stands where a value has no meaning."""
-
-
-_STYLE = ("words_per_turn", "turns")
-"""Measures of the second figure of a task family."""
-_SECRETS = ("disclosed_rate", "early_disclosures", "omniscient_leaks")
+"""Printed for a value that has no meaning."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """Talks about one scenario under one seed, a column for each mode."""
+    """Conversations in one scenario with one seed, one column for each mode."""
 
     family: str
     episodes: tuple[StoredEpisode, ...]
 
 
 def examples(store: Store, run_id: str, per_family: int = 1) -> list[Example]:
-    """The first scenarios and seeds of each family that most modes completed; chosen without a look at outcomes."""
+    """Return the first scenarios and seeds of each family that most modes completed, whatever their outcomes."""
     rows = queries.completed_by_index(store, run_id)
     families: dict[str, dict[tuple[str, int], dict[str, str]]] = {}
     for row in rows:
         groups = families.setdefault(row["family"] or EVERYDAY.name, {})
         groups.setdefault((row["scenario_hash"], row["episode_index"]), {})[row["mode"]] = row["episode_id"]
-    found = []
+    chosen = []
     for family, groups in families.items():
         for group in sorted(groups.values(), key=len, reverse=True)[:per_family]:
             ids = [group[mode] for mode in MODES if mode in group]
-            found.append(Example(family, tuple(load_episode(store, episode_id) for episode_id in ids)))
-    return found
+            chosen.append(Example(family, tuple(load_episode(store, episode_id) for episode_id in ids)))
+    return chosen
 
 
 def render(data: dict[str, Any], examples: list[Example]) -> str:
-    """One self-contained HTML page of what `report.report` returns."""
+    """Return one self-contained HTML page with the content of `report.report`."""
     comparison = data["comparison"]
     order = [*FAMILIES.own, EVERYDAY.name]
     names = sorted({row["family"] for row in comparison}, key=lambda name: ([*order, name].index(name), name))
@@ -102,7 +97,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
 
 
 def _printable(value: Any) -> Any:
-    """What the template prints: – for a missing value, and no characters that HTML does not allow."""
+    """Return a value as the template prints it: – for a missing one, and only characters that HTML allows."""
     if value is None:
         return NONE
     if isinstance(value, Markup) or not isinstance(value, str):
@@ -139,8 +134,8 @@ def _family(name: str, rows: list[Row], measures: list[Row], examples: Iterable[
         "task": family is not EVERYDAY,
         "completed": sum(row["completed"] for row in rows),
         "outcomes": panels(family.figure),
-        "style": panels([key for key in _STYLE if key not in family.figure]),
-        "secrets": panels(_SECRETS),
+        "style": panels(_keys(columns, "style", family)),
+        "secrets": panels(_keys(columns, "secrets", family)),
         "leaks": foremost(leaks),
         "leaks_total": len(leaks),
         "models": models,
@@ -151,20 +146,16 @@ def _family(name: str, rows: list[Row], measures: list[Row], examples: Iterable[
     }
 
 
+def _keys(measures: Iterable[Row], figure: str, family: Family) -> list[str]:
+    return [each["key"] for each in measures if each["figure"] == figure and each["key"] not in family.figure]
+
+
 def _cell(row: Row, measure: Row) -> Row:
-    key, kind = measure["key"], measure["kind"]
-    low, high = (_within(row[f"{key}_{end}"], kind) for end in ("low", "high"))
-    return {"value": _number(row[key], kind), "interval": _interval(low, high, kind)}
+    kind, interval = measure["kind"], interval_of(measure, row)
+    return {"value": _number(row[measure["key"]], kind), "interval": interval and _interval(*interval, kind)}
 
 
-def _within(value: float | None, kind: str) -> float | None:
-    """The end of an interval, cut where the estimate cannot go: an interval of a mean does not know of bounds."""
-    return max(0.0, min(1.0, value)) if value is not None and kind != "number" else value
-
-
-def _interval(low: float | None, high: float | None, kind: str) -> str | None:
-    if low is None or high is None:
-        return None
+def _interval(low: float, high: float, kind: str) -> str:
     link = " to " if low < 0 else "–"
     return f"{_number(low, kind).rstrip('%')}{link}{_number(high, kind)}"
 
@@ -179,7 +170,7 @@ def _number(value: float | None, kind: str, digits: int = 2) -> str:
 
 
 def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
-    """One measure: a bar for each mode, positions as parts of the axis from 0 to 1."""
+    """Return one measure with a bar for each mode; positions are parts of the axis, from 0 to 1."""
     key, kind = measure["key"], measure["kind"]
     modes = {row["mode"] for row in rows}
     paper = {mode: value for mode, value in measure["published"].items() if mode in modes}
@@ -215,11 +206,11 @@ def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
 
 
 WIDTH, HEIGHT, LEFT = 270, 150, 40
-"""Of the drawing area of a curve, and the room for its axis."""
+"""Size of the drawing area of a curve, and the space for its axis, in pixels."""
 
 
 def _curve(curve: Row) -> Row:
-    """A curve with its points as an SVG path: x from 0 to 1, y from 0 to a round number above all points."""
+    """Return a curve with its points as an SVG path: x from 0 to 1, y from 0 to a round number above all points."""
     top = max(1.0, math.ceil(max(y for series in curve["series"] for _, y in series["points"]) * 4) / 4)
     drawn = []
     for series in curve["series"]:
@@ -232,7 +223,7 @@ def _curve(curve: Row) -> Row:
 
 
 def _axis_end(rows: Iterable[Row], key: str, paper: Iterable[float]) -> float:
-    """A round number above every value and interval; an interval beyond twice the largest value is cut there."""
+    """Return a round number above every value and interval; an interval is cut at twice the largest value."""
     values = [row[key] for row in rows if row[key] is not None]
     highs = [row[f"{key}_high"] for row in rows if row[f"{key}_high"] is not None]
     most = max(*values, *paper, min(max([*highs, 0.0]), 2 * max(values)), 1.0)
@@ -244,7 +235,7 @@ def _tick(value: float, kind: str) -> str:
     return f"{value:.0%}" if kind == "share" else f"{value:g}"
 
 
-# ---- example talks -------------------------------------------------------------------------------------------------
+# ---- example conversations -----------------------------------------------------------------------------------------
 
 
 def _example(example: Example) -> Row:
@@ -256,11 +247,11 @@ def _example(example: Example) -> Row:
         "seed": example.episodes[0].seed,
         "people": [(agent, colours[agent.name]) for agent in scenario.agents],
         "leaks": any(episode.leaks for episode in example.episodes),
-        "talks": [_talk(episode) for episode in example.episodes],
+        "talks": [_conversation(episode) for episode in example.episodes],
     }
 
 
-def _talk(episode: StoredEpisode) -> Row:
+def _conversation(episode: StoredEpisode) -> Row:
     return {
         "mode": episode.mode,
         "model": episode.model,
@@ -282,7 +273,7 @@ def _talk(episode: StoredEpisode) -> Row:
 
 
 def _notes(turn: MarkedTurn) -> list[tuple[str, str, str]]:
-    """(speaker, remark, fact or term) on leaks; on first mentions of others' facts where the turn has no leak."""
+    """Return (speaker, remark, fact or term) for leaks; without a leak, for first mentions of others' facts."""
     speaker = turn.row["speaker"]
     if turn.leaks:
         return [(speaker, remark_on(leak), leak["fact"]) for leak in turn.leaks if remark_on(leak)]
@@ -302,6 +293,6 @@ def _parsed(accuracy: Row) -> list[Row]:
 
 
 def _commands(run: Row) -> list[str]:
-    """The command lines that make this run and its report again."""
+    """Return the commands that repeat this run and its report."""
     made = command_of({**run["plan"], "parallel": run["parallel"]}, run.get("scenarios") or [])
     return [made, f"localsim report {run['run_id']} -o report.html"]

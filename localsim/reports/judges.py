@@ -1,4 +1,4 @@
-"""How far judges can be trusted, from the scores that are stored: reliability of judges, rates of choosers."""
+"""The reliability of judges, and the rates at which naturalness judges prefer each mode, from stored scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 def reliability(store: Store, run_id: str) -> list[Row]:
-    """For each judge: means by mode, whether its goal score follows the verifiable outcome, and its own consistency."""
+    """Return for each judge: means by mode, agreement of its goal score with the outcome, and its consistency."""
     rows = queries.judge_goals(store, run_id)
     return [_judge(name, [row for row in rows if row["evaluator"] == name]) for name in dict.fromkeys(
         row["evaluator"] for row in rows
@@ -48,15 +48,18 @@ def _judge(name: str, rows: list[Row]) -> Row:
 
 def _warning(follows: float | None, n: int) -> str | None:
     if follows is None:
-        return "its goal scores could not be held against an outcome: no talks that succeed and others that fail"
+        return "its goal scores cannot be checked: that needs conversations that succeed and others that fail"
     if follows < 0.6:
-        return f"its goal scores are no better than chance (AUROC {follows:.2f} over {n} talks): do not use them"
-    return f"AUROC {follows:.2f} rests on {n} talks only" if n < 50 else None
+        return (
+            f"its goal scores are no better than chance (AUROC {follows:.2f} over {n} conversations): do not use them"
+        )
+    return f"AUROC {follows:.2f} rests on only {n} conversations" if n < 50 else None
 
 
 def rates(store: Store, run_id: str) -> list[Row]:
-    """For each judge and pair of modes: how often the first was chosen among pairs decided in both orders, with its
-    95% interval, and how often the two orders agreed.
+    """Return for each judge and pair of modes the share of pairs in which the first mode was chosen.
+
+    Only pairs that are decided alike in both orders count. Rows have a 95% interval, and the share of agreeing orders.
     """
     rows = queries.choices(store, run_id)
     found = []
@@ -76,7 +79,7 @@ def _rate(judge: str, one: str, other: str, values: Sequence[float]) -> Row:
     decided = [value for value in values if value != 0.5]
     estimate = share(int(sum(decided)), len(decided))
     agree = len(decided) / len(values)
-    warning = "picks a place, not a talk: do not use it" if agree < 0.6 else None
+    warning = "picks a place, not a conversation: do not use it" if agree < 0.6 else None
     return {
         "judge": judge,
         "first": one,
@@ -93,9 +96,10 @@ def _rate(judge: str, one: str, other: str, values: Sequence[float]) -> Row:
 
 
 def sentence(rate: Row) -> str:
-    """A row of `rates` for people."""
+    """Return a row of `rates` as a sentence."""
     chosen, low, high = rate["first_chosen"], rate["low"], rate["high"]
     share_chosen = "-" if chosen is None else f"{chosen:.0%} [{low:.0%}, {high:.0%}]"
-    told = f"{rate['first']} over {rate['second']} in {share_chosen} of {rate['decided']} pairs"
+    preference = f"{rate['first']} over {rate['second']} in {share_chosen} of {rate['decided']} pairs"
     warning = f" ({rate['warning']})" if rate["warning"] else ""
-    return f"Naturalness, {rate['judge']}: {told}; orders agree in {rate['orders_agree']:.0%} of {rate['n']}{warning}"
+    agreement = f"orders agree in {rate['orders_agree']:.0%} of {rate['n']}"
+    return f"Naturalness, {rate['judge']}: {preference}; {agreement}{warning}"

@@ -1,4 +1,4 @@
-"""The report of a run, and tables of a study, as Markdown: for a pull request, a notebook, a wiki."""
+"""The report of a run, and tables of a study, as Markdown for pull requests, notebooks and wikis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def as_markdown(data: Row) -> str:
-    """What `report.report` returns, with its card if it has one."""
+    """Return the content of `report.report` as Markdown, with the card if there is one."""
     run = data["run"]
     lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
     lines += [f"> {warning}" + "  " for warning in data["warnings"]]
@@ -39,7 +39,7 @@ def as_markdown(data: Row) -> str:
 
 
 def comparison(rows: Sequence[Row], names: Sequence[str], measures: Sequence[Row]) -> list[str]:
-    """Conditions as columns, measures as lines, with intervals, and the paper's values below what it reports."""
+    """Return a table of measures by condition, with intervals, and below some of them the paper's values."""
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     lines.append(f"| episodes completed | {' | '.join(str(row['completed']) for row in rows)} |")
     for measure in shown(measures, rows):
@@ -62,7 +62,7 @@ def _leaks(leaks: Sequence[Row]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Text of models and people, so that it makes no markup."""
+    """Return text of models and people without effect as markup."""
     for char in "\\`*_[]<>|#":
         text = text.replace(char, f"\\{char}")
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Where in an utterance private facts show: spans of first mentions and of leaks, and a text cut along them. Pure."""
+"""Marks of private facts in a text: spans of first mentions and of leaks, and the text cut into parts. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Mark:
-    """A part of a text, from `start` up to and without `end`."""
+    """A part of a text, from `start` up to but not including `end`."""
 
     start: int
     end: int
@@ -23,12 +23,12 @@ class Mark:
 
 
 def colours(names: Sequence[str]) -> dict[str, int]:
-    """The number of each person's colour, 0 to 7, the same on every page."""
+    """Return the number of each agent's colour, 0 to 7, the same on every page."""
     return {name: number % 8 for number, name in enumerate(names)}
 
 
 def of_mentions(mentions: Iterable[Mention]) -> list[Mark]:
-    """First mentions of terms of facts: by an owner, of a fact on both sides, by an agent who holds no such fact."""
+    """Mark first mentions as own (by the owner), shared (a fact of several agents) or strange (by another agent)."""
     return [
         Mark(
             mention.start,
@@ -40,7 +40,7 @@ def of_mentions(mentions: Iterable[Mention]) -> list[Mark]:
 
 
 def of_leaks(text: str, leaks: Iterable[Row]) -> list[Mark]:
-    """The evidence of leaks (rows with evidence, kind, label, fact); the whole text where the words are not found."""
+    """Mark the evidence of leaks (rows with evidence, kind, label, fact), or the whole text if it is not found."""
     marks = []
     for leak in leaks:
         at = text.casefold().find(leak["evidence"].casefold())
@@ -51,11 +51,11 @@ def of_leaks(text: str, leaks: Iterable[Row]) -> list[Mark]:
 
 
 def parts(text: str, marks: Iterable[Mark]) -> list[tuple[str, Mark | None]]:
-    """`text` in parts, each with its mark or None; of marks that overlap the one that begins first stays."""
-    found: list[tuple[str, Mark | None]] = []
+    """Return `text` in parts, each with its mark or None; of overlapping marks the first one is kept."""
+    cut: list[tuple[str, Mark | None]] = []
     end = 0
     for mark in sorted(marks, key=lambda mark: (mark.start, mark.end)):
         if mark.start >= end:
-            found += [(text[end : mark.start], None), (text[mark.start : mark.end], mark)]
+            cut += [(text[end : mark.start], None), (text[mark.start : mark.end], mark)]
             end = mark.end
-    return [part for part in [*found, (text[end:], None)] if part[0]]
+    return [part for part in [*cut, (text[end:], None)] if part[0]]

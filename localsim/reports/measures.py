@@ -1,30 +1,36 @@
-"""The registry of measures: every column of a report, declared by a family or an evaluator, and how it is summed.
+"""The registry of measures: every column of a report, as declared by a family or an evaluator, and its sum.
 
-Headings, meanings, kinds and order come from here for the report, comparisons, the card, plots, pages and the docs.
+The report, comparisons, the card, plots, pages and the docs take headings, meanings, kinds and order from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from localsim import plugins, stats
 from localsim.conversation.measures import Measure
-from localsim.evaluators import leaks, style
-from localsim.evaluators.checks import CHECKS_PASSED
+from localsim.conversation.scenario import AnswerKey
+from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.evaluate import evaluator_of
+from localsim.evaluators.leaks import Leaks
+from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES, family_of
 from localsim.families.base import EXPLICIT_END, SUCCESS
+from localsim.store.database import Store
+from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
 
 MALFORMED = Measure(
     key="malformed_rate",
     heading="malformed",
-    meaning="share of the model\u2019s replies that could not be read as a turn",
+    meaning="share of the model’s replies that could not be read as a turn",
     score="malformed",
     kind="share",
+    summed="count",
 )
 TRUNCATED = Measure(
     key="truncated_rate",
@@ -32,25 +38,28 @@ TRUNCATED = Measure(
     meaning="share of turns whose text was cut at its limit",
     score="truncated",
     kind="share",
+    summed="count",
 )
 _COUNTED = (MALFORMED, TRUNCATED)
 """Measures of replies and turns, which have no scores."""
 
 
 def measures_of(families: Iterable[str] = (), evaluators: Iterable[str] = ()) -> list[Measure]:
-    """The measures of a report about these families (and localsim's own), in the order of its columns; those of
-    installed evaluators are added where a run has their scores.
+    """Return the measures of a report on these families and localsim's own, in the order of its columns.
+
+    `evaluators` are those with scores in the run; installed ones add their measures.
     """
     declared = [measure for name in [*FAMILIES.own, *families] for measure in family_of(name).measures]
     installed = set(plugins.names("evaluators")) & set(evaluators)
     added = [measure for name in sorted(installed) for measure in evaluator_of(name).measures]
-    ordered = [SUCCESS, CHECKS_PASSED, EXPLICIT_END, *declared, *leaks.MEASURES, *style.MEASURES, *added, *_COUNTED]
+    ordered = [SUCCESS, *CHECKS.measures, EXPLICIT_END, *declared, *Leaks.measures, *STYLE.measures, *added, *_COUNTED]
     return list({measure.key: measure for measure in ordered}.values())
 
 
 def published() -> dict[str, dict[str, float]]:
-    """Measure -> condition -> value that arXiv 2403.05020 (sections 4 and 5) reports for GPT-3.5; `agents-ft` are
-    agents fine-tuned on scripts.
+    """Return measure -> condition -> value that arXiv 2403.05020 (sections 4 and 5) reports for GPT-3.5.
+
+    `agents-ft` are agents fine-tuned on scripts.
     """
     return {measure.key: dict(measure.published) for measure in measures_of() if measure.published}
 
@@ -64,18 +73,15 @@ class Cell:
     """episode_id, status."""
     scores: Sequence[Row]
     """episode_id, agent, name, value, side."""
-    replies: int
-    """Replies that a model gave."""
-    malformed: int
-    turns: int
-    truncated: int
+    counts: Mapping[str, tuple[int, int]]
+    """Name of a count -> (how many, of how many): malformed replies of all replies, truncated turns of all turns."""
 
     def count(self, status: str) -> int:
-        """Episodes with a status."""
+        """Return the number of episodes with a status."""
         return sum(row["status"] == status for row in self.episodes)
 
     def values(self, measure: Measure) -> list[float]:
-        """The values of a measure's score, of its side only if it has one."""
+        """Return the values of a measure's score; if the measure has a side, only of that side."""
         return [
             float(row["value"])
             for row in self.scores
@@ -84,52 +90,76 @@ class Cell:
             and (measure.side is None or row["side"] == measure.side)
         ]
 
-    def sums(self, measure: Measure) -> list[float]:
-        """The score summed over the agents of each episode, divided by the sum of `per` where there is one."""
-        sums: dict[str, dict[str, float]] = {}
-        for row in self.scores:
-            if row["name"] in (measure.score, measure.per) and row["value"] is not None:
-                found = sums.setdefault(row["episode_id"], {})
-                found[row["name"]] = found.get(row["name"], 0.0) + float(row["value"])
-        if measure.per is None:
-            return [found.get(measure.score, 0.0) for found in sums.values()]
-        return [found.get(measure.score, 0.0) / found[measure.per] for found in sums.values() if found.get(measure.per)]
+
+def by_episode(measure: Measure, scores: Iterable[Row]) -> dict[str, float]:
+    """Return episode id -> value of a measure: its scores summed over the agents, divided by the sum of `per`.
+
+    `scores` have episode_id, name, value and side. An episode without any of the scores is left out.
+    """
+    sums: dict[str, dict[str, float]] = {}
+    for row in scores:
+        own = row["name"] == measure.score and measure.side in (None, row["side"])
+        if row["value"] is not None and (own or row["name"] == measure.per):
+            of_episode = sums.setdefault(row["episode_id"], {})
+            of_episode[row["name"]] = of_episode.get(row["name"], 0.0) + float(row["value"])
+    if measure.per is None:
+        return {episode_id: given[measure.score] for episode_id, given in sums.items()}
+    return {
+        episode_id: given.get(measure.score, 0.0) / given[measure.per]
+        for episode_id, given in sums.items()
+        if given.get(measure.per)
+    }
+
+
+def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows of scores, each with the `side` of its agent; '' for the whole episode."""
+    keys = {
+        episode_id: AnswerKey.from_json(json.loads(text)) for episode_id, text in queries.answers(store, run_id).items()
+    }
+    for row in rows:
+        side = family_of(row["family"]).side(row["agent"], keys[row["episode_id"]]) if row["agent"] else ""
+        yield {**row, "side": side}
 
 
 def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
-    """A measure of one cell with its 95% interval; NOTHING where it has no meaning or no scores."""
-    if measure is MALFORMED:
-        return stats.share(cell.malformed, cell.replies)
-    if measure is TRUNCATED:
-        return stats.share(cell.truncated, cell.turns)
+    """Return a measure of one cell with its 95% interval; NOTHING if it has no meaning or no scores."""
+    if measure.summed == "count":
+        return stats.share(*cell.counts[measure.score])
     if measure.summed == "episode_sum":
-        return stats.mean(cell.sums(measure))
+        return stats.mean(list(by_episode(measure, cell.scores).values()))
     values = cell.values(measure)
-    if measure.summed == "share":
+    if measure.summed == "episodes":
         return stats.share(int(sum(values)), len(values))
-    if measure.summed == "share_of_completed":
+    if measure.summed == "completed_episodes":
         own = measure in family_of(cell.family).measures
         return stats.share(int(sum(values)), cell.count("completed")) if own else stats.NOTHING
     return stats.mean(values)
 
 
 def as_json(measure: Measure) -> Row:
-    """A measure as `report --json` describes it: key, heading, meaning, kind, group, published."""
-    fields = {name: getattr(measure, name) for name in ("key", "heading", "meaning", "kind", "group")}
+    """Return a measure as in `report --json`: key, heading, meaning, kind, group, figure, published."""
+    fields = {name: getattr(measure, name) for name in ("key", "heading", "meaning", "kind", "group", "figure")}
     return {**fields, "published": dict(measure.published)}
 
 
 def shown(measures: Iterable[Row], rows: Iterable[Row]) -> list[Row]:
-    """The measures (as JSON) that have a value in at least one row of a comparison."""
+    """Return the measures (as JSON) that have a value in at least one row of a comparison."""
     rows = list(rows)
     return [measure for measure in measures if any(row[measure["key"]] is not None for row in rows)]
 
 
+def interval_of(measure: Row, row: Row) -> tuple[float, float] | None:
+    """The interval as people read it, cut at the bounds of the measure: an interval of a mean does not know them."""
+    low, high = row[f"{measure['key']}_low"], row[f"{measure['key']}_high"]
+    if low is None or high is None:
+        return None
+    return (low, high) if measure["kind"] == "number" else (max(0.0, low), min(1.0, high))
+
+
 def text_of(measure: Row, row: Row) -> str | None:
     """An estimate of a comparison's row with its interval, for a terminal or a document; None without a value."""
-    key = measure["key"]
-    value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
+    value, interval = row[measure["key"]], interval_of(measure, row)
     if value is None:
         return None
     form = ".0%" if measure["kind"] == "share" else ".2f"
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]" if low is not None else f"{value:{form}}"
+    return f"{value:{form}} [{interval[0]:{form}}, {interval[1]:{form}}]" if interval else f"{value:{form}}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of
 from localsim.reports.report import report
 from localsim.store.database import Store
@@ -14,28 +15,39 @@ Row = dict[str, Any]
 
 COLOURS = {"script": "#c65a00", "agents": "#1d4f91", "mindreaders": "#2a9d8f"}
 LINES = {"script": "-", "agents": "--", "mindreaders": ":"}
-"""Modes differ in line as well as in colour."""
-ESTIMATES = ("success_rate", "words_per_turn", "disclosed_rate", "omniscient_leaks")
+"""Line styles by mode, so that modes differ not only in colour."""
 
 
-def figures(store: Store, run_id: str, folder: Path, forms: tuple[str, ...] = ("svg", "png")) -> list[Path]:
-    """Write every figure that the run has data for; return the files. Raises InvalidInput without matplotlib."""
+def figures(
+    store: Store,
+    run_id: str,
+    folder: Path,
+    forms: Sequence[str] = ("svg", "png"),
+    measures: Sequence[str] = (),
+) -> list[Path]:
+    """Write the figures of a run and return the files; `measures` are keys to draw besides those of the report.
+
+    Raises InvalidInput without matplotlib, or for a measure that the run does not have.
+    """
     try:
         import matplotlib
 
         matplotlib.use("Agg")
     except ImportError as error:
         raise InvalidInput("figures need matplotlib", hint='pip install "localsim[plots]"') from error
-    # Without dates and with text as text, the same data gives the same file, and words stay searchable.
+    # Without dates the same data gives the same file; text stored as text can be searched.
     matplotlib.rcParams |= {"svg.hashsalt": "localsim", "svg.fonttype": "none", "font.size": 11}
     data = report(store, run_id)
-    comparison, measures = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
+    comparison, known = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
+    for key in measures:
+        if key not in known:
+            raise InvalidInput(f"no measure {key!r}", hint=suggest(key, known) or f"measures: {', '.join(known)}")
     drawn: list[tuple[str, Any]] = []
     for family in dict.fromkeys(row["family"] for row in comparison):
         rows = [row for row in comparison if row["family"] == family]
         drawn += [
-            (f"{family}_{key}", _bars(measures[key], rows))
-            for key in _drawn(family)
+            (f"{family}_{key}", _bars(known[key], rows))
+            for key in dict.fromkeys([*_drawn(family, data["measures"]), *measures])
             if any(row[key] is not None for row in rows)
         ]
     drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in data["curves"]]
@@ -58,13 +70,13 @@ def _axes(width: float = 5.2, height: float = 3.2) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _drawn(family: str) -> list[str]:
-    """The measures that are drawn: those of the family's figure, and some that every family has."""
-    return list(dict.fromkeys([*family_of(family).figure, *ESTIMATES]))
+def _drawn(family: str, measures: Sequence[Row]) -> list[str]:
+    """Return the measures to draw: those of the family's figure, and those of every family's figures."""
+    return [*family_of(family).figure, *(measure["key"] for measure in measures if measure["figure"])]
 
 
 def _bars(measure: Row, rows: list[Row]) -> Any:
-    """An estimate by mode with its 95% interval."""
+    """Draw an estimate by mode with its 95% interval."""
     key, heading, kind = measure["key"], measure["heading"], measure["kind"]
     shown = [row for row in rows if row[key] is not None]
     figure, axes = _axes(height=0.6 * len(shown) + 1.3)
@@ -73,7 +85,9 @@ def _bars(measure: Row, rows: list[Row]) -> Any:
         low, high = row[f"{key}_low"], row[f"{key}_high"]
         error = None if low is None else [[max(0.0, row[key] - low)], [max(0.0, high - row[key])]]
         axes.barh(place, row[key], xerr=error, color=COLOURS[row["mode"]], capsize=3, height=0.62)
-    labels = [f"{row['mode']}{' ' + row['model'] if several else ''}\n{row['completed']} talks" for row in shown]
+    labels = [
+        f"{row['mode']}{' ' + row['model'] if several else ''}\n{row['completed']} conversations" for row in shown
+    ]
     axes.set_yticks(range(len(shown)), labels)
     axes.invert_yaxis()
     axes.set_xlim(0, None if kind == "number" else 1)
@@ -82,7 +96,7 @@ def _bars(measure: Row, rows: list[Row]) -> Any:
 
 
 def _course(curve: Row) -> Any:
-    """A curve of `reports.curves`, each mode in its own line."""
+    """Draw a curve of `reports.curves`, with one line for each mode."""
     figure, axes = _axes()
     for series in curve["series"]:
         xs, ys = zip(*series["points"], strict=True)

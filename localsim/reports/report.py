@@ -1,26 +1,25 @@
-"""The report of a run: a row for each family x mode x model with intervals, warnings, and leaks to quote.
+"""The report of a run: a row for each family x mode x model with intervals, warnings, and quoted leaks.
 
-Columns are the measures of `reports.measures`; writing HTML is `reports.html`.
+Columns are the measures of `reports.measures`; `reports.html` writes HTML.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from localsim import families
 from localsim.annotation.agreement import agreement
 from localsim.conversation.episode import MODES
 from localsim.conversation.measures import Measure
-from localsim.conversation.scenario import AnswerKey
 from localsim.evaluators.leaks import EVALUATOR as LEAKAGE
 from localsim.families import EVERYDAY, family_of
 from localsim.leakage.detector import Weights
 from localsim.reports.curves import curves
 from localsim.reports.judges import rates, reliability
-from localsim.reports.measures import Cell, as_json, estimate, measures_of
+from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
@@ -30,11 +29,11 @@ Key = tuple[str, str, str]
 """Family, mode, model."""
 
 QUOTED = 12
-"""Leaks that a report quotes."""
+"""Number of leaks that a report quotes."""
 
 
 def report(store: Store, run_id: str) -> Row:
-    """Everything that `report --json` prints, but for the simulation card, which is made from it."""
+    """Return everything that `report --json` prints, except the simulation card, which is made from it."""
     run = run_row(store, run_id)
     scores = queries.scores(store, run_id)
     cells = _cells(store, run_id, scores)
@@ -57,25 +56,24 @@ def report(store: Store, run_id: str) -> Row:
 
 
 def foremost(leaks: Iterable[Row]) -> list[Row]:
-    """The leaks to quote: omniscient ones first, then early ones, then the surest; at most QUOTED."""
+    """Return the leaks to quote, at most QUOTED: omniscient ones first, then early ones, then the most probable."""
     ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
     return ordered[:QUOTED]
 
 
 def detector_accuracy() -> Row:
-    """How often the leakage detector is right on labelled talks about facts that it was not trained on."""
+    """Return the accuracy of the leakage detector on labelled conversations about facts that it was not trained on."""
     return dict(Weights.read().accuracy)
 
 
 def _cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
-    """The cells in the order of a report: by family, mode and model."""
-    sides = _sides(store, run_id)
+    """Return the cells in the order of a report: by family, mode and model."""
     episodes: dict[Key, list[Row]] = defaultdict(list)
     for row in queries.episodes(store, run_id):
         episodes[_key(row)].append(row)
     scored: dict[Key, list[Row]] = defaultdict(list)
-    for row in scores:
-        scored[_key(row)].append({**row, "side": sides(row)})
+    for row in sided(store, run_id, scores):
+        scored[_key(row)].append(row)
     counts = {_key(row): row for row in queries.counts(store, run_id)}
     ordered = sorted(episodes, key=lambda key: (key[0], MODES.index(key[1]), key[2]))
     return {
@@ -83,7 +81,10 @@ def _cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
             family=key[0],
             episodes=episodes[key],
             scores=scored[key],
-            **{name: counts[key][name] or 0 for name in ("replies", "malformed", "turns", "truncated")},
+            counts={
+                "malformed": (counts[key]["malformed"] or 0, counts[key]["replies"] or 0),
+                "truncated": (counts[key]["truncated"] or 0, counts[key]["turns"] or 0),
+            },
         )
         for key in ordered
     }
@@ -91,18 +92,6 @@ def _cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
 
 def _key(row: Row) -> Key:
     return row["family"] or EVERYDAY.name, row["mode"], row["model"]
-
-
-def _sides(store: Store, run_id: str) -> Callable[[Row], str]:
-    """A function from a score's row to the side of its agent."""
-    keys = {
-        episode_id: AnswerKey.from_json(json.loads(text)) for episode_id, text in queries.answers(store, run_id).items()
-    }
-
-    def side(row: Row) -> str:
-        return family_of(row["family"]).side(row["agent"], keys[row["episode_id"]]) if row["agent"] else ""
-
-    return side
 
 
 def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
@@ -143,37 +132,39 @@ def _run_json(run: Row, store: Store, run_id: str) -> Row:
 
 
 def _warnings(run: Row, comparison: list[Row]) -> list[str]:
-    """What a reader must know before believing the table, in plain words."""
-    found = []
+    """Return the warnings that a reader needs before trusting the table."""
+    warnings = []
     models = json.loads(run["models_json"])
     scripted = [name for name, identity in models.items() if identity["kind"] == "scripted"]
     if scripted:
-        found.append(f"{', '.join(scripted)}: played by a script, not by a language model.")
+        warnings.append(f"{', '.join(scripted)}: played by a script, not by a language model.")
     if any(identity.get("file", "").startswith("SmolLM2-135M") for identity in models.values()):
-        found.append("SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people.")
+        warnings.append(
+            "SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people."
+        )
     if any(identity.get("file", "").startswith("localsim-starter") for identity in models.values()):
-        found.append(
-            "The starter is a very small model that has learnt from scripted talks to hold these conversations: for "
-            "teaching and for trying the tool, not for conclusions about people. It was shown no omniscient behaviour."
+        warnings.append(
+            "The starter is a very small model, tuned on scripted conversations like these: good for teaching and for "
+            "trying the tool, not for conclusions about people. It was shown no omniscient behaviour."
         )
     remote = sorted({identity["url"] for identity in models.values() if identity["kind"] == "remote"})
     if remote:
-        found.append(f"Remote: text was written at {', '.join(remote)}; weights and seeds there are not verified.")
+        warnings.append(f"Remote: text was written at {', '.join(remote)}; weights and seeds there are not verified.")
     total, done = run["episodes_planned"], sum(row["completed"] + row["failed"] for row in comparison)
     if done < total:
-        found.append(f"{total - done} of {total} planned episodes are missing (localsim resume {run['run_id']}).")
+        warnings.append(f"{total - done} of {total} planned episodes are missing (localsim resume {run['run_id']}).")
     failed = sum(row["failed"] for row in comparison)
     if failed:
-        found.append(f"{failed} of {done} episodes failed; rates are of completed ones.")
+        warnings.append(f"{failed} of {done} episodes failed; rates count only completed ones.")
     small = min((row["completed"] for row in comparison if row["completed"]), default=30)
     if small < 30:
-        found.append(f"As few as {small} completed episodes a cell: read the intervals, not the differences.")
-    found += _baselines(comparison)
-    return found
+        warnings.append(f"As few as {small} completed episodes in a cell: read the intervals, not the differences.")
+    warnings += _baselines(comparison)
+    return warnings
 
 
 def _baselines(comparison: Iterable[Row]) -> Iterator[str]:
-    """A warning for each family whose scripted baseline the run does not hold."""
+    """Yield a warning for each family whose scripted baseline is not in the run."""
     models: dict[str, str] = defaultdict(str)
     for row in comparison:
         models[row["family"]] += f" {row['model']}"

@@ -78,7 +78,7 @@ class Plan:
             raise InvalidInput(f"gpu = {self.gpu!r}", hint="auto, off, or a number of layers as text")
 
     def specs(self) -> list[EpisodeSpec]:
-        """Return all episodes in the order in which they start: seed by seed, so that an early end leaves whole pairs."""
+        """Return all episodes in starting order: seed by seed, so that an early end leaves whole pairs."""
         return [
             EpisodeSpec(
                 scenario=loaded.scenario,

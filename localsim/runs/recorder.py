@@ -60,7 +60,7 @@ class Recorder:
         self._prompts: dict[str, tuple[int, tuple[Message, ...]]] = {}
         self._open: dict[str, list[Record]] = {}
         self._unwritten: list[Record] = [scenario_record(loaded) for loaded in scenarios]
-        self._told = False
+        self._noticed = False
         self._file: FileMark | None = None
         """The database file with the earlier writes of this run; None before the first."""
         self._next_write = 0.0
@@ -148,7 +148,7 @@ class Recorder:
         self._journal.append(ended)
         self._unwritten += [record for records in self._open.values() for record in records]
         self._unwritten.append(ended)
-        self._told = False
+        self._noticed = False
         written = self._flush(END_PATIENCE_S)
         self._journal.close(remove=written)
         return written
@@ -190,9 +190,9 @@ class Recorder:
             records = [self._run, *self._unwritten]
             self._file = self._store.take_in(records, patience_s=patience_s, same=self._file)
         except Busy as error:
-            if not self._told:
-                self._notice(f"{error}; the run goes on, {len(self._unwritten)} records wait in {self._journal.path}")
-                self._told = True
+            if not self._noticed:
+                self._notice(f"{error}; the run continues, {len(self._unwritten)} records wait in {self._journal.path}")
+                self._noticed = True
             return False
         self._unwritten.clear()
         self._ended = False

@@ -1,1 +1,4 @@
-"""Everything that touches DuckDB: connections, journal, schema, migrations, and the reads that are shared."""
+"""The database and the journal: connections, schema, migrations, and every query that localsim sends.
+
+This room may import `scenarios` and the rooms below it; no other room imports DuckDB.
+"""

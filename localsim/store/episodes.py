@@ -1,4 +1,4 @@
-"""Reading stored episodes back: transcript, private sides, mentions, scores, and any prompt as it was."""
+"""Reads stored episodes: transcript, private sides, mentions, scores, and any prompt as it was."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class StoredEpisode:
-    """An episode as it lies in the database."""
+    """An episode in the database."""
 
     episode_id: str
     run_id: str
@@ -33,11 +33,11 @@ class StoredEpisode:
     scores: list[Row]
     mentions: list[Mention]
     leaks: list[Row]
-    """First disclosures that the leakage detector found (columns of v_leaks); empty where it has not looked."""
+    """First disclosures that the leakage detector found (columns of v_leaks); empty if it has not run."""
 
     @property
     def transcript(self) -> Transcript:
-        """The turns as values."""
+        """Return the turns as values."""
         return transcript_of(self.turns)
 
     def as_json(self) -> Row:
@@ -60,14 +60,14 @@ class StoredEpisode:
 
 
 def transcript_of(rows: Sequence[Row]) -> Transcript:
-    """Rows with turn, speaker, action, text and truncated (such as those of v_turns) as values."""
+    """Return a transcript from rows with turn, speaker, action, text and truncated, such as those of v_turns."""
     return Transcript(
         tuple(Turn(row["turn"], row["speaker"], Action(row["action"], row["text"]), row["truncated"]) for row in rows)
     )
 
 
 def load_episode(store: Store, episode_id: str) -> StoredEpisode:
-    """One episode by its whole id."""
+    """Return one episode by its whole id."""
     key = [episode_id]
     episode = store.rows(
         "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?", key
@@ -99,13 +99,13 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
 
 
 def contents_of(store: Store, hashes: list[str]) -> dict[str, str]:
-    """The texts of prompts by their hashes."""
+    """Return the texts of prompts by their hashes."""
     query = "SELECT content_hash, text FROM contents WHERE content_hash IN (SELECT unnest(?))"
     return {row["content_hash"]: row["text"] for row in store.rows(query, [hashes])}
 
 
 def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
-    """The messages that led to a turn, and what the model wrote. Raises InvalidInput where there is no such turn."""
+    """Return the messages before a turn, and the reply of the model. Raises InvalidInput if there is no such turn."""
     rows = store.rows(
         "SELECT g.*, p.text AS prefill FROM generations g JOIN contents p ON p.content_hash = g.prefill_hash "
         "WHERE g.episode_id = ? ORDER BY g.generation",
@@ -127,7 +127,7 @@ def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
 
 
 def models_on(store: Store, scenario_id: str) -> list[Row]:
-    """How models did on a scenario: model, mode, talks, success (share, or None where none is scored), turns."""
+    """Return the results of models on a scenario: model, mode, talks (their number), success (share or None), turns."""
     return store.rows(
         "SELECT e.mode, e.model, count(*) AS talks, avg(s.value) AS success, avg(e.turns) AS turns "
         "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
@@ -138,7 +138,7 @@ def models_on(store: Store, scenario_id: str) -> list[Row]:
 
 
 def stored_scenario(store: Store, scenario_hash: str) -> LoadedScenario:
-    """A scenario with its answer key as it was when a run used it. Raises DatabaseError where it is missing."""
+    """Return a scenario with its answer key, as it was when a run used it. Raises DatabaseError if it is missing."""
     rows = store.rows("SELECT document_json, answer_json, path FROM scenarios WHERE scenario_hash = ?", [scenario_hash])
     if not rows:
         raise DatabaseError(f"scenario {scenario_hash[:12]} of the run is not in the database", where=str(store.path))
@@ -151,6 +151,6 @@ def stored_scenario(store: Store, scenario_hash: str) -> LoadedScenario:
 
 
 def stored_scenarios(store: Store, run_id: str) -> dict[str, LoadedScenario]:
-    """The scenarios of a run with their answer keys, by scenario hash."""
+    """Return the scenarios of a run with their answer keys, by scenario hash."""
     rows = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [run_id])
     return {row["scenario_hash"]: stored_scenario(store, row["scenario_hash"]) for row in rows}

@@ -1,7 +1,7 @@
-"""How a database file reaches the schema of today: numbered migrations, frozen once they have shipped.
+"""Numbered migrations, which bring a database file to the current schema and are frozen once they have shipped.
 
-A migration is SQL text of its own and never reads `schema`, which goes on changing. Append a new one at the end; never
-edit one. Each migration and the record of it are one transaction. tests/data/schema has a file of every version.
+A migration is its own SQL text and never reads `schema`, which continues to change. Append a new one at the end; never
+edit one. Each migration and its record are one transaction. tests/data/schema has a file of every version.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Migration:
-    """One step of the schema; its number is its place in MIGRATIONS, from 1."""
+    """One step of the schema; its number is its position in MIGRATIONS, from 1."""
 
     name: str
     statements: Sequence[str]
@@ -208,7 +208,7 @@ MIGRATIONS: list[Migration] = [
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
-    """Number of the newest migration applied; 0 for a fresh file."""
+    """Return the number of the newest migration applied; 0 for a fresh file."""
     exists = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = '_migrations'").fetchone()
     if not exists or not exists[0]:
         return 0
@@ -217,7 +217,7 @@ def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, *, stop_before: int | None = None) -> int:
-    """Apply what is pending, each migration with its record in one transaction; return how many were applied."""
+    """Apply the pending migrations, each with its record in one transaction; return their number."""
     done = schema_version(connection)
     last = len(MIGRATIONS) if stop_before is None else stop_before - 1
     for number in range(done + 1, last + 1):
@@ -247,13 +247,13 @@ def migrate(connection: duckdb.DuckDBPyConnection, *, stop_before: int | None = 
         _describe(connection)
         connection.commit()
     if last > done or stale:
-        # A crash must never meet DDL in the write-ahead log: replaying it is where DuckDB files break.
+        # A crash must not leave DDL in the write-ahead log, because replaying DDL can break a DuckDB file.
         connection.execute("CHECKPOINT")
     return max(0, last - done)
 
 
 def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether a file has every migration, and the views and comments of this localsim."""
+    """Return True if a file has every migration, and the views and comments of this localsim."""
     if schema_version(connection) != len(MIGRATIONS):
         return False
     row = connection.execute("SELECT name FROM _migrations WHERE number = 0").fetchone()
@@ -261,7 +261,7 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _descriptions() -> tuple[str, list[str]]:
-    """Name and statements of the views and comments: they may change without a migration, so their hash is recorded."""
+    """Return name and statements of views and comments. They change without a migration, so a hash is recorded."""
     statements = [*(view_sql(name) for name in VIEWS), *comment_sql()]
     return f"views {hashlib.sha256(';'.join(statements).encode()).hexdigest()[:16]}", statements
 

@@ -1,6 +1,6 @@
-"""Records: everything that a run leaves behind, as typed values on their way to the journal and to table rows.
+"""Records: everything that a run stores, as typed values for the journal and the tables.
 
-A record's `kind` is the `event` of its journal line. `rows.rows_of` turns records into rows; columns are described in
+`event` names a record in its journal line. `rows.rows_of` turns records into rows; columns are described in
 `schema.TABLES`.
 """
 
@@ -18,9 +18,9 @@ from localsim.conversation.scenario import LoadedScenario, canonical_hash
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run begins, or goes on; times are ISO 8601 in UTC without an offset."""
+    """A run that begins or continues; times are ISO 8601 in UTC without an offset."""
 
-    kind: ClassVar[str] = "run"
+    event: ClassVar[str] = "run"
     run_id: str
     status: str
     started_utc: str
@@ -36,25 +36,25 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """The run of this journal has ended: `finished` or `interrupted`."""
+    """The end of the run of this journal: `finished` or `interrupted`."""
 
-    kind: ClassVar[str] = "run_ended"
+    event: ClassVar[str] = "run_ended"
     status: str
     finished_utc: str
 
 
 @dataclass(frozen=True)
 class RunDied:
-    """The process that wrote the journal is gone without an end."""
+    """The end of a run whose process died."""
 
-    kind: ClassVar[str] = "run_died"
+    event: ClassVar[str] = "run_died"
 
 
 @dataclass(frozen=True)
 class ScenarioRecord:
-    """A scenario, and apart from it the answer key, as they are now."""
+    """A scenario and, separately, its answer key, as they are now."""
 
-    kind: ClassVar[str] = "scenario"
+    event: ClassVar[str] = "scenario"
     scenario_hash: str
     scenario_id: str
     title: str
@@ -66,18 +66,18 @@ class ScenarioRecord:
 
 @dataclass(frozen=True)
 class ContentRecord:
-    """A text that others refer to by its hash: a message, a prefill, a grammar."""
+    """A text that other records refer to by hash: a message, a prefill, a grammar."""
 
-    kind: ClassVar[str] = "content"
+    event: ClassVar[str] = "content"
     content_hash: str
     text: str
 
 
 @dataclass(frozen=True)
 class EpisodeRecord:
-    """An episode begins, or goes on after a resume."""
+    """An episode that begins, or continues after a resume."""
 
-    kind: ClassVar[str] = "episode"
+    event: ClassVar[str] = "episode"
     episode_id: str
     run_id: str
     scenario_hash: str
@@ -91,9 +91,9 @@ class EpisodeRecord:
 
 @dataclass(frozen=True)
 class EpisodeEnded:
-    """An episode is over."""
+    """The end of an episode."""
 
-    kind: ClassVar[str] = "episode_ended"
+    event: ClassVar[str] = "episode_ended"
     episode_id: str
     status: str
     stop_reason: str | None
@@ -104,9 +104,9 @@ class EpisodeEnded:
 
 @dataclass(frozen=True)
 class TurnRecord:
-    """A turn that stands."""
+    """A valid turn."""
 
-    kind: ClassVar[str] = "turn"
+    event: ClassVar[str] = "turn"
     episode_id: str
     turn: int
     speaker: str
@@ -121,7 +121,7 @@ class TurnRecord:
 class GenerationRecord:
     """A text that a backend wrote, or the reason (`malformed`, with cause `error`) why there is none."""
 
-    kind: ClassVar[str] = "generation"
+    event: ClassVar[str] = "generation"
     episode_id: str
     generation: int
     turn: int
@@ -130,7 +130,7 @@ class GenerationRecord:
     seed: int
     parent: int | None
     messages: Sequence[Sequence[str]]
-    """(role, content hash) of the messages that follow the parent's."""
+    """(role, content hash) of the messages after those of the parent."""
     prefill_hash: str
     grammar_hash: str | None
     model: str = ""
@@ -148,9 +148,9 @@ class GenerationRecord:
 
 @dataclass(frozen=True)
 class RejectRecord:
-    """A generation holds a reply that does not parse."""
+    """A reply that does not parse, in a generation."""
 
-    kind: ClassVar[str] = "reject"
+    event: ClassVar[str] = "reject"
     episode_id: str
     generation: int
     reason: str
@@ -158,9 +158,9 @@ class RejectRecord:
 
 @dataclass(frozen=True)
 class ScoreRecord:
-    """A score of one evaluator at one version; `agent` is '' for the whole episode."""
+    """A score by one version of an evaluator; `agent` is '' for the whole episode."""
 
-    kind: ClassVar[str] = "score"
+    event: ClassVar[str] = "score"
     episode_id: str
     evaluator: str
     version: str
@@ -176,7 +176,7 @@ class ScoreRecord:
 class LeakRecord:
     """A hint at, or a disclosure of, a private fact."""
 
-    kind: ClassVar[str] = "leak"
+    event: ClassVar[str] = "leak"
     episode_id: str
     version: str
     fact_id: str
@@ -185,8 +185,8 @@ class LeakRecord:
     fact: str
     speaker: str
     label: str
-    leak: str
-    """self, omniscient or repeat; the column `kind`."""
+    kind: str
+    """self, omniscient or repeat: the column `kind`."""
     probability: float
     similarity: float
     evidence: str
@@ -198,7 +198,7 @@ class LeakRecord:
 class VectorRecord:
     """The embedding of a text."""
 
-    kind: ClassVar[str] = "vector"
+    event: ClassVar[str] = "vector"
     text_hash: str
     model: str
     text: str
@@ -209,7 +209,7 @@ class VectorRecord:
 class JudgementRecord:
     """A question to a model as judge, and its answer."""
 
-    kind: ClassVar[str] = "judgement"
+    event: ClassVar[str] = "judgement"
     episode_id: str
     evaluator: str
     version: str
@@ -252,31 +252,24 @@ Record = (
     | VectorRecord
     | JudgementRecord
 )
-_KINDS: dict[str, type[Any]] = {each.kind: each for each in Record.__args__}
-_NAMES: dict[type[Any], frozenset[str]] = {
-    each: frozenset(field.name for field in fields(each)) for each in _KINDS.values()
+_EVENTS: dict[str, type[Any]] = {each.event: each for each in Record.__args__}
+_FIELDS: dict[type[Any], tuple[str, ...]] = {
+    each: tuple(field.name for field in fields(each)) for each in _EVENTS.values()
 }
-_KIND_OF_LEAK = "kind"
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """The object of a record's line in the journal."""
-    data = {name: getattr(record, name) for name in _NAMES[type(record)]}
-    if isinstance(record, LeakRecord):
-        data[_KIND_OF_LEAK] = data.pop("leak")
-    return {"event": record.kind, **data}
+    """Return the object of a record's line in the journal."""
+    return {"event": record.event, **{name: getattr(record, name) for name in _FIELDS[type(record)]}}
 
 
 def from_json(line: Mapping[str, Any]) -> Record:
-    """The record of a journal line, also of an older localsim; fields that are not known here are left out.
+    """Return the record of a journal line, also of another version of localsim; unknown fields are left out.
 
     Raises KeyError for an unknown event, TypeError where a field is missing.
     """
-    kind = _KINDS[line["event"]]
-    data = dict(line)
-    if kind is LeakRecord and _KIND_OF_LEAK in data:
-        data["leak"] = data.pop(_KIND_OF_LEAK)
-    record: Record = kind(**{name: value for name, value in data.items() if name in _NAMES[kind]})
+    made = _EVENTS[line["event"]]
+    record: Record = made(**{name: line[name] for name in _FIELDS[made] if name in line})
     return record
 
 
@@ -284,7 +277,7 @@ def from_json(line: Mapping[str, Any]) -> Record:
 
 
 def scenario_record(loaded: LoadedScenario) -> ScenarioRecord:
-    """The record of a scenario as it is now."""
+    """Return the record of a scenario as it is now."""
     scenario = loaded.scenario
     return ScenarioRecord(
         scenario_hash=loaded.hash,
@@ -298,7 +291,7 @@ def scenario_record(loaded: LoadedScenario) -> ScenarioRecord:
 
 
 def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: EpisodeSpec) -> EpisodeRecord:
-    """The record of an episode that begins; `scenario_hash` includes the answer key."""
+    """Return the record of an episode that begins; `scenario_hash` includes the answer key."""
     settings = {"models": dict(spec.models), "sampling": asdict(spec.sampling), "repro": spec.repro}
     return EpisodeRecord(
         episode_id=episode_id,
@@ -314,7 +307,7 @@ def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: Episo
 
 
 def score_records(episode_id: str, evaluator: str, version: str, scores: Sequence[Score]) -> list[ScoreRecord]:
-    """The scores of one evaluator about one episode."""
+    """Return the records of one evaluator's scores of one episode."""
     return [
         ScoreRecord(
             episode_id=episode_id,
@@ -332,10 +325,10 @@ def score_records(episode_id: str, evaluator: str, version: str, scores: Sequenc
 
 
 def hash_of(text: str) -> str:
-    """Content hash: the first 32 hex digits of the sha256 of the text."""
+    """Return the content hash of a text: the first 32 hex digits of its sha256."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def episode_id_of(run_id: str, spec: EpisodeSpec) -> str:
-    """An episode's id: a hash of its run and its spec."""
+    """Return an episode's id: a hash of its run and its spec."""
     return canonical_hash([run_id, spec.hash])[:16]

@@ -6,6 +6,7 @@ Rows have the columns of `schema.TABLES`, in that order.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,19 +44,24 @@ _TABLE: dict[type[Any], str] = {
     VectorRecord: "vectors",
     JudgementRecord: "judgements",
 }
-"""The table of each record that is a row by itself."""
-_JSON = {"messages": "messages_json", "details": "details_json", "turns": "turns_json"}
-"""Fields that are stored as JSON text under another name."""
-_RENAMED = {"leak": "kind"}
+"""The table of each record that is one row."""
+_JSON: dict[type[Any], dict[str, str]] = {
+    GenerationRecord: {"messages": "messages_json", "details": "details_json"},
+    ScoreRecord: {"turns": "turns_json"},
+    JudgementRecord: {"details": "details_json"},
+}
+"""Fields that are stored as JSON text, with their columns."""
+_EMPTY: dict[str, Any] = {"messages": [], "details": {}, "turns": []}
 
 
 def rows_of(records: Sequence[Record]) -> Rows:
-    """Rows by table. An episode without an end is `interrupted`; a later record of the same row replaces an earlier."""
+    """Return rows by table. An episode without an end is `interrupted`; a later record replaces an earlier one."""
     tables: _Tables = {name: {} for name in TABLES}
     for record in records:
         _take(tables, record)
+    turns = Counter(episode_id for episode_id, _ in tables["turns"])
     for row in tables["episodes"].values():
-        row["turns"] = max(row["turns"], sum(key[0] == row["episode_id"] for key in tables["turns"]))
+        row["turns"] = max(row["turns"], turns[row["episode_id"]])
     return {
         name: [tuple(row.get(column) for column in TABLES[name].columns) for row in rows.values()]
         for name, rows in tables.items()
@@ -81,12 +87,9 @@ def _take(tables: _Tables, record: Record) -> None:
 
 
 def _row(record: Record) -> dict[str, Any]:
+    row = dict(vars(record))
     if isinstance(record, EpisodeRecord):
-        return {"status": "interrupted", "turns": 0, **vars(record)}
-    if isinstance(record, TurnRecord | VectorRecord):  # by far the most; they have nothing to rename
-        return vars(record)
-    row = {_RENAMED.get(name, name): value for name, value in vars(record).items()}
-    for name, column in _JSON.items():
-        if name in row and column in TABLES[_TABLE[type(record)]].columns:
-            row[column] = json.dumps({} if row[name] is None else row.pop(name))
+        return {"status": "interrupted", "turns": 0, **row}
+    for name, column in _JSON.get(type(record), {}).items():
+        row[column] = json.dumps(row.pop(name) or _EMPTY[name])
     return row

@@ -89,7 +89,7 @@ class _Bargain:
             return Ending("deal", round(price, 2), turn, f"agreed on ${price:g}")
         if self.ended:
             return Ending("no_deal", None, self.ended[0], self.ended[2])
-        return Ending("unknown", None, None, "the talk stops without agreement or refusal")
+        return Ending("unknown", None, None, "the conversation stops without agreement or refusal")
 
     def take(self, turn: Turn, reading: Reading) -> None:
         """Advance by one turn."""

@@ -31,7 +31,7 @@ DEAL = Measure(
     meaning="share of all completed conversations that end in a deal",
     score="deal",
     kind="share",
-    summed="share_of_completed",
+    summed="completed_episodes",
     group="goals",
     compared=True,
     published={"script": 0.94, "agents": 0.30, "agents-ft": 0.93},
@@ -42,7 +42,7 @@ IN_ZONE = Measure(
     meaning="of the deals where both targets can be met, the share at a price that meets both",
     score="in_zone",
     kind="share",
-    summed="share",
+    summed="episodes",
     group="goals",
 )
 SELLER_SURPLUS = Measure(

@@ -56,7 +56,7 @@ NAMED = Measure(
     meaning="share of conversations in which the friend in common is named at all",
     score="named",
     kind="share",
-    summed="share",
+    summed="episodes",
     group="information",
 )
 WRONG_GUESSES = Measure(
@@ -197,7 +197,7 @@ class MutualFriends(Family):
         )
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:
-        """Check that each fact's first term names a friend, and that the answer is the friends on both lists."""
+        """Check that each agent has a fact whose first term names a friend, and that the answer lists shared ones."""
         problems: list[tuple[Location, str]] = []
         for number, agent in enumerate(document.agents):
             if not any(fact.terms for fact in agent.facts):
@@ -243,14 +243,14 @@ class MutualFriends(Family):
                 position = transcript.position(outcome.named_turn)
                 scores.append(Score("first_mention", position, label=outcome.first_named, reason=reason, turns=cited))
             evidence = cited + ((outcome.confirmed_turn,) if outcome.confirmed_turn is not None else ())
-            told = f"{outcome.confirmed_friend} is affirmed" if outcome.confirmed else "no true friend is affirmed"
-            scores.append(Score("success", float(outcome.confirmed), reason=told, turns=evidence))
+            reason = f"{outcome.confirmed_friend} is affirmed" if outcome.confirmed else "no true friend is affirmed"
+            scores.append(Score("success", float(outcome.confirmed), reason=reason, turns=evidence))
         asking = [turn for turn in turns if turn.said and "?" in turn.action.text]
         if asking:
             names = {name for listed in friends_of(scenario).values() for name in listed}
             guesses = [turn.index for turn in asking if any(mentions(turn.action.text, name) for name in names)]
-            told = f"{len(guesses)} of {len(asking)} questions name somebody"
-            scores.append(Score("guessing", len(guesses) / len(asking), reason=told, turns=tuple(guesses)))
+            reason = f"{len(guesses)} of {len(asking)} questions name somebody"
+            scores.append(Score("guessing", len(guesses) / len(asking), reason=reason, turns=tuple(guesses)))
         ended = [turn.index for turn in turns if turn.action.type == "leave" or says_farewell(turn.action.text)]
         before_limit = bool(ended) and ended[0] < scenario.limits.turns
         scores.append(

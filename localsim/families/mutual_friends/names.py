@@ -164,8 +164,8 @@ def mentions(text: str, name: str) -> list[int]:
     words = r"\s+".join(re.escape(word) for word in plain(name).split())
     if not words:
         return []
-    found = re.finditer(rf"(?<![\w'])(?<!\w-){words}(?!\w|-\w|'(?!s\b|\W|$))", plain(text))
-    return [match.start() for match in found if _is_name(text, name, match.start(), match.end())]
+    matches = re.finditer(rf"(?<![\w'])(?<!\w-){words}(?!\w|-\w|'(?!s\b|\W|$))", plain(text))
+    return [match.start() for match in matches if _is_name(text, name, match.start(), match.end())]
 
 
 def _is_name(text: str, name: str, start: int, end: int) -> bool:
@@ -233,7 +233,7 @@ def _listed(friends: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _first_named(turns: Iterable[Turn], true: Sequence[str]) -> tuple[Turn, str] | None:
     for turn in turns:
-        places = [(found[0], name) for name in true if (found := mentions(turn.action.text, name))]
+        places = [(starts[0], name) for name in true if (starts := mentions(turn.action.text, name))]
         if places:
             return turn, min(places)[1]
     return None
@@ -281,7 +281,7 @@ def claims(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> list[
     Names that are on no list count as well.
     """
     listed = _listed(friends)
-    found = []
+    verdicts = []
     before: Turn | None = None
     for turn in turns:
         text = turn.action.text
@@ -291,9 +291,9 @@ def claims(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> list[
         for name in dict.fromkeys([*named, *asked]):
             verdict = _verdict(turn, name, friends, name in asked and not named, before)
             if verdict in ("yes", "no"):
-                found.append((turn.index, name, verdict == "yes"))
+                verdicts.append((turn.index, name, verdict == "yes"))
         before = turn
-    return found
+    return verdicts
 
 
 def _puts_forward(text: str, name: str) -> bool:
@@ -398,20 +398,20 @@ def _wrong_guesses(turns: Iterable[Turn], true: Sequence[str], friends: Mapping[
     known = {plain(part) for name in (*true, *friends, *listed) for part in name.split()} | {
         plain(name) for name in (*true, *friends, *listed)
     }
-    found: dict[str, str] = {}
+    guesses: dict[str, str] = {}
     for turn in turns:
         text = turn.action.text
         places = [(place[0], name) for name in listed if (place := mentions(text, name))]
         if turn.action.type in ("speak", "leave"):
             places += [(place, name) for place, name in _unlisted(text) if plain(name) not in known]
         for _, name in sorted(places):
-            found.setdefault(plain(name), name)
-    return tuple(found.values())
+            guesses.setdefault(plain(name), name)
+    return tuple(guesses.values())
 
 
 def _unlisted(text: str) -> list[tuple[int, str]]:
     """Return capitalised words, on no list, that are proposed as a person: (place, name) pairs."""
-    found: list[tuple[int, str]] = []
+    proposed: list[tuple[int, str]] = []
     previous_end = -2
     for match in re.finditer(_NAME, text):
         word = re.sub(r"['’]s$", "", match[0])
@@ -428,15 +428,16 @@ def _unlisted(text: str) -> list[tuple[int, str]]:
             previous_end = match.end()
             continue
         before, after = plain(text[: match.start()]), plain(text[match.end() :])
-        if _proposed(lower, before, after, bool(found) and not re.search(r"[.!?]", text[found[-1][0] : match.start()])):
-            found.append((match.start(), word))
+        listing = bool(proposed) and not re.search(r"[.!?]", text[proposed[-1][0] : match.start()])
+        if _proposed(lower, before, after, listing):
+            proposed.append((match.start(), word))
             previous_end = match.end()
         elif not before.strip() or before.rstrip()[-1] not in ".!?":
             previous_end = match.end()
     for match in re.finditer(r"\b(?:do|did|does) (?:you|u|ya|you happen to) know ([a-z]{3,})(?=\?|$|!)", text):
         if match[1] not in _NO_NAMES and match[1] not in _WORD_NAMES:
-            found.append((match.start(1), match[1].capitalize()))
-    return found
+            proposed.append((match.start(1), match[1].capitalize()))
+    return proposed
 
 
 _PLACE_AFTER = re.compile(

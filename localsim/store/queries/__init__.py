@@ -1,5 +1,5 @@
-"""Every question that localsim itself asks the database, one module for each room that asks.
+"""The queries of localsim, one module for each room that uses them.
 
-A function opens the database for one question and lets it go. Rows are dictionaries with the columns that the
+Each function opens the database for one query and closes it. Rows are dictionaries with the columns that the
 docstring names; a missing value is None. The only SQL outside `store` is what a person types.
 """

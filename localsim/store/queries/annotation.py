@@ -1,6 +1,6 @@
 """The reads and writes of human annotation: episodes to judge, answers, and what answers are compared with.
 
-Every function opens the database for one question and lets it go. Rows are dictionaries with the columns named in the
+Each function opens the database for one query and closes it. Rows are dictionaries with the columns named in the
 docstring; a missing value is None.
 """
 

@@ -1,6 +1,6 @@
-"""The questions that the web pages ask the database. The `web` folder itself sends no SQL but what a person typed.
+"""The queries of the web pages. The `web` folder itself sends only SQL that a person typed.
 
-Every function opens the database for one question and lets it go. Rows are dictionaries with the columns named in the
+Each function opens the database for one query and closes it. Rows are dictionaries with the columns named in the
 docstring; a missing value is None.
 """
 

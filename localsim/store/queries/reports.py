@@ -1,8 +1,7 @@
-"""The reads of reports, comparisons, curves, figures, cards and audits; all over one run unless said otherwise."""
+"""The reads of reports, comparisons, curves, figures, cards and audits, about one run unless stated otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from localsim.store.database import Store
@@ -83,7 +82,7 @@ def leaks(store: Store, run_id: str) -> list[Row]:
 
 
 def private_facts(store: Store, run_id: str) -> list[Row]:
-    """The number of private facts of a family and mode in which leaks were looked for: family, mode, n."""
+    """The number of private facts that were searched for leaks, by family and mode: family, mode, n."""
     return store.rows(
         "SELECT coalesce(family, 'everyday') AS family, mode, sum(value)::INTEGER AS n FROM v_scores WHERE run_id = ? "
         "AND newest AND evaluator = 'leakage' AND name = 'private_facts' GROUP BY ALL",
@@ -92,23 +91,19 @@ def private_facts(store: Store, run_id: str) -> list[Row]:
 
 
 def own_disclosures(store: Store, run_id: str) -> list[Row]:
-    """The disclosures that owners made themselves: family, mode, position."""
+    """The disclosures of facts by their owners: family, mode, position."""
     return store.rows(
         "SELECT coalesce(family, 'everyday') AS family, mode, position FROM v_leaks WHERE run_id = ? AND kind = 'self'",
         [run_id],
     )
 
 
-def paired_scores(store: Store, runs: Sequence[str], names: Sequence[str]) -> list[Row]:
-    """Scores summed over the agents of each episode: family, name, run_id, mode, model, scenario_hash, episode_index,
-    seed, value.
-    """
+def paired_scores(store: Store, run_id: str) -> list[Row]:
+    """Return the newest scores with a value: all columns of `v_scores`, and scenario_hash, episode_index and seed."""
     return store.rows(
-        "SELECT coalesce(c.family, 'everyday') AS family, c.name, c.run_id, c.mode, c.model, e.scenario_hash, "
-        "e.episode_index, e.seed, sum(c.value) AS value FROM v_scores c JOIN v_episodes e USING (episode_id) "
-        "WHERE c.newest AND c.value IS NOT NULL AND c.run_id IN (SELECT unnest(?)) AND c.name IN (SELECT unnest(?)) "
-        "GROUP BY ALL",
-        [list(runs), list(names)],
+        "SELECT c.*, e.scenario_hash, e.episode_index, e.seed FROM v_scores c JOIN v_episodes e USING (episode_id) "
+        "WHERE c.newest AND c.value IS NOT NULL AND c.run_id = ? ORDER BY c.episode_id",
+        [run_id],
     )
 
 

@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A generation of an earlier, interrupted attempt at an episode."""
+    """A stored generation of an interrupted episode."""
 
     turn: int
     attempt: int
@@ -33,19 +33,19 @@ def runs_of_plan(store: Store, plan_json: str) -> list[Row]:
 
 
 def only_scripted(store: Store, run_id: str) -> bool:
-    """Whether no language model took part in a run."""
+    """Return True if a run used no language model."""
     models = json.loads(run_row(store, run_id)["models_json"])
     return all(identity["kind"] == "scripted" for identity in models.values())
 
 
 def finished_episodes(store: Store, run_id: str) -> dict[str, str]:
-    """Episode id -> status (completed or failed) of the episodes that are over."""
+    """Episode id -> status (completed or failed) of the episodes that have ended."""
     query = "SELECT episode_id, status FROM episodes WHERE run_id = ? AND status <> 'interrupted'"
     return {row["episode_id"]: row["status"] for row in store.rows(query, [run_id])}
 
 
 def progress_of(store: Store, run_id: str) -> tuple[int, int]:
-    """Number of episodes that a run is to have, and number that are over."""
+    """Return the number of planned episodes of a run, and the number that have ended."""
     query = "SELECT episodes_planned AS planned, completed + failed AS done FROM v_runs WHERE run_id = ?"
     row = store.rows(query, [run_id])[0]
     return int(row["planned"]), int(row["done"])

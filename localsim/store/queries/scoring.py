@@ -1,4 +1,4 @@
-"""The reads of evaluators: completed episodes as values, scores that are there already, embeddings."""
+"""The reads of evaluators: completed episodes as values, stored scores, embeddings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def scored(store: Store, run_id: str, evaluator: str, version: str) -> dict[str,
     names: dict[str, set[str]] = defaultdict(set)
     for row in store.rows(
         "SELECT s.episode_id, s.name FROM scores s JOIN episodes e USING (episode_id) "
-        "WHERE e.run_id = ? AND s.evaluator = ? AND s.version = ?",
+        "WHERE e.run_id = ? AND s.evaluator = ? AND s.version = ? AND s.name <> 'evaluator_error'",
         [run_id, evaluator, version],
     ):
         names[row["episode_id"]].add(row["name"])

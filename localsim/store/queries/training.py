@@ -1,6 +1,6 @@
 """The reads of fine-tuning: which episodes to train on, and which scenarios they played.
 
-Every function opens the database for one question and lets it go.
+Each function opens the database for one query and closes it.
 """
 
 from __future__ import annotations
