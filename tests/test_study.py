@@ -15,6 +15,7 @@ TINY = study.Size(scenarios=1, episodes=1, learnt=2, learnt_episodes=1, tokens=3
 
 
 @pytest.mark.model
+@pytest.mark.verify
 def test_a_study_goes_from_nothing_to_its_table_and_is_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
