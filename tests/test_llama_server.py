@@ -50,6 +50,7 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"the server did not answer within a minute: {log.read_text()[-2000:]}")
 
 
+@pytest.mark.verify
 def test_a_run_on_a_real_server_is_stored_like_any_other(address: str) -> None:
     done = localsim.run("mutual_friends_01", model=f"openai:{address}#starter", parallel=1)
     assert (done.completed, done.failed) == (1, 0)

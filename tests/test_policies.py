@@ -1,4 +1,4 @@
-"""The scripted policies really play, and see no more than a model in their place would."""
+"""The scripted players really play, and see no more than a model in their place would."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who writes text: llama.cpp models, servers, scripted players, people."""
+"""Writers of text: llama.cpp models, servers, scripted players, people."""

@@ -33,7 +33,7 @@ class Backend(Protocol):
     """The facts stored about it: kind, file, sha256, settings."""
 
     def thinks(self) -> bool:
-        """Whether it is a model that thinks before it replies, where a request leaves room for that."""
+        """True if it is a model that thinks before it replies, where a request leaves room for that."""
 
     def submit(self, request: Request) -> int:
         """Take a request and return its ticket, unique within this backend."""

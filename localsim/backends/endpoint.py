@@ -111,7 +111,7 @@ class EndpointBackend:
     # ---- Backend -----------------------------------------------------------------------------------------------
 
     def thinks(self) -> bool:
-        """Whether a trial reply contains thoughts, because a server does not say so itself. The trial is made once."""
+        """True if a trial reply contains thoughts, because a server does not say so itself. The trial is made once."""
         if self._thinks is None:
             hello = {"role": "user", "content": "Say hello."}
             body = {"model": self._endpoint.model, "messages": [hello], "max_tokens": _TRIAL_TOKENS, "stream": False}

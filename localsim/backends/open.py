@@ -31,23 +31,23 @@ ALL_LAYERS = 999
 
 
 def is_scripted(name: str) -> bool:
-    """Whether a model name means the scripted backend."""
+    """True if a model name means the scripted backend."""
     return name == PREFIX or name.startswith(PREFIX + ":")
 
 
 def is_remote(name: str) -> bool:
-    """Whether a model name means a server."""
+    """True if a model name means a server."""
     return name.startswith(endpoint.PREFIX)
 
 
 def is_plugin(name: str) -> bool:
-    """Whether a model name (`prefix:rest`) means a backend of another package."""
+    """True if a model name (`prefix:rest`) means a backend of another package."""
     prefix, colon, _ = name.partition(":")
     return bool(colon) and prefix in plugins.names("backends")
 
 
 def is_file(name: str) -> bool:
-    """Whether a model name means weights that this process loads."""
+    """True if a model name means weights that this process loads."""
     return not (is_scripted(name) or is_remote(name) or name == person.NAME or is_plugin(name))
 
 

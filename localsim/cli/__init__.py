@@ -22,7 +22,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("show", "Print a conversation, with private facts where they come up."),
     "view": ("show", "Look at runs in the browser."),
     "annotate": ("annotate", "Let people rate conversations without seeing the mode, and measure agreement."),
-    "score": ("score", "Find leaked private facts in the conversations of a run."),
+    "score": ("score", "Score stored episodes: outcome, leaks, judges."),
     "report": ("report", "Compare the modes of a run as a table, JSON or HTML."),
     "compare": ("report", "Print paired differences between modes or runs."),
     "plot": ("report", "Write the figures of a run as SVG and PNG."),

@@ -79,7 +79,7 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     "-m",
     "--model",
     shell_complete=completion.models,
-    help="Simulate with this model: a name, a .gguf file, or scripted[:POLICY] [LOCALSIM_MODEL, else starter].",
+    help="Simulate with this model: a name, a .gguf file, or scripted[:PLAYER] [LOCALSIM_MODEL, else starter].",
 )
 @click.option(
     "--role",

@@ -111,7 +111,7 @@ def player_of(name: str) -> Player:
     if name in others:
         return others[name]
     known = ", ".join(sorted({**PLAYERS, **others}))
-    raise InvalidInput(f"no scripted policy {name!r}", hint=f"there are {known}, or scripted:@FILE")
+    raise InvalidInput(f"no scripted player {name!r}", hint=f"there are {known}, or scripted:@FILE")
 
 
 # ---- accuracy ------------------------------------------------------------------------------------------------------

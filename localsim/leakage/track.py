@@ -22,7 +22,7 @@ Turns = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Leak:
-    """A fact in the open: given away by its owner, or used by somebody whom nobody had told it."""
+    """The first disclosure of a fact: by its owner, or by another agent who had not been told it."""
 
     fact: PrivateFact
     turn: int
@@ -33,7 +33,7 @@ class Leak:
 
 @dataclass(frozen=True)
 class Talk:
-    """What was found in a conversation."""
+    """The leaks and findings of one conversation."""
 
     leaks: tuple[Leak, ...]
     """The first disclosure of each fact that has one, in order of turns."""
@@ -48,11 +48,11 @@ class Circumstances:
     term: str = ""
     """The first term of the fact that the turn utters."""
     term_discloses: bool = False
-    """Whether such a term, a friend's name, is a disclosure at once, and nothing else is."""
+    """True if such a term, a friend's name, is a disclosure at once, and nothing else is."""
     shared: bool = False
-    """Whether the speaker, who does not own the fact, holds it too."""
+    """True if the speaker, who does not own the fact, holds it too."""
     other_amounts: bool = False
-    """Whether the fact is an amount of money and the turn is about other amounts."""
+    """True if the fact is an amount of money and the turn is about other amounts."""
 
 
 NOTHING = Finding("none", 0.0, 0.0, "")

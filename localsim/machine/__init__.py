@@ -1,1 +1,1 @@
-"""What this computer can do: checks, build flags, benchmarks, conversions, forecasts."""
+"""The abilities of this computer: checks, build flags, benchmarks, conversions, forecasts."""

@@ -35,7 +35,7 @@ class TemplateReport:
 
     @property
     def ok(self) -> bool:
-        """Whether localsim works with this model."""
+        """True if localsim works with this model."""
         return all(check.ok for check in self.checks)
 
 

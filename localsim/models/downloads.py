@@ -46,7 +46,7 @@ class Offer:
 
 
 def is_elsewhere(reference: str) -> bool:
-    """Whether a reference means a hub, an address or a path rather than a name of the registry."""
+    """True if a reference means a hub, an address or a path rather than a name of the registry."""
     return reference.startswith((HUB, "http://", "https://")) or registry.is_path(reference)
 
 

@@ -187,7 +187,7 @@ def entry_of_sidecar(beside: Path) -> ModelEntry | None:
 
 
 def is_path(name: str) -> bool:
-    """Whether a model is named by the path of its file."""
+    """True if a model is named by the path of its file."""
     return name.endswith(".gguf") or os.sep in name or bool(os.altsep and os.altsep in name)
 
 
@@ -240,7 +240,7 @@ def verify(name: str) -> Path:
 
 
 def is_whole(model: ModelEntry, path: Path) -> bool:
-    """Whether an installed file has the checksum that it must have."""
+    """True if an installed file has the checksum that it must have."""
     return checksum(path) == _expected(model, path)
 
 

@@ -102,7 +102,7 @@ def _headings(data: Row, group: str) -> list[str]:
 
 def _agent_type(identity: Row) -> str:
     if identity["kind"] == "scripted":
-        return "rule-based (scripted policy)"
+        return "rule-based (scripted player)"
     if identity["kind"] == "human":
         return "a person"
     if identity["kind"] == "remote":

@@ -90,7 +90,7 @@ def start(
         run = _run_record(run_id, now, plan, parallel, len(specs), backends)
         with _journal(store, run_id) as journal:
             result = _simulate(_Job(run, plan, specs, backends), store, journal, watcher, say, {}, {})
-    return _scored(result, store, leaks, say)
+    return _with_leaks(result, store, leaks, say)
 
 
 def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: bool | None = None) -> Result:
@@ -107,16 +107,16 @@ def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: b
         specs = [spec for spec in plan.specs() if episode_id_of(run_id, spec) not in finished]
         if not specs:
             journal.close(remove=True)
-            return _scored(_nothing_left(run_id, finished, run), store, leaks, say)
+            return _with_leaks(_nothing_left(run_id, finished, run), store, leaks, say)
         refuse_other_conditions(run, plan)
         with open_backends(models_of(specs), needs_of(plan, run["parallel"]), say) as backends:
             job = _Job(_resumed_record(run, backends), plan, specs, backends)
             recorded = queries.recorded_generations(store, run_id)
             result = _simulate(job, store, journal, watcher, say, finished, recorded)
-    return _scored(result, store, leaks, say)
+    return _with_leaks(result, store, leaks, say)
 
 
-def _scored(result: Result, store: Store, leaks: bool | None, say: Notify) -> Result:
+def _with_leaks(result: Result, store: Store, leaks: bool | None, say: Notify) -> Result:
     """Search a run for leaks if it is complete, in the database, and this is wanted."""
     if result.summary.stopped or not result.in_database:
         return result

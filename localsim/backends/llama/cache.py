@@ -137,7 +137,7 @@ class SessionCache:
         return shared
 
     def has_opening(self, name: str) -> bool:
-        """Whether the cache of an opening is kept."""
+        """True if the cache of an opening is kept."""
         return name in self._openings
 
     def forget(self, key: str) -> None:

@@ -49,10 +49,10 @@ class ChatTemplate:
         except TemplateError as error:
             raise BackendUnavailable(f"{name}: its chat template is not valid Jinja: {error}") from error
         self.folds_system = False
-        """Whether the system message is put before the first user message, because the template has no system role."""
+        """True if the system message is put before the first user message, because the template has no system role."""
         self._check()
         self.thinks = THOUGHT in source and self._carries(_TRIAL, thinking=True)
-        """Whether the template belongs to a model that thinks before it replies."""
+        """True if the template belongs to a model that thinks before it replies."""
 
     def _check(self) -> None:
         """Try a conversation with every role; fold the system message where the template has no system role."""

@@ -99,7 +99,7 @@ class LlamaBackend:
     # ---- Backend -----------------------------------------------------------------------------------------------
 
     def thinks(self) -> bool:
-        """Whether its chat template has a place for thoughts."""
+        """True if its chat template has a place for thoughts."""
         return self._tools.thinks()
 
     def submit(self, request: Request) -> int:

@@ -70,7 +70,7 @@ class Tools:
         self._overflow = overflow
 
     def thinks(self) -> bool:
-        """Whether the chat template has a place for thoughts."""
+        """True if the chat template has a place for thoughts."""
         return self.chat.template.thinks
 
     def prompt(self, request: Request, session: Session) -> Prompt:
@@ -123,7 +123,7 @@ class Job:
         self.text = ""
         self.tokens: list[int] = []
         self.prefilled = False
-        """Whether the whole prompt is in the cache."""
+        """True if the whole prompt is in the cache."""
         self.thinking = prompt.thinking
         """Tokens that the thought being written may take; 0 while the reply is written."""
         self.thought: Thought | None = None
@@ -145,11 +145,11 @@ class Job:
         return self.request.prefill + self.text
 
     def begins(self) -> bool:
-        """Whether the cache holds the first prompt of a session and nothing after it."""
+        """True if the cache holds the first prompt of a session and nothing after it."""
         return not self.tokens and self.thought is None and len(self.request.messages) <= OPENING_MESSAGES
 
     def in_text(self) -> bool:
-        """Whether the next token is part of an utterance."""
+        """True if the next token is part of an utterance."""
         return not self.thinking and self.request.form.in_text(self.full_text)
 
     def evaluated(self, count: int) -> None:

@@ -211,11 +211,11 @@ class LlamaModel:
         return [token for token in range(self.n_vocab) if not self.piece(token) and not self.ends_text(token)]
 
     def is_user_defined(self, token: int) -> bool:
-        """Whether llama.cpp reads a token from plain text even where control tokens are switched off."""
+        """True if llama.cpp reads a token from plain text even where control tokens are switched off."""
         return bool(library().llama_vocab_get_attr(self.vocab, token) & _USER_DEFINED)
 
     def ends_text(self, token: int) -> bool:
-        """Whether a token ends a generation (EOS, EOT and the like)."""
+        """True if a token ends a generation (EOS, EOT and the like)."""
         return bool(library().llama_vocab_is_eog(self.vocab, token))
 
     def begin_tokens(self) -> tuple[int, ...]:
