@@ -225,3 +225,15 @@ def test_a_measure_of_an_installed_evaluator_is_reported_and_compared(capsys: py
     assert sum(row["measure"] == "please" for row in rows) == 3, "each pair of modes"
     assert command(["report", done.run_id, "--json"]) == 0
     assert all(row["please"] == 0 for row in json.loads(capsys.readouterr().out)["comparison"])
+
+
+@pytest.mark.usefixtures("loaded")
+def test_the_error_of_an_evaluator_goes_when_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = localsim.run("mutual_friends_01", model="scripted")
+    assert command(["score", done.run_id, "--evaluator", "breaks"]) == 0
+    import localsim_extra  # type: ignore[import-not-found]
+
+    monkeypatch.setattr(localsim_extra.Breaks, "score", localsim_extra.Politeness.score)
+    assert command(["score", done.run_id, "--evaluator", "breaks"]) == 0
+    rows = done.sql("SELECT name FROM scores WHERE evaluator = 'breaks' ORDER BY name")
+    assert [row["name"] for row in rows] == ["keys", "please"]

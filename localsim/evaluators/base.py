@@ -18,7 +18,14 @@ from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
-from localsim.errors import GenerationFailed, InvalidInput, LocalsimError
+from localsim.errors import (
+    BackendUnavailable,
+    DatabaseError,
+    GenerationFailed,
+    Interrupted,
+    InvalidInput,
+    ModelMissing,
+)
 from localsim.store.records import Record
 
 _log = logging.getLogger("localsim.evaluators")
@@ -123,17 +130,18 @@ class Plugin(Scorer):
 
 ERROR = "evaluator_error"
 """The score of an episode on which an evaluator failed: without a value, with the reason."""
+_OF_THE_MACHINE = (BackendUnavailable, DatabaseError, Interrupted, ModelMissing)
 _Result = TypeVar("_Result")
 
 
 def guarded(name: str, work: Callable[[], _Result], failed: Callable[[Score], _Result]) -> _Result:
     """Return the result of `work`, or of `failed` with a score that says why it raised.
 
-    Errors that localsim raises on purpose, such as a missing model, pass.
+    Errors of the machine and not of the evaluator pass: a missing model, a database that is held, an interruption.
     """
     try:
         return work()
-    except LocalsimError:
+    except _OF_THE_MACHINE:
         raise
     except Exception as error:  # noqa: BLE001 - a broken evaluator must not cost an hour's simulation
         _log.exception("evaluator %s failed", name)

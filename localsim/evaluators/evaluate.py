@@ -83,6 +83,8 @@ def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]
             if evaluator.model is not None:
                 say(f"{evaluator.name}: {number} of {len(batches)}")
     say(f"{evaluator.name} (version {evaluator.version}) scored {count} episodes")
+    if count:
+        queries.forget_errors(store, evaluator.name, evaluator.version)
     if failures:
         say(f"{evaluator.name} failed on {len(failures)} episodes: {next(iter(failures.values()))}")
     return count

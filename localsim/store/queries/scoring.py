@@ -66,6 +66,19 @@ def scored(store: Store, run_id: str, evaluator: str, version: str) -> dict[str,
     return {episode_id: frozenset(given) for episode_id, given in names.items()}
 
 
+def forget_errors(store: Store, evaluator: str, version: str) -> None:
+    """Delete the errors of a version of an evaluator for the episodes that it has scored since."""
+    error = "evaluator = ? AND version = ? AND name = 'evaluator_error'"
+    if not store.rows(f"SELECT 1 FROM scores WHERE {error} LIMIT 1", [evaluator, version]):
+        return
+    with store.writing() as connection:
+        connection.execute(
+            f"DELETE FROM scores WHERE {error} AND episode_id IN (SELECT episode_id FROM scores "
+            "WHERE evaluator = ? AND version = ? AND name <> 'evaluator_error')",
+            [evaluator, version, evaluator, version],
+        )
+
+
 def families_of(store: Store, run_id: str) -> list[str | None]:
     """The families of a run's scenarios, None for scenarios without one."""
     rows = store.rows("SELECT DISTINCT family FROM v_episodes WHERE run_id = ? ORDER BY family", [run_id])
