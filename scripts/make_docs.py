@@ -136,7 +136,10 @@ def _paragraphs(text: str) -> list[str]:
     lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         if paragraph.startswith("\b"):
-            lines += ["```console", *(f"$ {line.strip()}" for line in paragraph.splitlines()[1:]), "```", ""]
+            shown = [line.strip() for line in paragraph.splitlines()[1:]]
+            commands = all(line.startswith(("localsim", "LOCALSIM_")) for line in shown)
+            lines += ["```console", *(f"$ {line}" for line in shown)] if commands else ["```text", *shown]
+            lines += ["```", ""]
         elif paragraph:
             lines += [" ".join(paragraph.split()), ""]
     return lines[:-1]

@@ -28,7 +28,11 @@ _LINE_EVERY_S = 30
 HERE = "127.0.0.1"
 """The default address of the pages; only this computer can reach it."""
 
-db_option = click.option("--db", metavar="FILE", help="Use this database file [LOCALSIM_DB, else localsim.duckdb].")
+db_option = click.option(
+    "--db",
+    metavar="FILE",
+    help="Use this database file [LOCALSIM_DB, else db/localsim.duckdb beside a localsim.toml, else localsim.duckdb].",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 

@@ -136,7 +136,7 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     type=click.Choice(REPRO_LEVELS),
     default="stable",
     show_default=True,
-    help="Choose how exactly a second run with the same seed repeats the text.",
+    help="Repeat the same text (exact, slower), or the same seeds and schedule (stable); fast runs as stable today.",
 )
 @click.option(
     "--ctx",
