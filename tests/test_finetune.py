@@ -185,6 +185,7 @@ def row_for(path: Path) -> TrainingRow:
 
 @pytest.mark.model
 @pytest.mark.usefixtures("one_thread")
+@pytest.mark.verify
 def test_the_starters_base_learns() -> None:
     """The default learning rate, two steps: the validation loss falls after each."""
     base = models.resolve("smollm2-135m").path

@@ -40,7 +40,21 @@ def ended_in(journal: Path) -> int:
 @pytest.mark.model
 def test_kill_and_resume_equal_an_uninterrupted_run(tmp_path: Path, short_scenario: str) -> None:
     whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
-    options = ["--mode", "all", "-n", "4", "--seed", "3", "--repro", "exact", "-j", "4", "--fail-on-error", "99"]
+    options = [
+        "--mode",
+        "all",
+        "-n",
+        "4",
+        "--seed",
+        "3",
+        "--repro",
+        "exact",
+        "-j",
+        "4",
+        "--fail-on-error",
+        "99",
+        "--no-leaks",
+    ]
     command = [sys.executable, "-m", "localsim", "run", short_scenario, *options, "--db"]
     subprocess.run([*command, str(whole)], check=True, capture_output=True)
     process = subprocess.Popen([*command, str(broken)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

@@ -60,6 +60,7 @@ def test_the_package_works_in_another_folder(unpacked: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.model
+@pytest.mark.verify
 def test_the_notebook_runs_on_the_starter(tmp_path: Path) -> None:
     notebook = json.loads((ROOT / "docs" / "find_the_leak.ipynb").read_text(encoding="utf-8"))
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
