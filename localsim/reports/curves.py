@@ -24,12 +24,13 @@ BINS = 5
 DISCLOSED = ("disclosed", "Facts disclosed so far", "share of the private facts that their owners have disclosed")
 
 
-def curves(store: Store, run_id: str) -> list[Row]:
+def curves(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> list[Row]:
     """Return rows of family, name, heading, meaning, steps (True for a step function) and series.
 
-    Each series has mode, side (or ''), n and points (x, y).
+    Each series has mode, side (or ''), n and points (x, y). `scores` are the newest scores, if they have been read.
     """
-    drawn = [*_of_families(store, run_id), *_disclosed(store, run_id)]
+    newest = queries.scores(store, run_id) if scores is None else scores
+    drawn = [*_of_families(store, run_id, newest), *_disclosed(store, run_id)]
     return [curve for curve in drawn if curve["series"]]
 
 
@@ -49,13 +50,13 @@ def _ordered(modes: Iterable[str]) -> list[str]:
     return sorted(modes, key=lambda mode: [*MODES].index(mode))  # type: ignore[arg-type]  # stored modes are modes
 
 
-def _of_families(store: Store, run_id: str) -> Iterator[Row]:
+def _of_families(store: Store, run_id: str, newest: Sequence[Row]) -> Iterator[Row]:
     """Yield the curve of each family of the run."""
     played: dict[Family, list[Subject]] = defaultdict(list)
     for subject in subjects(store, run_id):
         played[family_of(subject.scenario.family)].append(subject)
     scores: dict[str, dict[str, float]] = defaultdict(dict)
-    for row in queries.scores(store, run_id):
+    for row in newest:
         if row["value"] is not None:
             given = scores[row["episode_id"]]
             given[row["name"]] = given.get(row["name"], 0.0) + float(row["value"])

@@ -44,7 +44,7 @@ def report(store: Store, run_id: str) -> Row:
         "run": _run_json(run, store, run_id),
         "measures": [as_json(measure) for measure in measures],
         "comparison": comparison,
-        "curves": curves(store, run_id),
+        "curves": curves(store, run_id, scores),
         "leaks": queries.leaks(store, run_id),
         "detector": detector_accuracy() if LEAKAGE in evaluators else None,
         "warnings": _warnings(run, comparison),
