@@ -62,13 +62,19 @@ function takeTurn(place) {
   if (mine) form.querySelector("[data-turn-field]").value = state.dataset.myTurn;
 }
 
+// A page whose form has been sent is about to be replaced: words typed into it would be lost, so it asks for none.
+function leaving() {
+  return document.querySelector("[data-say][data-sent]") !== null;
+}
+
 // Fetches a part of the page again and again while the page is visible.
 async function refresh(place) {
-  if (document.visibilityState !== "visible") return;
+  if (document.visibilityState !== "visible" || leaving()) return;
   try {
     const answer = await fetch(place.dataset.live, { headers: { accept: "text/html" } });
     if (!answer.ok) return;
     const text = await answer.text();
+    if (leaving()) return;
     if (text !== place.dataset.seen) {
       place.dataset.seen = text;
       place.innerHTML = text; // made by our own templates, everything in it escaped
