@@ -12,6 +12,7 @@ CREATE TABLE runs (
     plan_json VARCHAR NOT NULL,
     models_json VARCHAR NOT NULL,
     versions_json VARCHAR NOT NULL,
+    plan_hash VARCHAR,
     PRIMARY KEY (run_id)
 );
 
@@ -41,6 +42,7 @@ CREATE TABLE episodes (
     spec_hash VARCHAR NOT NULL,
     spec_json VARCHAR NOT NULL,
     duration_ms DOUBLE,
+    variant INTEGER,
     PRIMARY KEY (episode_id)
 );
 
@@ -137,6 +139,7 @@ CREATE TABLE annotations (
     seconds DOUBLE,
     created_utc TIMESTAMP NOT NULL,
     origin VARCHAR NOT NULL,
+    made_by VARCHAR,
     PRIMARY KEY (task, item_id, rater)
 );
 
@@ -177,7 +180,7 @@ GROUP BY ALL;
 
 CREATE OR REPLACE VIEW v_episodes AS
 SELECT e.episode_id, e.run_id, s.scenario_id, s.family, e.mode, e.model, e.seed, e.status, e.stop_reason,
-       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash
+       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash, e.variant
 FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
 
 CREATE OR REPLACE VIEW v_turns AS
@@ -209,7 +212,7 @@ WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scor
 
 CREATE OR REPLACE VIEW v_annotations AS
 SELECT a.task, a.item_id, a.rater, a.run_id, a.value_json, a.shown_json, a.attention, a.seconds,
-       a.created_utc, a.origin, one.mode AS mode_1, two.mode AS mode_2,
+       a.created_utc, a.origin, a.made_by, one.mode AS mode_1, two.mode AS mode_2,
        CASE WHEN a.task = 'pairs' AND a.value_json = '1' THEN one.mode
             WHEN a.task = 'pairs' AND a.value_json = '2' THEN two.mode END AS chosen_mode
 FROM annotations a
@@ -249,6 +252,8 @@ COMMENT ON COLUMN runs.plan_json IS 'Plan of the run, with all that resume needs
 COMMENT ON COLUMN runs.models_json IS 'Identity of each backend: file, sha256, build, settings';
 
 COMMENT ON COLUMN runs.versions_json IS 'Versions of localsim, its prompts and its libraries';
+
+COMMENT ON COLUMN runs.plan_hash IS 'sha256 of plan_json, which declares the primary outcome, stored before the first episode';
 
 COMMENT ON TABLE scenarios IS 'One row for each scenario file, with its content when a run used it';
 
@@ -295,6 +300,8 @@ COMMENT ON COLUMN episodes.spec_hash IS 'sha256 of everything that the episode d
 COMMENT ON COLUMN episodes.spec_json IS 'Models, sampling and level of reproducibility';
 
 COMMENT ON COLUMN episodes.duration_ms IS 'Milliseconds from the first request to the end, while other episodes may run too';
+
+COMMENT ON COLUMN episodes.variant IS 'Number of the perturbed variant of instructions and sampling; 0 for the prompts as they are';
 
 COMMENT ON TABLE turns IS 'One row for each valid turn';
 
@@ -445,6 +452,8 @@ COMMENT ON COLUMN annotations.seconds IS 'Seconds that the rater spent on the it
 COMMENT ON COLUMN annotations.created_utc IS 'Time of the last answer to the item, in UTC';
 
 COMMENT ON COLUMN annotations.origin IS 'Source of the answer: browser, terminal or bundle';
+
+COMMENT ON COLUMN annotations.made_by IS 'Kind of rater: person or language model';
 
 COMMENT ON TABLE judgements IS 'One row for each question to a model as judge, with its thought and reply';
 

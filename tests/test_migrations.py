@@ -67,7 +67,7 @@ def test_a_column_can_be_added_by_the_written_convention(
     monkeypatch.setitem(
         TABLES, "leaks", table._replace(columns={**table.columns, "audience_json": ("VARCHAR", "Readers of the turn")})
     )
-    step = Migration("m006_audience", ("ALTER TABLE leaks ADD COLUMN audience_json VARCHAR",))
+    step = Migration("m007_audience", ("ALTER TABLE leaks ADD COLUMN audience_json VARCHAR",))
     for module in (migrations, database):
         monkeypatch.setattr(module, "MIGRATIONS", [*MIGRATIONS, step])
     later = Store(tmp_path / "later.duckdb")

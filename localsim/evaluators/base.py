@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from localsim.conversation.controls import Control
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
@@ -69,6 +70,8 @@ class Evaluator:
     """Version, a whole number as text; scores of a new version are stored beside the old ones."""
     measures: Sequence[Measure] = ()
     """Columns of reports that use its scores."""
+    controls: Sequence[Control] = ()
+    """The values that its measures must have for players whose behaviour is known."""
     model: str | None = None
     """The model that answers its requests; None if it asks no model."""
 

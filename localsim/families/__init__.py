@@ -94,11 +94,33 @@ def omniscient(seen: Observation, rng: random.Random) -> Action:
     return family_of(seen.family).omniscient(seen, rng) or auto(seen, rng)
 
 
+def peeks(share: float) -> Player:
+    """Return a player that uses another agent's side with probability `share` in each turn, else plays sensibly."""
+
+    def play(seen: Observation, rng: random.Random) -> Action:
+        peeking = rng.random() < share
+        return (peeking and family_of(seen.family).peek(seen, rng)) or auto(seen, rng)
+
+    return play
+
+
+def _in_each_family(name: str) -> Player:
+    """Return the player of this name in the scenario's family; where it has none, its sensible player."""
+
+    def play(seen: Observation, rng: random.Random) -> Action:
+        return family_of(seen.family).players.get(name, auto)(seen, rng)
+
+    return play
+
+
+DOSES = (0.25, 0.5, 1.0)
+"""Probabilities with which the players `peeks-25`, `peeks-50` and `peeks-100` use another agent's side."""
 PLAYERS: dict[str, Player] = {
+    **{name: _in_each_family(name) for family in FAMILIES.own for name in FAMILIES[family].players},
     "auto": auto,
     "omniscient": omniscient,
     "smalltalk": smalltalk,
-    **{name: player for family in FAMILIES.own for name, player in FAMILIES[family].players.items()},
+    **{f"peeks-{dose:.0%}".rstrip("%"): peeks(dose) for dose in DOSES},
 }
 """The players of localsim's own families by name, and the players for any scenario."""
 

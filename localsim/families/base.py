@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from localsim.conversation.controls import Control
 from localsim.conversation.episode import Observation, Score
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario, ScenarioFile
@@ -116,6 +117,12 @@ class Family:
     sensible: str = ""
     """Name of the player that `-m scripted` uses; '' means small talk."""
     baseline: Baseline | None = None
+    controls: Sequence[Control] = ()
+    """The values that the family's measures must have for players whose behaviour is known; a measure without a control
+    is not shown.
+    """
+    control_tasks: Mapping[str, Mapping[str, Any]] = {}
+    """Name of a task in `controls` -> parameters of `generate`; '' is the default task and needs no entry."""
     terms_disclose: bool = False
     """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a
     term is only a hint: a price may be offered without being the target.
@@ -136,6 +143,10 @@ class Family:
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:  # noqa: ARG002 - overridden
         """Return the turn of a player that uses everything visible; None if it sees only its own side."""
         return None
+
+    def peek(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Return a turn that uses another agent's private side, for players that peek; None if none is visible."""
+        return self.omniscient(seen, rng)
 
     def side(self, agent: str, answer: AnswerKey) -> str:  # noqa: ARG002 - overridden
         """Return the side of an agent, such as `seller`, for measures of one side; '' if all agents are alike."""

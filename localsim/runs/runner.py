@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import secrets
@@ -226,6 +227,7 @@ def _run_record(
         plan_json=plan.as_json(),
         models_json=json.dumps({name: backend.identity for name, backend in backends.items()}),
         versions_json=json.dumps(versions()),
+        plan_hash=hashlib.sha256(plan.as_json().encode()).hexdigest(),
     )
 
 

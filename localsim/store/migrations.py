@@ -198,12 +198,21 @@ _JUDGEMENTS = (
 )""",
 )
 
+_VARIANTS = (
+    "ALTER TABLE runs ADD COLUMN plan_hash VARCHAR",
+    "ALTER TABLE episodes ADD COLUMN variant INTEGER",
+    "UPDATE episodes SET variant = 0",
+    "ALTER TABLE annotations ADD COLUMN made_by VARCHAR",
+    "UPDATE annotations SET made_by = 'person'",
+)
+
 MIGRATIONS: list[Migration] = [
     Migration("m001_initial", _INITIAL),
     Migration("m002_shared_and_dropped", _SHARED_AND_DROPPED),
     Migration("m003_leaks", _LEAKS),
     Migration("m004_annotations", _ANNOTATIONS),
     Migration("m005_judgements", _JUDGEMENTS),
+    Migration("m006_variants", _VARIANTS),
 ]
 
 

@@ -32,6 +32,7 @@ class RunRecord:
     plan_json: str
     models_json: str
     versions_json: str
+    plan_hash: str | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class EpisodeRecord:
     seed: int
     spec_hash: str
     spec_json: str
+    variant: int = 0
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,10 @@ TABLES: dict[str, Table] = {
             ),
             "models_json": ("VARCHAR NOT NULL", "Identity of each backend: file, sha256, build, settings"),
             "versions_json": ("VARCHAR NOT NULL", "Versions of localsim, its prompts and its libraries"),
+            "plan_hash": (
+                "VARCHAR",
+                "sha256 of plan_json, which declares the primary outcome, stored before the first episode",
+            ),
         },
         "run_id",
     ),
@@ -88,6 +92,10 @@ TABLES: dict[str, Table] = {
             "duration_ms": (
                 "DOUBLE",
                 "Milliseconds from the first request to the end, while other episodes may run too",
+            ),
+            "variant": (
+                "INTEGER",
+                "Number of the perturbed variant of instructions and sampling; 0 for the prompts as they are",
             ),
         },
         "episode_id",
@@ -232,6 +240,7 @@ TABLES: dict[str, Table] = {
             "seconds": ("DOUBLE", "Seconds that the rater spent on the item; NULL if not known"),
             "created_utc": ("TIMESTAMP NOT NULL", "Time of the last answer to the item, in UTC"),
             "origin": ("VARCHAR NOT NULL", "Source of the answer: browser, terminal or bundle"),
+            "made_by": ("VARCHAR", "Kind of rater: person or language model"),
         },
         "task, item_id, rater",
     ),
@@ -279,7 +288,7 @@ GROUP BY ALL""",
     "v_episodes": (
         "Episodes, with scenario and family",
         """SELECT e.episode_id, e.run_id, s.scenario_id, s.family, e.mode, e.model, e.seed, e.status, e.stop_reason,
-       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash
+       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash, e.variant
 FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
     ),
     "v_turns": (
@@ -316,7 +325,7 @@ WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scor
     "v_annotations": (
         "Answers of raters, with the modes of the episodes shown; modes are NULL for attention items",
         """SELECT a.task, a.item_id, a.rater, a.run_id, a.value_json, a.shown_json, a.attention, a.seconds,
-       a.created_utc, a.origin, one.mode AS mode_1, two.mode AS mode_2,
+       a.created_utc, a.origin, a.made_by, one.mode AS mode_1, two.mode AS mode_2,
        CASE WHEN a.task = 'pairs' AND a.value_json = '1' THEN one.mode
             WHEN a.task = 'pairs' AND a.value_json = '2' THEN two.mode END AS chosen_mode
 FROM annotations a

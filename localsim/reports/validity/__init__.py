@@ -1,0 +1,1 @@
+"""How far a report can be trusted: controls, the answer in one sentence, errors of instruments, robustness."""
