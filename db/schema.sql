@@ -241,7 +241,7 @@ COMMENT ON COLUMN runs.finished_utc IS 'Time at which the last episode ended, in
 
 COMMENT ON COLUMN runs.seed IS 'Master seed, from which every other seed is derived';
 
-COMMENT ON COLUMN runs.repro IS 'Level of reproducibility: exact, stable or fast';
+COMMENT ON COLUMN runs.repro IS 'Level of reproducibility: exact, stable or fast; imported for people';
 
 COMMENT ON COLUMN runs.parallel IS 'Number of episodes simulated at the same time (-j)';
 
@@ -279,17 +279,17 @@ COMMENT ON COLUMN episodes.run_id IS 'The run that the episode belongs to';
 
 COMMENT ON COLUMN episodes.scenario_hash IS 'The scenario that was simulated';
 
-COMMENT ON COLUMN episodes.mode IS 'Information mode: script, agents or mindreaders';
+COMMENT ON COLUMN episodes.mode IS 'Information mode: script, agents or mindreaders; people if imported';
 
 COMMENT ON COLUMN episodes.model IS 'Models of the roles, joined with | where they differ';
 
 COMMENT ON COLUMN episodes.episode_index IS 'Number of the episode among those of its scenario, mode and model, from 0';
 
-COMMENT ON COLUMN episodes.seed IS 'Seed of the episode, equal in every mode';
+COMMENT ON COLUMN episodes.seed IS 'Seed of the episode, equal in every mode; 0 for people';
 
 COMMENT ON COLUMN episodes.status IS 'State of the episode: completed, failed or interrupted';
 
-COMMENT ON COLUMN episodes.stop_reason IS 'Rule that ended the episode: turn_limit, left or silence; NULL unless completed';
+COMMENT ON COLUMN episodes.stop_reason IS 'Rule that ended the episode: turn_limit, left, silence or (people) ended; NULL unless completed';
 
 COMMENT ON COLUMN episodes.error IS 'Reason why the episode failed; NULL if it did not fail';
 
@@ -319,7 +319,7 @@ COMMENT ON COLUMN turns.words IS 'Number of words in speech; 0 for other actions
 
 COMMENT ON COLUMN turns.truncated IS 'True if the text was cut at its limit';
 
-COMMENT ON COLUMN turns.generation IS 'Number of the generation that contains the turn';
+COMMENT ON COLUMN turns.generation IS 'Number of the generation that contains the turn; -1 for people';
 
 COMMENT ON TABLE generations IS 'One row for each text that a backend wrote, including malformed and failed ones';
 
@@ -375,7 +375,7 @@ COMMENT ON TABLE scores IS 'One row for each score, with its evidence';
 
 COMMENT ON COLUMN scores.episode_id IS 'The episode that was scored';
 
-COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL or naturalness.MODEL';
+COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, corpus';
 
 COMMENT ON COLUMN scores.version IS 'Version of the evaluator; scores of older versions are kept';
 

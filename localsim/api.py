@@ -100,8 +100,8 @@ def run(
 
     `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
     run is searched for leaks (None: yes, unless scripted players write everything). Further keywords are fields of
-    `localsim.runs.plan.Plan` (parallel, repro, context, overflow, gpu, threads). Raises the errors of the command:
-    InvalidInput, ModelMissing, DatabaseError, BackendUnavailable, Interrupted.
+    `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads, primary). Raises the errors of
+    the command: InvalidInput, ModelMissing, DatabaseError, BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)
     loaded = tuple(find_scenarios(scenarios))
@@ -118,6 +118,9 @@ def run(
         )
     except TypeError as error:
         raise InvalidInput(str(error), hint="help(localsim.run) lists the arguments") from error
+    from localsim.reports.comparison import check_primary
+
+    check_primary(whole)
     store = Store(paths.database_path(db))
     result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks)
     summary = result.summary

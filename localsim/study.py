@@ -116,8 +116,10 @@ def finetuned_plan(size: Size, model: str, adapter: Path, seed: int) -> Plan:
 def _scenarios(first: int, count: int) -> tuple[LoadedScenario, ...]:
     scenarios = []
     for family in sorted(FAMILIES.own):
+        tasks = FAMILIES[family].study_tasks
         for seed in range(first, first + count):
-            scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
+            task = FAMILIES[family].control_tasks.get(tasks[seed % len(tasks)], {})
+            scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, task).split()
             scenarios.append(LoadedScenario(scenario, answer, "generated"))
     return tuple(scenarios)
 
@@ -203,7 +205,7 @@ def _last_alike(plan: Plan, store: Store) -> Row | None:
     if not store.path.exists():
         return None
     store.take_in_leftovers()
-    for row in runs_of_plan(store, plan.as_json()):
+    for row in runs_of_plan(store, plan.stored_forms()):
         with suppress(InvalidInput):
             runner.refuse_other_conditions(row, plan)
             return row
@@ -280,18 +282,24 @@ def as_markdown(data: Row, about: Row) -> str:
     lines += ["## Agents before and after learning from scripts", "", *_pairs(data["finetuning"]), ""]
     lines += ["## Modes, pair by pair", "", *_pairs(data["modes"]), ""]
     lines.append(
-        "Intervals are 95%. Differences are second minus first on the same scenario and seed; p after Holm's "
-        "correction over the table. *Paper*: GPT-3.5 in arXiv 2403.05020, other scenarios and a much larger model: "
+        "Intervals are 95%, over scenarios. Differences are second minus first on the same scenario and seed; p flips "
+        "the signs of scenarios: uncorrected for the primary outcome, after Holm's correction for the others. "
+        "*Paper*: GPT-3.5 in arXiv 2403.05020, other scenarios and a much larger model: "
         "use it to compare directions, not as a target."
     )
     return "\n".join(lines) + "\n"
 
 
+def _p(row: Row) -> str:
+    p = row["p"] if row["primary"] else row["p_holm"]
+    return "-" if p is None else f"{p:.3f}" + (" (primary)" if row["primary"] else "")
+
+
 def _pairs(rows: list[Row]) -> list[str]:
-    lines = ["| family | measure | first | second | pairs | difference | p (Holm) |", "|---|---|---|---|---|---|---|"]
+    lines = ["| family | measure | first | second | pairs | difference | p |", "|---|---|---|---|---|---|---|"]
     for row in rows:
         interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["low"] is not None else ""
-        p = "-" if row["p_holm"] is None else f"{row['p_holm']:.3f}"
+        p = "by construction" if row["by_construction"] else _p(row)
         lines.append(
             f"| {row['family']} | {row['heading']} | {row['first']} | {row['second']} | {row['n']} | "
             f"{row['difference']:+.2f}{interval} | {p} |"

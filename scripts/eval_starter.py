@@ -191,7 +191,9 @@ def _bargain_figures(store: Store, run_id: str) -> dict[str, str]:
         [run_id],
     )
     return {
-        "explicit deal or walk-away": _percent(sum(row["label"] != "unknown" for row in endings), len(endings)),
+        "explicit deal or walk-away": _percent(
+            sum(row["label"] in ("deal", "no_deal") for row in endings), len(endings)
+        ),
         "deals inside the zone": _percent(sum(scores["in_zone"]), len(scores["in_zone"])),
         "private limit disclosed": _percent(told[0]["n"], 2 * len(endings)),
     }

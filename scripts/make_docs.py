@@ -28,6 +28,9 @@ import click
 import localsim
 from localsim import api, errors
 from localsim.cli import cli
+from localsim.conversation.episode import MODES
+from localsim.families import FAMILIES, family_of, title_of
+from localsim.reports.validity.controls import controls_of
 from localsim.store.database import Store
 
 try:
@@ -74,7 +77,37 @@ def pages() -> dict[str, str]:
         "reference/views.md": views_page(),
         "reference/python.md": python_page(),
         "reference/exit-codes.md": exit_codes_page(),
+        "reference/controls.md": controls_page(),
     }
+
+
+# ---- controls ------------------------------------------------------------------------------------------------------
+
+
+def controls_page() -> str:
+    """Return the table of controls: what each measure must be for each player."""
+    lines = [
+        "# Controls",
+        "",
+        "Scripted players whose behaviour is known, and the value that each measure must have when they play. "
+        "`localsim controls` plays them in all modes and checks every value; so do the tests. "
+        "[What each number can tell](../measurement.md) explains the measures.",
+    ]
+    for family in FAMILIES.own:
+        lines += [
+            "",
+            f"## {title_of(family_of(family))}",
+            "",
+            "| measure | player | task | must be | because |",
+            "|---|---|---|---|---|",
+        ]
+        for control in sorted(controls_of(family), key=lambda control: control.measure):
+            modes = "" if set(control.modes) == set(MODES) else f" ({', '.join(control.modes)})"
+            task = control.task or "default"
+            lines.append(
+                f"| {control.measure} | {control.player}{modes} | {task} | {control.allowed} | {control.why} |"
+            )
+    return GENERATED + "\n".join(lines) + "\n"
 
 
 # ---- commands ------------------------------------------------------------------------------------------------------

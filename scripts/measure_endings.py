@@ -1,9 +1,11 @@
-"""Measure how often the parsers of endings and names agree with people, on a file of labelled conversations.
+"""Measure how often the parsers of endings and names agree with the labels in a file of conversations.
 
-    python scripts/measure_endings.py tests/data/endings_dev.jsonl [--json] [--errors] [--write [PATH]]
+    python scripts/measure_endings.py tests/data/endings_heldout.jsonl [--json] [--errors] [--write [PATH]]
+    python scripts/measure_endings.py tests/data/endings_people.jsonl --half heldout --write --key people
 
 Each line of FILE is a conversation: {"id", "kind": a family, "turns": [{"speaker", "action", "text"}], "label": ...}
-with seller, buyer and list_price (dollars), or with friends (agent -> names). Intervals are Wilson's, 95%.
+with seller, buyer and list_price (dollars), or with friends (agent -> names), and "half" where a file has two halves.
+Intervals are Wilson's, 95%. tests/data/README.md says who wrote and labelled the files.
 """
 
 from __future__ import annotations
@@ -108,6 +110,12 @@ MEASURES: dict[str, Callable[[dict[str, Any], Result], None]] = {
     "craigslist": measure_bargain,
     "mutual_friends": measure_friends,
 }
+FAMILY_OF_MEASURE = {
+    **dict.fromkeys(("ending", "deal_price"), "craigslist"),
+    **dict.fromkeys(
+        ("first_named", "named_turn", "confirmed", "wrong_guesses", "named_by", "confirmed_friend"), "mutual_friends"
+    ),
+}
 
 
 def measure(rows: Iterable[dict[str, Any]]) -> Result:
@@ -123,10 +131,42 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
+def by_ending(result: Result) -> dict[str, dict[str, int]]:
+    """Return for each labelled ending how many the parser reads right, of how many, and how often it says this."""
+    return {
+        kind: {
+            "right": result.confusion[kind, kind],
+            "n": sum(result.confusion[kind, found] for found in KINDS),
+            "said": sum(result.confusion[label, kind] for label in KINDS),
+        }
+        for kind in KINDS
+    }
+
+
 def as_json(result: Result, file: str, n: int) -> dict[str, Any]:
-    """Return the summary that is stored with the package: counts without ids."""
-    measures = {name: {"right": tally.right, "n": tally.n} for name, tally in result.tallies.items()}
-    return {"date": datetime.now(UTC).date().isoformat(), "file": file, "n": n, "measures": measures}
+    """Return the summary that is stored with the package: counts without ids.
+
+    `endings`: by label; recall is right / n, precision is right / said. `confusion`: label -> parser's answer -> count.
+    """
+    measures = {
+        name: {"right": tally.right, "n": tally.n, "family": FAMILY_OF_MEASURE[name]}
+        for name, tally in result.tallies.items()
+    }
+    confusion = {label: {found: result.confusion[label, found] for found in KINDS} for label in KINDS}
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "file": file,
+        "n": n,
+        "measures": measures,
+        **({"endings": by_ending(result), "confusion": confusion} if result.confusion else {}),
+    }
+
+
+def store(summary: dict[str, Any], target: Path, key: str | None) -> None:
+    """Write a summary into the JSON file `target`: under `key`, or as its own keys; other keys stay."""
+    stored = json.loads(target.read_text(encoding="utf-8")) if target.is_file() else {}
+    stored |= {key: summary} if key else summary
+    target.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
 
 
 def print_table(result: Result) -> None:
@@ -141,6 +181,8 @@ def print_table(result: Result) -> None:
             counts = [result.confusion[label, kind] for kind in KINDS]
             recall = result.confusion[label, label] / sum(counts) if sum(counts) else float("nan")
             print(f"{label:10}" + "".join(f"{count:10}" for count in counts) + f"{sum(counts):10}{recall:10.3f}")
+        shares = [part["right"] / part["said"] if part["said"] else float("nan") for part in by_ending(result).values()]
+        print(f"{'precision':10}" + "".join(f"{share:10.3f}" for share in shares))
 
 
 def main() -> None:
@@ -152,10 +194,12 @@ def main() -> None:
     parser.add_argument(
         "--write", type=Path, nargs="?", const=DEFAULT_TARGET, help=f"store the summary in PATH [{DEFAULT_TARGET.name}]"
     )
+    parser.add_argument("--key", help="store the summary under this key, beside what PATH holds")
+    parser.add_argument("--half", choices=("dev", "heldout"), help="measure only the conversations of this half")
     options = parser.parse_args()
-    rows = read_rows(options.file)
+    rows = [row for row in read_rows(options.file) if options.half in (None, row.get("half"))]
     result = measure(rows)
-    summary = as_json(result, options.file.name, len(rows))
+    summary = as_json(result, options.file.name, len(rows)) | ({"half": options.half} if options.half else {})
     if options.json:
         print(json.dumps(summary, indent=2))
     else:
@@ -164,7 +208,7 @@ def main() -> None:
         for name, tally in result.tallies.items():
             print(f"{name}: {' '.join(tally.wrong_ids) or 'none wrong'}", file=sys.stderr)
     if options.write:
-        options.write.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        store(summary, options.write, options.key)
 
 
 if __name__ == "__main__":

@@ -196,14 +196,19 @@ def share(row: dict[str, Any], key: str) -> str:
     """Format a rate with its interval."""
     if row[key] is None:
         return "–"
-    return f"{row[key]:.0%} [{row[key + '_low']:.0%}, {row[key + '_high']:.0%}]"
+    return _with_interval(row, key, ".0%")
 
 
 def number(row: dict[str, Any], key: str) -> str:
     """Format a mean with its interval."""
     if row[key] is None:
         return "–"
-    return f"{row[key]:.2f} [{row[key + '_low']:.2f}, {row[key + '_high']:.2f}]"
+    return _with_interval(row, key, ".2f")
+
+
+def _with_interval(row: dict[str, Any], key: str, form: str) -> str:
+    low, high = row[f"{key}_low"], row[f"{key}_high"]
+    return f"{row[key]:{form}}" + ("" if low is None else f" [{low:{form}}, {high:{form}}]")
 
 
 if __name__ == "__main__":

@@ -51,13 +51,23 @@ def test_alpha_needs_two_raters_and_two_values() -> None:
     assert measures.alpha([], "interval")["alpha"] is None
 
 
-def test_a_preference_has_the_exact_p_and_wilsons_interval() -> None:
-    found = measures.preference(8, 2)
+def test_a_preference_has_the_exact_p_and_the_interval_of_scenarios() -> None:
+    found = measures.preference({str(number): [float(number < 8)] for number in range(10)})
     assert found["p"] == pytest.approx(2 * (45 + 10 + 1) / 1024), "both tails of ten throws of a coin"
-    assert found["first_chosen"] == 0.8
-    assert found["low"] == pytest.approx(0.490, abs=1e-3) and found["high"] == pytest.approx(0.943, abs=1e-3)
-    empty = {"decided": 0, "first_chosen": None, "low": None, "high": None, "p": None}
-    assert measures.preference(0, 0) == empty
+    assert (found["first_chosen"], found["scenarios"]) == (pytest.approx(0.8), 10)
+    assert 0.4 < found["low"] < 0.6 and 0.9 < found["high"] <= 1
+    alone = measures.preference({"a": [1.0] * 20})
+    assert (alone["first_chosen"], alone["low"], alone["p"]) == (1, None, None), "one scenario, however many pairs"
+    assert measures.preference({}) == {"scenarios": 0, "first_chosen": None, "low": None, "high": None, "p": None}
+
+
+@given(st.dictionaries(st.text(max_size=2), st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=1, max_size=9))
+def test_more_raters_who_say_the_same_change_nothing(groups: dict[str, list[float]]) -> None:
+    twice = {scenario: [*values, *values] for scenario, values in groups.items()}
+    one, other = measures.preference(groups), measures.preference(twice)
+    assert other == {key: pytest.approx(value) for key, value in one.items()}
+    if one["low"] is not None:
+        assert 0 <= one["low"] <= one["first_chosen"] <= one["high"] <= 1 and one["low"] < one["high"]
 
 
 def test_bradley_terry_has_the_odds_of_two_and_the_order_of_three() -> None:
@@ -114,11 +124,14 @@ def test_preferences_of_a_run(store: Store, run: str) -> None:
     answers_given(store, run, "bob", best("agents", "script", "mindreaders"))
     found = agreement(store, run)["pairs"]
     assert (found["n"], found["items"], found["raters"]) == (24, 12, 2), "attention items are no judgements"
+    assert (found["scenarios"], found["kinds"]) == (2, {"person": 2})
     rates = {(row["first"], row["second"]): row for row in found["rates"]}
     assert set(rates) == {("script", "agents"), ("script", "mindreaders"), ("agents", "mindreaders")}
     lost, drawn = rates["script", "agents"], rates["script", "mindreaders"]
     assert (lost["first_wins"], lost["second_wins"], lost["ties"], lost["first_chosen"]) == (0, 8, 0, 0)
-    assert lost["p"] == pytest.approx(2 / 256) and lost["p_holm"] == pytest.approx(6 / 256)
+    assert (lost["decided"], lost["items"], lost["scenarios"]) == (8, 4, 2)
+    assert lost["p"] == 0.5 and lost["p_holm"] == 1, "two scenarios, however many raters and pairs"
+    assert lost["low"] == 0 and lost["high"] == 1, "two scenarios tell next to nothing"
     assert (drawn["first_wins"], drawn["second_wins"], drawn["p"]) == (4, 4, 1)
     assert found["strengths"]["n"] == 24
     assert found["strengths"]["by_mode"]["agents"] == max(found["strengths"]["by_mode"].values())
@@ -255,9 +268,22 @@ def test_raters_without_a_majority_decide_nothing(store: Store, run: str) -> Non
 
 def test_a_run_without_annotations_tells_nothing(store: Store, run: str) -> None:
     found = agreement(store, run)
-    assert found == {"run_id": run, "raters": [], "pairs": None, "dimensions": None, "disclosures": None}
+    assert found == {"run_id": run, "raters": [], "kinds": {}, "pairs": None, "dimensions": None, "disclosures": None}
     assert sentences(found)[-1] == "Nothing is annotated yet."
     assert json.loads(json.dumps(found)) == found
+
+
+def test_conversations_of_people_are_rated_like_others(store: Store, run: str) -> None:
+    with store.writing() as connection:
+        connection.execute("UPDATE episodes SET mode = 'people' WHERE mode = 'mindreaders'")
+    answers_given(store, run, "ann", best("people", "agents", "script"))
+    answers_given(store, run, "ann", lambda _: dict.fromkeys(DIMENSIONS, 0), "dimensions")
+    answers_given(store, run, "ann", marks_of(0), "disclosures")
+    found = agreement(store, run)
+    rates = {(row["first"], row["second"]): row["first_chosen"] for row in found["pairs"]["rates"]}
+    assert rates == {("script", "agents"): 0, ("script", "people"): 0, ("agents", "people"): 0}
+    assert found["dimensions"]["by_dimension"][0]["means"]["people"]["n"] > 0
+    assert any(line.startswith("  agents over people: 0%") for line in sentences(found))
 
 
 def test_what_agreement_tells_is_json(store: Store, run: str) -> None:
@@ -281,6 +307,7 @@ def test_labels_are_read_by_the_detectors_bench(store: Store, run: str) -> None:
     assert all(isinstance(row, LabelledPair) for row in read) and len(read) == len(labels(store, run))
     disclosed = [row for row in read if row.label == "disclosed"]
     assert len(disclosed) == 6 and {row.label for row in read} == {"disclosed", "none"}
+    assert {row["labelled_by"] for row in labels(store, run)} == {"3 people"}
     for row in disclosed:
         assert (row.pair.fact, row.pair.owner) == ("The cake stands in the garage.", "Bo")
         assert len(row.pair.context) == 2 and re.match(r"Ana: ", row.pair.context[0]), "two turns stand before turn 2"

@@ -333,6 +333,7 @@ def test_answers_come_back_and_importing_twice_changes_nothing(store: Store, run
         ({"task": "poems"}, "no task"),
         ({"rater": "ann@example.org"}, "pseudonyms"),
         ({"rater": "bob"}, r"answers\[0\]: no item"),
+        ({"made_by": "a robot"}, "no kind of rater 'a robot'"),
         ({"answers": None}, "answers is not a list"),
         ({"answers": [1]}, r"answers\[0\]: not an object"),
         ({"answers": [{"value": 1}]}, r"answers\[0\]: item is None"),
@@ -419,12 +420,37 @@ def test_words_of_models_cannot_steer_the_terminal(store: Store) -> None:
     assert "evil" in result.output and "\x1b" not in result.output and "\u202e" not in result.output
 
 
+def test_labels_say_if_a_person_or_a_language_model_made_them(store: Store, run: str) -> None:
+    result = invoke("terminal", "--rater", "ann", "--ties", text="1\nq\n")
+    assert result.exit_code == 0
+    result = invoke("terminal", "--rater", "bot", "--rater-kind", "model", "--ties", text="1\nq\n")
+    assert result.exit_code == 0
+    assert {row["rater"]: row["made_by"] for row in rows(store, run)} == {"ann": "person", "bot": "language model"}
+    assert "1 person and 1 language model" in invoke("agreement").output, "also where one scenario has no interval"
+    assert json.loads(invoke("agreement", "--json").stdout)["kinds"] == {"person": 1, "language model": 1}
+    assert invoke("terminal", "--rater", "x", "--rater-kind", "robot").exit_code == 2
+
+
+@pytest.mark.parametrize("kind", ["person", "model"])
+def test_a_bundle_carries_the_kind_of_its_rater(store: Store, run: str, kind: str) -> None:
+    assert invoke("bundle", "--rater", "ann", "--rater-kind", kind, "-o", "ann.html").exit_code == 0
+    data = data_of(Path("ann.html").read_text(encoding="utf-8"))
+    item = next(item for item in pair_items(store, run, "ann") if item.key == data["items"][0]["item"])
+    answers = {**answers_of(data, {item.key: 1}), "made_by": data["made_by"]}
+    Path("answers.json").write_text(json.dumps(answers), encoding="utf-8")
+    assert invoke("import", "answers.json").exit_code == 0
+    assert [row["made_by"] for row in rows(store, run)] == [{"person": "person", "model": "language model"}[kind]]
+    page = Path("ann.html").read_text(encoding="utf-8")
+    assert "rater, made_by, ties} = data" in page and "made_by, ties, answers}" in page, "the page saves it"
+
+
 def test_agreement_on_the_command_line(store: Store, run: str) -> None:
     given(store, run, "ann", best("agents", "script", "mindreaders"))
     data = json.loads(invoke("agreement", run, "--json").stdout)
     assert data["run_id"] == run and data["pairs"]["n"] == 12
     text = invoke("agreement").output
-    assert "script over agents: 0% [0%, 49%] of 4 judgements, p = 0.125" in text
+    assert "script over agents: 0% [0%, 100%] of 4 judgements of 4 items on 2 scenarios, p = 0.5 (1 after Holm)" in text
+    assert "by 1 person" in text and "no two raters judged the same" in text
 
 
 @pytest.mark.usefixtures("run")

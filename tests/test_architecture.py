@@ -22,7 +22,7 @@ HEAVY = {
     "llama_cpp": {"backends.llama.lib"},
     "duckdb": {"store.database"},
     "sentence_transformers": {"leakage.embeddings"},
-    "scipy": {"stats", "leakage.accuracy", "annotation.measures"},
+    "scipy": {"stats.intervals", "stats.paired", "leakage.accuracy", "annotation.measures"},
     "choix": {"annotation.measures"},
     "sklearn": {"annotation.measures"},
     "torch": {"leakage.reader", "finetune.trainer"},

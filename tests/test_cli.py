@@ -106,7 +106,7 @@ def test_what_is_measured_can_be_asked_for(
     page = (tmp_path / "r.html").read_text()
     assert "facts disclosed" in out and "Private facts that came out" in page and "Leakage detector" in page
     rows = as_json(capsys, "compare", "@last")
-    assert {"measure", "difference", "low", "high", "p", "p_holm", "n", "needed"} <= set(rows[0])
+    assert {"measure", "difference", "low", "high", "p", "p_holm", "n", "icc", "primary"} <= set(rows[0])
     assert ask(capsys, "compare", "@last")[0] == 0
     assert ask(capsys, "card", "@last", "--lint")[0] == 3
     assert ask(capsys, "card", "@last", "-o", str(tmp_path / "card.md"))[0] == 0

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
-from scipy.stats import ttest_rel
 
 from localsim import stats
+from localsim.__main__ import run
+from localsim.conversation.episode import MODES
+from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
+from localsim.reports import comparison
 from localsim.reports.card import HUMAN, card, markdown, missing, read_human, transparency
-from localsim.reports.comparison import compare
+from localsim.reports.comparison import compare, pilot
 from localsim.reports.plots import figures
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
+from localsim.store.queries.runs import run_row
 from tests.conftest import Quiet, generated
 
 
@@ -28,56 +34,18 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
     return store, runner.start(plan, store, Quiet(), print).run_id
 
 
-# ---- statistics ----------------------------------------------------------------------------------------------------
-
-
-def test_the_t_test_is_the_paired_one() -> None:
-    rng = np.random.default_rng(1)
-    one, other = rng.normal(size=20), rng.normal(0.5, size=20)
-    found = stats.paired({str(number): [value] for number, value in enumerate(other - one)})
-    wanted = ttest_rel(other, one)
-    assert found is not None and found.n == found.scenarios == 20
-    assert found.t == pytest.approx(wanted.statistic) and found.p == pytest.approx(wanted.pvalue)
-    assert found.low is not None and found.high is not None and found.low < found.difference < found.high
-
-
-def test_pairs_of_a_scenario_are_drawn_together() -> None:
-    """Ten equal pairs in each of four scenarios say no more than four pairs."""
-    few = stats.paired({name: [value] for name, value in zip("abcd", (1.0, 2.0, 3.0, 4.0), strict=True)})
-    many = stats.paired({name: [value] * 10 for name, value in zip("abcd", (1.0, 2.0, 3.0, 4.0), strict=True)})
-    assert few is not None and many is not None
-    assert (few.low, few.high) == (many.low, many.high)
-
-
-def test_what_does_not_vary_has_no_test() -> None:
-    found = stats.paired({"a": [0.0, 0.0], "b": [0.0]})
-    assert found is not None and (found.p, found.effect, found.needed) == (None, None, None)
-    assert stats.paired({}) is None
-
-
-@pytest.mark.parametrize(("effect", "pairs"), [(0.5, 34), (0.2, 199), (0.8, 15)])
-def test_pairs_needed_as_in_cohens_tables(effect: float, pairs: int) -> None:
-    assert stats.pairs_needed(effect) == pairs
-    assert stats.pairs_needed(-effect) == pairs
-
-
-def test_holm() -> None:
-    assert stats.holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
-    assert stats.holm([0.6, 0.7]) == [1.0, 1.0]
-
-
 # ---- compare -------------------------------------------------------------------------------------------------------
 
 
 def test_modes_are_paired_by_scenario_and_seed(played: tuple[Store, str]) -> None:
     rows = compare(*played)
     turns = next(row for row in rows if row["measure"] == "turns")
-    assert (turns["first"], turns["second"], turns["n"], turns["scenarios"]) == ("script", "agents", 12, 4)
+    assert (turns["first"], turns["second"], turns["n"], turns["scenarios"]) == ("agents", "script", 12, 4)
     store, run_id = played
     means = store.rows(
         "SELECT mode, avg(value) AS m FROM v_scores WHERE name = 'turns' AND run_id = ? GROUP BY 1 ORDER BY 1", [run_id]
     )
-    assert turns["difference"] == pytest.approx(means[0]["m"] - means[1]["m"])
+    assert turns["difference"] == pytest.approx(means[1]["m"] - means[0]["m"])
     assert all(row["p_holm"] is None or row["p_holm"] >= row["p"] for row in rows)
 
 
@@ -90,6 +58,127 @@ def test_two_runs_are_compared_mode_by_mode(played: tuple[Store, str]) -> None:
     rows = compare(store, first, second)
     assert {row["first"].split()[1] for row in rows} == {"script", "agents"}
     assert all(row["first"].split()[1] == row["second"].split()[1] for row in rows)
+    assert not any(row["primary"] or row["contrast"] for row in rows), "two runs declare no outcome together"
+
+
+@pytest.fixture(scope="module")
+def three_modes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
+    """Players that peek in half of their turns, on twelve scenarios, with a primary outcome of its own."""
+    store = Store(tmp_path_factory.mktemp("modes") / "d.duckdb")
+    scenarios = tuple(generated("mutual_friends", seed) for seed in range(1, 13))
+    plan = Plan(scenarios, MODES, "scripted:peeks-50", episodes=2, primary="turns:both")
+    return store, runner.start(plan, store, Quiet(), print).run_id
+
+
+def test_differences_are_named_by_what_differs(three_modes: tuple[Store, str]) -> None:
+    turns = {row["contrast"]: row for row in compare(*three_modes) if row["measure"] == "turns"}
+    named = {name: f"{row['second']} - {row['first']}" for name, row in turns.items()}
+    assert named == {
+        "information": "mindreaders - agents",
+        "authorship": "script - mindreaders",
+        "both": "script - agents",
+    }
+    parts = turns["information"]["difference"] + turns["authorship"]["difference"]
+    assert turns["both"]["difference"] == pytest.approx(parts), "the two parts add up"
+
+
+def test_the_primary_outcome_is_apart(three_modes: tuple[Store, str]) -> None:
+    rows = compare(*three_modes)
+    assert [(row["measure"], row["contrast"]) for row in rows if row["primary"]] == [("turns", "both")]
+    assert rows[0]["primary"] and rows[0]["p_holm"] is None, "first, and not corrected"
+    secondary = [row for row in rows if not row["primary"]]
+    assert [row["p_holm"] for row in secondary] == stats.holm([row["p"] for row in secondary])
+
+
+def test_a_plan_without_a_primary_outcome_is_of_success(played: tuple[Store, str]) -> None:
+    store, run_id = played
+    assert json.loads(run_row(store, run_id)["plan_json"])["primary"] == "success_rate:information"
+    assert not any(row["primary"] for row in compare(store, run_id)), "the run has no mindreaders"
+
+
+def test_zeros_by_construction_are_not_tested(three_modes: tuple[Store, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    known = comparison.measures_of
+
+    def with_zeros(*given: Any) -> list[Measure]:
+        return [
+            replace(each, structural_zero=("agents",)) if each.key in ("turns", "wrong_guesses") else each
+            for each in known(*given)
+        ]
+
+    before = {(row["measure"], row["contrast"]): row for row in compare(*three_modes)}
+    monkeypatch.setattr(comparison, "measures_of", with_zeros)
+    after = {(row["measure"], row["contrast"]): row for row in compare(*three_modes)}
+    for key in ("turns", "wrong_guesses"):
+        for contrast in ("information", "both"):
+            row = after[key, contrast]
+            assert row["by_construction"] and row["p"] is row["p_holm"] is None
+            assert row["difference"] == before[key, contrast]["difference"], "shown, not tested"
+        assert not after[key, "authorship"]["by_construction"] and after[key, "authorship"]["p"] is not None
+    tested = [key for key, row in after.items() if row["p_holm"] is not None and before[key]["p"] > 0.01]
+    assert all(after[key]["p_holm"] <= before[key]["p_holm"] for key in tested if before[key]["p_holm"])
+
+
+def test_shares_are_tested_for_equivalence(three_modes: tuple[Store, str]) -> None:
+    rows = {(row["measure"], row["contrast"]): row for row in compare(*three_modes)}
+    ends = rows["explicit_end_rate", "information"]["equivalence"]
+    assert ends["margin"] == 0.1 and 0 < ends["p"] < 1 and ends["low"] < 0 < ends["high"]
+    assert rows["turns", "both"]["equivalence"] is None, "a number has no margin of its own"
+    wide = {(row["measure"], row["contrast"]): row for row in compare(*three_modes, margin=0.5)}
+    assert wide["explicit_end_rate", "information"]["equivalence"]["p"] < ends["p"]
+
+
+def test_compare_prints_two_tables(three_modes: tuple[Store, str], capsys: pytest.CaptureFixture[str]) -> None:
+    store, run_id = three_modes
+    assert run(["compare", run_id, "--db", str(store.path), "--equivalent", ".2"]) == 0
+    out = capsys.readouterr().out
+    first, second = out.split("mutual_friends, secondary outcomes")
+    assert first.startswith("Primary outcome") and "script - agents" in first and "p (Holm)" not in first
+    assert "ICC" in first and "p (within 0.2)" in first and "p (Holm)" in second
+    assert "cannot be below" not in out, "twelve scenarios suffice"
+
+
+def test_too_few_scenarios_are_named(played: tuple[Store, str], capsys: pytest.CaptureFixture[str]) -> None:
+    store, run_id = played
+    assert run(["compare", run_id, "--db", str(store.path)]) == 0
+    assert "With 4 scenarios p cannot be below 0.125" in capsys.readouterr().out
+    assert run(["compare", run_id, "--db", str(store.path), "--equivalent", "0"]) == 2
+
+
+# ---- design --------------------------------------------------------------------------------------------------------
+
+
+def test_a_design_follows_from_a_pilot(three_modes: tuple[Store, str], capsys: pytest.CaptureFixture[str]) -> None:
+    store, run_id = three_modes
+    command = ["design", run_id, "--db", str(store.path), "--difference", "-3", "--seeds", "1,4"]
+    assert run([*command, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["measure"], row["contrast"], row["difference"]) == ("turns", "both", 3), "the primary outcome, by size"
+    differences = pilot(store, run_id, "turns", "both")["mutual_friends"]
+    spread = stats.spread_of(differences)
+    assert spread is not None and row["pilot"] == spread._asdict() and spread.scenarios == 12
+    assert row["smallest"] == {str(each): stats.smallest(spread, 3, each) for each in (1, 4)}
+    assert row["smallest"]["4"] <= row["smallest"]["1"]
+    assert run(command) == 0
+    assert f"power 0.8 with 4 seeds: {row['smallest']['4']} scenarios" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ({"--measure": "turnz"}, 3, "did you mean turns?"),
+        ({"--contrast": "information"}, 3, "--mode agents,mindreaders"),
+        ({"--seeds": "0"}, 2, "numbers from 1"),
+        ({"--difference": "0"}, 2, "not 0"),
+        ({"--measure": "false_affirmed"}, 3, "differences that vary"),
+    ],
+)
+def test_a_design_that_cannot_be_made(
+    played: tuple[Store, str], capsys: pytest.CaptureFixture[str], options: dict[str, str], code: int, words: str
+) -> None:
+    store, run_id = played
+    chosen = {"--difference": "1", "--measure": "turns", "--contrast": "both", **options}
+    assert run(["design", run_id, "--db", str(store.path), *itertools.chain(*chosen.items())]) == code
+    assert words in capsys.readouterr().err
 
 
 # ---- figures -------------------------------------------------------------------------------------------------------

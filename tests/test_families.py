@@ -60,12 +60,14 @@ def is_sound(scores: list[Score], length: int) -> None:
 # ---- bargaining ----------------------------------------------------------------------------------------------------
 
 
-def bargain(*lines: str, seller_target: float = 120, buyer_target: float = 160, turns: int = 20) -> list[Score]:
+def bargain(
+    *lines: str, seller_target: float = 120, buyer_target: float = 160, turns: int = 20, **more: Any
+) -> list[Score]:
     """Scores of a bargain between Sal, who lists a kayak at $200, and Bree."""
     agents = (Agent(name="Sal", goal="Sell the kayak."), Agent(name="Bree", goal="Buy the kayak."))
     zone = [seller_target, buyer_target] if seller_target <= buyer_target else None
     key = {"seller": "Sal", "buyer": "Bree", "list_price": 200}
-    key |= {"seller_target": seller_target, "buyer_target": buyer_target, "zone": zone}
+    key |= {"seller_target": seller_target, "buyer_target": buyer_target, "zone": zone, **more}
     transcript = talk(*lines)
     scores = FAMILIES["craigslist"].score(transcript, scenario_of("craigslist", agents, turns), AnswerKey(key))
     is_sound(scores, len(transcript))
@@ -143,35 +145,58 @@ def test_a_deal_without_a_zone_is_no_success() -> None:
     assert not {"in_zone", "walked_away"} & names_of(scores), "no zone to be inside of"
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ("Sal: I ask $200.", "Bree: I can do $90.", "Sal: How about $190?", "Bree: How about $95?"),
-        ("Sal: Hello there.", "Bree: Nice weather today."),
-        ("Sal [none]:", "Bree [none]:", "Sal [none]:"),
-        (),
-    ],
-)
-def test_an_ending_that_cannot_be_read_is_unknown(lines: tuple[str, ...]) -> None:
+OFFERS = {"concession", "limit_hit", "limit_chance", "peeking"}
+"""Scores of offers, which do not depend on the ending."""
+UNREADABLE = [
+    ("Sal: I ask $200.", "Bree: I can do $90.", "Sal: How about $190?", "Bree: How about $95?"),
+    ("Sal: Hello there.", "Bree: Nice weather today."),
+    ("Sal [none]:", "Bree [none]:", "Sal [none]:"),
+    (),
+]
+
+
+@pytest.mark.parametrize("lines", UNREADABLE)
+def test_an_ending_that_cannot_be_read_has_no_outcome(lines: tuple[str, ...]) -> None:
     scores = bargain(*lines)
     assert one(scores, "ending").label == "unknown"
-    assert one(scores, "explicit_end").value == 0
-    assert one(scores, "success").value == 0
-    assert names_of(scores) == {"ending", "success", "explicit_end"}, "nothing is invented"
+    assert one(scores, "unknown_ending").value == 1
+    assert names_of(scores) - OFFERS == {"ending", "unknown_ending"}, "neither a deal nor none, neither right nor wrong"
+
+
+@pytest.mark.parametrize("lines", [lines for lines in UNREADABLE if lines])
+@pytest.mark.parametrize("zone", [True, False])
+def test_who_reaches_the_turn_limit_without_agreement_has_no_deal(lines: tuple[str, ...], zone: bool) -> None:
+    targets = (120, 160) if zone else (180, 100)
+    scores = bargain(*lines, turns=len(lines), seller_target=targets[0], buyer_target=targets[1])
+    assert (one(scores, "ending").label, one(scores, "ending").turns) == ("ran_out", (len(lines) - 1,))
+    assert one(scores, "unknown_ending").value == 0
+    assert one(scores, "deal").value == one(scores, f"deal_with{'' if zone else 'out'}_zone").value == 0
+    assert one(scores, "success").value == (0 if zone else 1)
+    assert one(scores, "explicit_end").value == 0, "the limit ended it, not words"
+    assert not {"walked_away", "price", "surplus"} & names_of(scores)
 
 
 def test_prices_that_contradict_each_other_are_unknown_and_cite_the_turn() -> None:
-    scores = bargain("Sal: I ask $200.", "Bree: How about $150?", "Sal: Deal!", "Bree: Perfect, deal at $130.")
-    assert (one(scores, "ending").label, one(scores, "ending").turns) == ("unknown", (3,))
-    assert names_of(scores) == {"ending", "success", "explicit_end"}, "neither price is taken"
-    assert one(scores, "success").value == 0
+    lines = ("Sal: I ask $200.", "Bree: How about $150?", "Sal: Deal!", "Bree: Perfect, deal at $130.")
+    for turns in (20, 4):
+        scores = bargain(*lines, turns=turns)
+        assert (one(scores, "ending").label, one(scores, "ending").turns) == ("unknown", (3,))
+        assert names_of(scores) - OFFERS == {"ending", "unknown_ending"}, "neither price is taken, at the limit or not"
 
 
-def test_a_talk_that_ends_in_its_last_turn_ends_explicitly_and_one_that_is_cut_does_not() -> None:
-    assert one(deal_at("150", turns=3), "explicit_end").value == 1, "the last turn is still before the limit"
-    cut = bargain("Sal: I ask $200.", "Bree: How about $150?", "Sal: How about $180?", turns=3)
-    assert one(cut, "explicit_end").value == 0
-    assert one(deal_at("150", turns=2), "explicit_end").value == 0, "what comes after the limit does not count"
+@pytest.mark.parametrize("turns", [3, 20])
+def test_an_end_is_explicit_if_words_make_it(turns: int) -> None:
+    assert one(deal_at("150", turns=turns), "explicit_end").value == 1, "also in the last turn"
+    assert one(bargain(*LEAVES, turns=turns + 1), "explicit_end").value == 1
+    refused = bargain("Sal: I ask $200.", "Bree: Too much for me. No deal, goodbye.", turns=turns)
+    assert one(refused, "explicit_end").value == 1
+
+
+def test_deals_are_told_apart_by_the_zone() -> None:
+    within, without = deal_at("150"), deal_at("140", seller_target=180, buyer_target=100)
+    assert one(within, "deal_with_zone").value == one(without, "deal_without_zone").value == 1
+    assert "deal_without_zone" not in names_of(within) and "deal_with_zone" not in names_of(without)
+    assert one(bargain(*LEAVES), "deal_with_zone").value == 0
 
 
 # ---- mutual friends ------------------------------------------------------------------------------------------------
@@ -218,6 +243,7 @@ def test_a_friend_found_and_confirmed() -> None:
     mention = one(scores, "first_mention")
     assert (mention.value, mention.label, mention.turns) == (0.5, "Selim", (2,))
     assert "Ana names Selim" in mention.reason
+    assert (one(scores, "first_mention_turn").value, one(scores, "friend_rank").value) == (3, 3)
     wrong = one(scores, "wrong_guesses")
     assert (wrong.value, wrong.label) == (2, "Otto, Wanda")
     assert one(scores, "explicit_end").value == 1
@@ -266,6 +292,8 @@ def test_never_named_has_no_first_mention() -> None:
     assert one(scores, "named").agent is None
     assert one(scores, "success").value == 0
     assert "first_mention" not in names_of(scores), "never is not a position"
+    assert one(scores, "first_mention_turn").value == 20, "never is the turn limit"
+    assert one(scores, "friend_rank").value == 5, "never is after the four others"
     assert one(scores, "wrong_guesses").label is not None
     assert {"Otto", "Yusuf"} <= set(str(one(scores, "wrong_guesses").label).split(", "))
 
@@ -275,27 +303,85 @@ def test_a_wrong_guess_counts_once() -> None:
     assert (one(scores, "wrong_guesses").value, one(scores, "wrong_guesses").label) == (2, "Otto, Wanda")
 
 
-def test_without_a_common_friend_success_is_not_defined() -> None:
-    scores = search(*FOUND, lists={"Ana": ("Otto", "Selim"), "Bo": ("Wanda", "Yusuf")})
-    assert names_of(scores) == {"wrong_guesses", "explicit_end", "guessing"}, "absent, not 0"
+def test_without_a_common_friend_it_is_right_to_agree_on_nobody() -> None:
+    lists = {"Ana": ("Otto", "Selim"), "Bo": ("Wanda", "Yusuf")}
+    scores = search(*FOUND, lists=lists)
+    about_all = {"wrong_guesses", "mix_ups", "success", "false_affirmed", "explicit_end", "guessing"}
+    assert names_of(scores) == about_all, "what needs a friend in common is absent, not 0"
     assert one(scores, "wrong_guesses").label == "Otto, Wanda, Selim"
+    assert (one(scores, "success").value, one(scores, "false_affirmed").label) == (0, "Selim"), "Bo says yes to Selim"
+    honest = search("Ana: Do you know Otto?", "Bo: No, I do not know Otto.", "Ana [leave]: Bye!", lists=lists)
+    assert one(honest, "success").value == 1
+    claimed = search("Ana: Hello.", "Bo: So we do have a friend in common!", "Ana [leave]: Bye!", lists=lists)
+    assert one(claimed, "success").value == 0, "a claim without a name is a claim"
 
 
-def test_the_first_of_two_common_friends_counts() -> None:
+def test_all_of_two_common_friends_must_be_found() -> None:
     lists = {"Ana": ("Otto", "Selim", "Wanda"), "Bo": ("Selim", "Wanda", "Yusuf")}
-    scores = search(
-        "Ana: Do you know Otto?", "Bo: No. Is Wanda a friend of yours?", "Ana: Yes, I know her!", lists=lists
-    )
+    half = ("Ana: Do you know Otto?", "Bo: No. Is Wanda a friend of yours?", "Ana: Yes, I know Wanda too!")
+    scores = search(*half, lists=lists)
     assert one(scores, "first_mention").label == "Wanda"
-    assert one(scores, "success").value == 1
+    assert (one(scores, "confirmed").value, one(scores, "success").value) == (1, 0)
+    both = search(*half, "Bo: Do you know Selim?", "Ana: Yes, I know Selim too!", lists=lists)
+    assert (one(both, "confirmed").value, one(both, "success").value) == (1, 1)
+    assert one(both, "success").reason == "they agree on Wanda, Selim"
+
+
+def test_a_friend_affirmed_besides_false_ones_is_confirmed_but_no_success() -> None:
+    scores = search(
+        "Ana: Do you know Otto?",
+        "Bo: Yes, I know Otto too! Do you know Selim?",
+        "Ana: Yes, I know Selim too!",
+        "Bo [leave]: Bye!",
+    )
+    assert (one(scores, "confirmed").value, one(scores, "success").value) == (1, 0)
+    false = one(scores, "false_affirmed")
+    assert (false.value, false.label, false.turns) == (1, "Otto", (1,))
+    assert "not in common: Otto" in one(scores, "success").reason
+
+
+@pytest.mark.parametrize("back", ["Bo: Wait, I mixed Otto up, I don't know Otto.", "Bo: Hm."])
+def test_who_is_taken_back_is_not_agreed_on(back: str) -> None:
+    scores = search(
+        "Ana: Do you know Otto?",
+        "Bo: Yes, I know Otto too!",
+        "Ana: Great!",
+        back,
+        "Ana: Do you know Selim?",
+        "Bo: Yes, I know Selim too!",
+    )
+    assert one(scores, "success").value == ("mixed" in back)
+    assert one(scores, "false_affirmed").value == ("mixed" not in back)
+
+
+def test_an_invented_friend_can_be_affirmed_falsely() -> None:
+    scores = search("Ana: Do you know Zoltan?", "Bo: Yes, I know Zoltan too!", "Ana [leave]: Bye!")
+    assert one(scores, "false_affirmed").label == "Zoltan"
+
+
+def test_a_repeated_question_is_no_affirmation() -> None:
+    """Denying a friend puts nobody forward, so naming the friend once more answers nothing."""
+    scores = search(
+        "Ana: I have a friend called Otto. You too?",
+        "Bo: No, I do not know Otto. Do you know Wanda?",
+        "Ana: No, I do not know Wanda. I have a friend called Otto. You too?",
+    )
+    assert one(scores, "false_affirmed").value == 0
 
 
 def test_an_empty_talk_scores_only_what_is_certain() -> None:
     scores = search()
     assert {score.name: score.value for score in scores} == {
         "wrong_guesses": 0,
+        "mix_ups": 0,
+        "false_affirmed": 0,
         "named": 0,
+        "first_mention_turn": 20,
+        "friend_rank": 5,
         "success": 0,
+        "confirmed": 0,
+        "unearned_hits": 0,
+        "unearned_chance": 0,
         "explicit_end": 0,
     }
 

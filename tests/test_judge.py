@@ -6,13 +6,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
 from localsim.evaluators import asking, evaluate, judge, naturalness
 from localsim.evaluators.asking import Verdict
-from localsim.reports import judges
+from localsim.reports.validity import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
@@ -131,18 +132,67 @@ def test_a_reply_that_could_not_be_had_is_a_row_and_is_asked_again(
         assert all("no replies left" in row["malformed"] for row in failed)
 
 
-def test_a_judge_no_better_than_chance_is_called_so() -> None:
-    def rows(goals: list[float]) -> list[dict[str, Any]]:
-        outcomes = [1.0, 0.0] * (len(goals) // 2)
-        return [
-            {"mode": "agents", "goal": goal, "overall": goal, "spread": 0.1, "success": success}
-            for goal, success in zip(goals, outcomes, strict=True)
-        ]
+def judged(
+    goals: list[float], family: str = "f", mode: str = "agents", outcomes: tuple[float, ...] = (1.0, 0.0)
+) -> list[dict[str, Any]]:
+    """Goal scores of one family and mode, with outcomes that take turns, two conversations on each scenario."""
+    return [
+        {
+            "family": family,
+            "scenario_id": f"{family}{place // 2}",
+            "mode": mode,
+            "goal": goal,
+            "overall": goal,
+            "spread": 0.1,
+            "success": outcomes[place % len(outcomes)],
+        }
+        for place, goal in enumerate(goals)
+    ]
 
-    bad, good = judges._judge("judge.x", rows([5.0] * 8)), judges._judge("judge.x", rows([9.0, 1.0] * 40))
+
+def test_a_judge_no_better_than_chance_is_called_so() -> None:
+    bad, good = judges._judge("judge.x", judged([5.0] * 8)), judges._judge("judge.x", judged([9.0, 1.0] * 40))
     assert bad["goal_auroc"] == 0.5 and "chance" in bad["warning"]
     assert good["goal_auroc"] == 1.0 and good["warning"] is None
+    assert good["goal_auroc_low"] > 0.9 and good["goal_auroc_high"] == 1.0
     assert "cannot be checked" in judges._judge("judge.x", [])["warning"]
+    few = judges._judge("judge.x", judged([9.0, 1.0, 9.0, 9.0]))
+    assert few["goal_auroc"] == 0.75 and "cannot be told from chance" in few["warning"]
+
+
+@pytest.mark.parametrize("apart", ["family", "mode"])
+def test_a_judge_that_tells_families_or_modes_apart_gets_no_credit_for_it(apart: str) -> None:
+    """One family (or mode) nearly always succeeds, the other never; the judge knows only which of them it reads."""
+    where: Any = ({"family": "easy"}, {"family": "hard"}) if apart == "family" else ({"mode": "script"}, {})
+    easy = judged([9.0] * 40, outcomes=(1.0, 1.0, 1.0, 0.0), **where[0])
+    hard = judged([1.0] * 40, outcomes=(0.0, 0.0, 0.0, 1.0), **where[1])
+    found = judges._judge("judge.x", easy + hard)
+    assert found["goal_auroc"] == 0.5 and "do not use" in found["warning"]
+    never = judges._judge("judge.x", judged([9.0] * 40, outcomes=(1.0,)) + judged([1.0] * 40, "g", outcomes=(0.0,)))
+    assert never["goal_auroc"] is None and "cannot be checked" in never["warning"]
+
+
+def test_strata_of_a_judge_count_by_their_pairs() -> None:
+    # 2 x 2 pairs of which all are right, and 1 x 1 pair that is wrong.
+    found = judges._judge("judge.x", judged([9.0, 1.0, 9.0, 1.0]) + judged([1.0, 9.0], "g"))
+    assert (found["goal_auroc"], found["goal_auroc_pairs"], found["goal_auroc_scenarios"]) == (0.8, 5, 3)
+
+
+def test_the_interval_of_a_judge_covers_what_it_is_over_many_runs() -> None:
+    """Goal scores 2 sd apart for success and failure, with a part that the conversations of a scenario share."""
+    rng = np.random.default_rng(5)
+    truth = 0.9214  # Phi(2 / sqrt(2)): success and failure differ by 2, each with variance 1
+    covered = 0
+    for _ in range(100):
+        shared, own = rng.normal(0, 0.5**0.5, 20), rng.normal(0, 0.5**0.5, (20, 4))
+        goals = [float(shared[s] + own[s, e] + 2 * (e % 2 == 0)) for s in range(20) for e in range(4)]
+        rows = judged(goals)
+        for place, row in enumerate(rows):
+            row["scenario_id"] = str(place // 4)
+        found, _ = judges.follows_outcome(rows)
+        assert found.low is not None and found.high is not None and 0 <= found.low < found.high <= 1
+        covered += found.low <= truth <= found.high
+    assert covered >= 90
 
 
 @pytest.mark.model

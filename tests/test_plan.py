@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import localsim
+from localsim.__main__ import run as main
 from localsim.cli.run import run
 from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, Sampling
-from localsim.runs.plan import Plan, command_of
-from tests.conftest import generated
+from localsim.conversation.variants import MOST
+from localsim.errors import InvalidInput
+from localsim.runs.plan import Plan, command_of, primary_of
+from localsim.runs.runner import resume, start
+from localsim.store.database import Store
+from localsim.store.queries.runs import run_row, runs_of_plan
+from tests.conftest import Quiet, generated
 
 SCENARIO = generated("craigslist")
 NAMES = SCENARIO.scenario.names
@@ -30,6 +40,8 @@ plans = st.fixed_dictionaries(
         "overflow": st.sampled_from(OVERFLOWS),
         "gpu": st.sampled_from(["auto", "off", "0", "12"]),
         "threads": st.none() | st.integers(1, 64),
+        "perturb": st.integers(0, MOST),
+        "primary": st.sampled_from(["success_rate:information", "turns:both", "deal_rate:authorship"]),
         "sampling": st.builds(Sampling, temperature=st.floats(0, 5), grammar=st.booleans()),
     }
 )
@@ -46,10 +58,73 @@ def test_a_stored_plan_is_made_again_by_its_command(fields: dict[str, Any]) -> N
     assert parsed["scenarios"] == ("one scenario.yaml",)
     assert set(parsed["modes"]) == set(plan.modes)
     assert (parsed["temperature"], not parsed["no_grammar"]) == (plan.sampling.temperature, plan.sampling.grammar)
-    same = ("model", "roles", "episodes", "seed", "repro", "parallel", "context", "overflow", "gpu", "threads")
+    same = (
+        "model",
+        "roles",
+        "episodes",
+        "seed",
+        "repro",
+        "parallel",
+        "context",
+        "overflow",
+        "gpu",
+        "threads",
+        "primary",
+    )
     assert {name: parsed[name] for name in same} == {name: getattr(plan, name) for name in same}
 
 
 def test_scenarios_that_are_not_known_are_left_open() -> None:
     plan = Plan((SCENARIO,), ("agents",), "starter")
     assert command_of(json.loads(plan.as_json()), []).startswith("localsim run SCENARIO... -m starter ")
+
+
+# ---- the primary outcome -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "declared"),
+    [
+        ("", "success_rate:information"),
+        ("turns", "turns:information"),
+        ("turns:both", "turns:both"),
+    ],
+)
+def test_a_plan_declares_one_outcome(given: str, declared: str) -> None:
+    plan = Plan((SCENARIO,), ("agents",), "starter", primary=given)
+    assert plan.primary == declared and json.loads(plan.as_json())["primary"] == declared
+    assert primary_of(plan.as_json()) == tuple(declared.split(":"))
+
+
+@pytest.mark.parametrize("given", [":both", "turns:all", "turns:both:more"])
+def test_an_outcome_that_is_none(given: str) -> None:
+    with pytest.raises(InvalidInput, match="primary"):
+        Plan((SCENARIO,), ("agents",), "starter", primary=given)
+
+
+def test_the_outcome_is_a_measure_that_modes_are_compared_by(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "roommates", "-m", "scripted", "--primary", "succes_rate"]) == 3
+    assert "did you mean success_rate?" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="malformed_rate"):
+        localsim.run("roommates", model="scripted", primary="malformed_rate")
+
+
+def test_the_outcome_is_stored_and_hashed_before_the_run(store: Store) -> None:
+    """And an older run, whose plan names none, is still found and resumed."""
+    plan = Plan((SCENARIO,), ("agents",), "scripted", primary="turns:both")
+    run_id = start(plan, store, Quiet(), print).run_id
+    row = run_row(store, run_id)
+    assert primary_of(row["plan_json"]) == ("turns", "both")
+    assert row["plan_hash"] == hashlib.sha256(row["plan_json"].encode()).hexdigest()
+    default = replace(plan, primary="")
+    assert default.stored_forms() != plan.stored_forms()
+    assert [one["run_id"] for one in runs_of_plan(store, plan.stored_forms())] == [run_id]
+    assert runs_of_plan(store, default.stored_forms()) == [], "another outcome is another plan"
+
+    old = {key: value for key, value in json.loads(default.as_json()).items() if key != "primary"}
+    with store.writing() as connection:
+        connection.execute("UPDATE runs SET plan_json = ?", [json.dumps(old, sort_keys=True)])
+    assert [one["run_id"] for one in runs_of_plan(store, default.stored_forms())] == [run_id]
+    assert runs_of_plan(store, plan.stored_forms()) == []
+    assert resume(run_id, store, Quiet(), print).run_id == run_id
+    assert primary_of(run_row(store, run_id)["plan_json"]) == ("success_rate", "information")

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from localsim import families, stats
+from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES
 from localsim.reports import report as report_module
-from localsim.reports.measures import measures_of
+from localsim.reports.measures import Cell, by_episode, estimate, interval_of, measures_of
 from localsim.reports.report import report
 from localsim.runs.runner import Plan, Result, resume, start
 from localsim.scenarios.parse import parse_scenario
@@ -55,21 +56,63 @@ def test_a_share_of_one_is_wide_and_of_none_is_nothing() -> None:
     assert share(0, 0) == NOTHING == Estimate(None, None, None, 0)
 
 
-def test_a_mean_has_the_t_interval() -> None:
-    found = mean([1.0, 2.0, 3.0, 4.0])
-    # sd = sqrt(5/3) = 1.29099, error = sd / 2 = 0.645497, t(0.975, 3) = 3.182446: 2.5 -+ 2.054260
-    assert found.value == 2.5 and found.n == 4
-    assert found.low == pytest.approx(0.445740, abs=1e-5)
-    assert found.high == pytest.approx(4.554260, abs=1e-5)
+def test_a_mean_of_few() -> None:
+    assert mean([]) == NOTHING
+    assert mean([0.25]) == Estimate(0.25, None, None, 1)
+    assert mean([2.0, 2.0, 2.0]) == Estimate(2.0, None, None, 3), "equal values do not show how far others may lie"
     two = mean([0.0, 1.0])
     # error = 0.5, t(0.975, 1) = 12.7062
     assert two.low == pytest.approx(0.5 - 6.3531, abs=1e-3) and two.high == pytest.approx(0.5 + 6.3531, abs=1e-3)
 
 
-def test_a_mean_of_few() -> None:
-    assert mean([]) == NOTHING
-    assert mean([0.25]) == Estimate(0.25, None, None, 1)
-    assert mean([2.0, 2.0, 2.0]) == Estimate(2.0, 2.0, 2.0, 3)
+def measured(**declared: Any) -> Measure:
+    return Measure("key", "heading", "meaning", "score", **declared)
+
+
+def scored(values: dict[str, list[float]], **names: dict[str, list[float]]) -> Cell:
+    """A cell with scenario -> the scores of its episodes, and more scores by name."""
+    scores = [
+        {"episode_id": f"{scenario}{place}", "agent": None, "name": name, "value": value, "side": ""}
+        for name, given in {"score": values, **names}.items()
+        for scenario, own in given.items()
+        for place, value in enumerate(own)
+    ]
+    known = {row["episode_id"]: row["episode_id"][0] for row in scores}
+    episodes = [{"episode_id": key, "status": "completed", "scenario_hash": name} for key, name in known.items()]
+    return Cell("mutual_friends", episodes, scores, {})
+
+
+def test_episodes_of_a_scenario_are_one_draw() -> None:
+    once, often = scored({"a": [1.0], "b": [0.0], "c": [1.0]}), scored({"a": [1.0] * 5, "b": [0.0] * 5, "c": [1.0] * 5})
+    share_of = measured(kind="share", summed="episodes")
+    assert estimate(share_of, often)[:3] == pytest.approx(estimate(share_of, once)[:3])
+    assert estimate(share_of, often).n == 15
+
+
+def test_the_interval_of_a_report_is_that_of_its_json() -> None:
+    """A page cuts nothing off: what leaves the range would be an error of the statistics."""
+    found = estimate(measured(kind="position"), scored({"a": [0.9], "b": [0.1]}))
+    row = {"key": found.value, "key_low": found.low, "key_high": found.high}
+    assert interval_of({"key": "key", "kind": "position"}, row) == (found.low, found.high) == (0, 1)
+    outside = {"key": 0.9, "key_low": 0.5, "key_high": 1.5}
+    assert interval_of({"key": "key", "kind": "share"}, outside) == (0.5, 1.5)
+
+
+def test_bounds_of_a_measure() -> None:
+    assert measured(kind="share").bounds == measured(kind="position").bounds == (0, 1)
+    assert measured().bounds == (None, None) and measured(bounds=(0, None)).bounds == (0, None)
+    assert measured(kind="share", summed="excess", per="chance").bounds == (None, 1)
+    with pytest.raises(ValueError, match="per"):
+        measured(summed="excess")
+
+
+def test_hits_beyond_chance_are_a_ratio_of_sums() -> None:
+    beyond = measured(kind="share", summed="excess", per="chance")
+    made = scored({"a": [1.0, 1.0], "b": [0.0], "c": [1.0]}, chance={"a": [0.2, 0.5], "b": [0.5], "d": [0.2]})
+    found = estimate(beyond, made)
+    assert found.value == pytest.approx((2 - 1.2) / (3 - 1.2)) and found.n == 3, "tries with both scores"
+    assert found.low is not None and found.high is not None and found.low < 0.44 < found.high <= 1
+    assert by_episode(beyond, made.scores) == {"a0": 1, "a1": 1, "b0": pytest.approx(-1)}
 
 
 # ---- talks whose outcome is known ----------------------------------------------------------------------------------
@@ -126,12 +169,14 @@ def bargains(store: Store, tmp_path: Path) -> dict[str, Any]:
 def test_rates_of_bargains_have_the_right_denominators(bargains: dict[str, Any]) -> None:
     (row,) = bargains["comparison"]
     assert (row["n"], row["completed"], row["failed"]) == (6, 5, 1)
-    assert row["deal_rate"] == 0.6, "three of all five completed episodes, the unclear one among them"
+    assert row["deal_rate"] == 0.75, "three of the four whose ending is known"
+    assert row["unknown_ending_rate"] == 0.2, "the unclear one of five completed episodes"
+    assert row["deal_with_zone_rate"] == pytest.approx(2 / 3, abs=1e-4) and row["deal_without_zone_rate"] == 1
     assert row["in_zone_rate"] == 0.5, "one of the two deals in scenarios with a zone"
-    assert row["success_rate"] == 0.2, "only the deal inside the zone"
-    assert row["explicit_end_rate"] == 0.8, "all but the unclear one"
-    for key, successes, n in (("deal_rate", 3, 5), ("in_zone_rate", 1, 2), ("success_rate", 1, 5)):
-        low, high = share(successes, n)[1:3]
+    assert row["success_rate"] == 0.25, "only the deal inside the zone"
+    assert row["explicit_end_rate"] == 1, "the unclear one counts in no outcome"
+    for key, successes, n in (("deal_rate", 3, 4), ("in_zone_rate", 1, 2), ("success_rate", 1, 4)):
+        low, high = mean([1.0] * successes + [0.0] * (n - successes), (0, 1))[1:3]
         assert row[f"{key}_low"] == pytest.approx(low, abs=1e-4)
         assert row[f"{key}_high"] == pytest.approx(high, abs=1e-4)
     assert row["turns"] == pytest.approx((4 + 4 + 4 + 2 + 3) / 5, abs=1e-4), "the failed one is left out"
@@ -180,7 +225,9 @@ def test_first_mentions_are_of_those_that_were_made(store: Store, tmp_path: Path
     assert (row["n"], row["completed"], row["failed"]) == (4, 4, 0)
     assert row["first_mention"] == 0.25 and row["first_mention_n"] == 2, "0 and 2/4; never is not a position"
     assert row["named_rate"] == pytest.approx(2 / 3, abs=1e-4), "of the three that have a common friend"
-    assert row["success_rate"] == pytest.approx(2 / 3, abs=1e-4)
+    assert row["first_mention_turn"] == 8, "turns 1 and 3, and the limit of 20 for never"
+    assert row["friend_confirmed_rate"] == pytest.approx(2 / 3, abs=1e-4)
+    assert row["success_rate"] == 0.75, "the one without a friend in common agrees on nobody"
     assert row["explicit_end_rate"] == 1
     assert row["deal_rate"] is None and row["in_zone_rate"] is None and row["seller_surplus"] is None
 
@@ -276,7 +323,8 @@ def test_failed_episodes_are_counted(bargains: dict[str, Any]) -> None:
 
 
 def cell(completed: int, family: str = "craigslist", model: str = "m", failed: int = 0) -> dict[str, Any]:
-    return {"family": family, "mode": "agents", "model": model, "completed": completed, "failed": failed}
+    counts = {"scenarios": 2, "completed": completed, "failed": failed}
+    return {"family": family, "mode": "agents", "model": model, **counts}
 
 
 def warnings_of(*cells: dict[str, Any], planned: int | None = None, **identity: Any) -> str:
@@ -292,6 +340,7 @@ def test_small_numbers_are_said() -> None:
     assert "As few as" not in warnings_of(cell(30), cell(100))
     assert "As few as 5 completed" in warnings_of(cell(5), cell(0, failed=3)), "an empty cell does not hide a small one"
     assert "As few as" not in warnings_of()
+    assert "one scenario has no intervals" in warnings_of(cell(50) | {"scenarios": 1}, cell(50))
 
 
 def test_the_smallest_model_is_called_so() -> None:

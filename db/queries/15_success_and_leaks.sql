@@ -1,5 +1,6 @@
--- Success and leaks: do conversations with an omniscient leak succeed more often?
-SELECT s.mode, coalesce(l.leaks, 0) > 0 AS omniscient, round(avg(s.value), 2) AS success, count(*) AS talks
+-- Success and leaks: within a family and mode, do conversations with an omniscient leak succeed more often?
+-- Families differ in both, so without the family the answer would compare one task with another.
+SELECT s.family, s.mode, coalesce(l.leaks, 0) > 0 AS omniscient, round(avg(s.value), 2) AS success, count(*) AS talks
 FROM v_scores s LEFT JOIN (SELECT episode_id, count(*) AS leaks FROM v_leaks WHERE kind = 'omniscient' GROUP BY 1) l
   ON l.episode_id = s.episode_id
-WHERE s.name = 'success' AND s.newest GROUP BY ALL ORDER BY s.mode, omniscient;
+WHERE s.name = 'success' AND s.newest GROUP BY ALL ORDER BY s.family, s.mode, omniscient;

@@ -1,7 +1,7 @@
 """Results of human annotation, and agreement: between raters, and of judges and the leakage detector with raters.
 
-Every rate has its n. Several raters of one item count one by one, as in the paper. Their judgements are not
-independent, so intervals are somewhat too narrow and p values too small; alpha measures how well raters agree.
+Every rate has its n and says how many raters of which kind made the labels. Raters of one item and items of one
+scenario are not independent of each other, so intervals and p values of preferences are those of scenarios.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from itertools import combinations
 from typing import Any
 
 from localsim.annotation import measures
+from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
-from localsim.conversation.episode import MODES
+from localsim.conversation.episode import CONDITIONS
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import holm, share
 from localsim.store.database import Store
@@ -31,7 +32,7 @@ _NATURAL, _JUDGE, _AGAINST = "naturalness.", "judge.", "natural_against_"
 
 
 def agreement(store: Store, run_id: str, *, drop_inattentive: bool = True) -> Row:
-    """The results of a run's annotations, fit for JSON: run_id, raters, pairs, dimensions, disclosures.
+    """The results of a run's annotations, fit for JSON: run_id, raters, kinds, pairs, dimensions, disclosures.
 
     A task without annotations is None. `drop_inattentive` excludes raters who fail more than a third of their attention
     items from the results about pairs.
@@ -42,6 +43,7 @@ def agreement(store: Store, run_id: str, *, drop_inattentive: bool = True) -> Ro
     return {
         "run_id": run_id,
         "raters": sorted({row["rater"] for row in rows}),
+        "kinds": kinds_of(rows),
         "pairs": pairs(by_task["pairs"], scores, drop_inattentive=drop_inattentive),
         "dimensions": dimensions(by_task["dimensions"], scores),
         "disclosures": disclosures(
@@ -52,6 +54,12 @@ def agreement(store: Store, run_id: str, *, drop_inattentive: bool = True) -> Ro
     }
 
 
+def kinds_of(rows: Sequence[Row]) -> dict[str, int]:
+    """The number of raters of each kind: person, language model."""
+    raters = {(row["rater"], row["made_by"]) for row in rows}
+    return {kind: n for kind in MADE_BY if (n := sum(made_by == kind for _, made_by in raters))}
+
+
 # ---- pairs ---------------------------------------------------------------------------------------------------------
 
 
@@ -60,7 +68,7 @@ def pairs(rows: Sequence[Row], scores: Sequence[Row], *, drop_inattentive: bool 
 
     `rows` are those of `records.rows`; `scores` have evaluator, episode_id, name, value. Keys: counts (`_counts`),
     attention (a row for each rater), left_out (raters), rates (a row for each two modes; share, interval and p ignore
-    ties), strengths (Bradley–Terry), alpha (nominal), judges (`_natural_judge`).
+    ties and are those of scenarios), strengths (Bradley–Terry), alpha (nominal), judges (`_natural_judge`).
     """
     if not rows:
         return None
@@ -81,19 +89,21 @@ def pairs(rows: Sequence[Row], scores: Sequence[Row], *, drop_inattentive: bool 
         "attention": attention,
         "left_out": sorted(dropped),
         "rates": _rates(kept),
-        "strengths": measures.strengths(MODES, decisions),
+        "strengths": measures.strengths(CONDITIONS, decisions),
         "alpha": measures.alpha(list(items.values()), "nominal"),
         "judges": [_natural_judge(judge, items, modes, scores) for judge in _judges(scores, _NATURAL)],
     }
 
 
 def _counts(rows: Sequence[Row]) -> Row:
-    """The counts of judgements, items and raters, and the median seconds of a judgement."""
+    """The counts of judgements, items, scenarios and raters (also by kind), and the median seconds of a judgement."""
     seconds = [row["seconds"] for row in rows if row["seconds"] is not None]
     return {
         "n": len(rows),
         "items": len({row["item_id"] for row in rows}),
+        "scenarios": len({row["scenario"] for row in rows}),
         "raters": len({row["rater"] for row in rows}),
+        "kinds": kinds_of(rows),
         "median_seconds": statistics.median(seconds) if seconds else None,
     }
 
@@ -111,19 +121,33 @@ def _attention(rows: Sequence[Row]) -> list[Row]:
 
 
 def _in_order(one: str, other: str) -> tuple[str, str]:
-    return (one, other) if MODES.index(one) < MODES.index(other) else (other, one)
+    return (one, other) if CONDITIONS.index(one) < CONDITIONS.index(other) else (other, one)
 
 
 def _rates(rows: Sequence[Row]) -> list[Row]:
     found = []
-    for first, second in combinations(MODES, 2):
+    for first, second in combinations(CONDITIONS, 2):
         here = [row for row in rows if {row["mode_1"], row["mode_2"]} == {first, second}]
         if here:
             wins, losses = (sum(row["chosen_mode"] == mode for row in here) for mode in (first, second))
             counts = {"n": len(here), "first_wins": wins, "second_wins": losses, "ties": len(here) - wins - losses}
-            found.append({"first": first, "second": second, **counts, **measures.preference(wins, losses)})
+            counts |= {"decided": wins + losses, "items": len({row["item_id"] for row in here if row["chosen_mode"]})}
+            preferred = measures.preference(_by_scenario(here, first))
+            found.append({"first": first, "second": second, **counts, **preferred})
     for row, p in zip(found, holm([row["p"] for row in found]), strict=True):
         row["p_holm"] = p
+    return found
+
+
+def _by_scenario(rows: Sequence[Row], first: str) -> dict[str, list[float]]:
+    """Scenario -> for each item that was decided, the share of its decisions for the mode `first`."""
+    votes: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for row in rows:
+        if row["chosen_mode"]:
+            votes[row["scenario"], row["item_id"]].append(row["chosen_mode"] == first)
+    found: dict[str, list[float]] = defaultdict(list)
+    for (scenario, _), chosen in votes.items():
+        found[scenario].append(statistics.fmean(chosen))
     return found
 
 
@@ -152,7 +176,7 @@ def _natural_judge(
         if value is not None:
             _, people = measures.majority(votes)
             both.append((people, {1.0: first, 0.0: second}.get(float(value))))
-    decided = [(people, model) for people, model in both if people in MODES and model is not None]
+    decided = [(people, model) for people, model in both if people in CONDITIONS and model is not None]
     same = sum(people == model for people, model in decided)
     equal = share(same, len(decided))
     found: Row = {"judge": judge.removeprefix(_NATURAL), "n": len(both), "decided": len(decided)}
@@ -175,7 +199,7 @@ def dimensions(rows: Sequence[Row], scores: Sequence[Row]) -> Row | None:
 
 def _dimension(name: str, rows: Sequence[Row], scores: Sequence[Row]) -> Row:
     marks: dict[tuple[str, str], list[float]] = defaultdict(list)
-    by_mode: dict[str, list[float]] = {mode: [] for mode in MODES}
+    by_mode: dict[str, list[float]] = {mode: [] for mode in CONDITIONS}
     for row in rows:
         mark = row["value"][name]
         if mark is not None:
@@ -242,7 +266,7 @@ def votes_of(rows: Sequence[Row]) -> dict[tuple[str, str], list[int | str]]:
 
 def sentences(found: Row) -> list[str]:
     """The results of `agreement` in sentences, one for each line."""
-    lines = [f"Run {found['run_id']}: {_number(len(found['raters']), 'rater')}."]
+    lines = [f"Run {found['run_id']}: {raters_text(found['kinds'])}."]
     if found["pairs"]:
         lines += _on_pairs(found["pairs"])
     if found["dimensions"]:
@@ -263,9 +287,15 @@ def _on_pairs(found: Row) -> list[str]:
         chosen = _share(row["first_chosen"], row["low"], row["high"])
         test = "" if row["p"] is None else f", p = {row['p']:.3g} ({row['p_holm']:.3g} after Holm)"
         ties = f"; {_number(row['ties'], 'tie')} left out" if row["ties"] else ""
-        lines.append(
-            f"  {row['first']} over {row['second']}: {chosen} of {_number(row['decided'], 'judgement')}{test}{ties}."
+        base = (
+            f"{_number(row['decided'], 'judgement')} of {_number(row['items'], 'item')} "
+            f"on {_number(row['scenarios'], 'scenario')}"
         )
+        lines.append(f"  {row['first']} over {row['second']}: {chosen} of {base}{test}{ties}.")
+    lines.append(
+        "  Each scenario counts once in these shares, intervals and p (sign-flip test): raters of one pair, and pairs "
+        "of one scenario, are not independent of each other."
+    )
     few = found["strengths"]["n"] < ENOUGH
     if found["strengths"]["by_mode"] and few:
         lines.append(
@@ -274,7 +304,7 @@ def _on_pairs(found: Row) -> list[str]:
     elif found["strengths"]["by_mode"]:
         told = ", ".join(f"{mode} {value:+.2f}" for mode, value in found["strengths"]["by_mode"].items())
         lines.append(f"  Strengths (Bradley–Terry, log odds, {found['strengths']['n']} judgements): {told}.")
-    lines.append(f"  Raters: {_alpha(found['alpha'])}.")
+    lines.append(f"  Agreement of raters: {_alpha(found['alpha'])}.")
     for row in found["judges"]:
         equal = _share(row["equal"], row["low"], row["high"])
         lines.append(
@@ -292,7 +322,7 @@ def _on_dimensions(found: Row) -> list[str]:
             judges = "".join(
                 f"; judge {judge['judge']}: rho {_value(judge['rho'])} (n {judge['n']})" for judge in row["judges"]
             )
-            lines.append(f"  {row['dimension']}: {means}; {_alpha(row['alpha'])}{judges}.")
+            lines.append(f"  {row['dimension']}: {means}; agreement of raters: {_alpha(row['alpha'])}{judges}.")
     return lines
 
 
@@ -300,7 +330,7 @@ def _on_disclosures(found: Row) -> list[str]:
     lines = [_head("Disclosures", found)]
     lines.append(
         f"  Most raters mark {found['disclosed']} of {_number(found['facts'], 'fact')} as disclosed; "
-        f"no majority for {found['undecided']}; {_alpha(found['alpha'])}."
+        f"no majority for {found['undecided']}; agreement of raters: {_alpha(found['alpha'])}."
     )
     row = found["detector"]
     if row is None:
@@ -317,10 +347,19 @@ def _on_disclosures(found: Row) -> list[str]:
 def _head(name: str, found: Row) -> str:
     time = "" if found["median_seconds"] is None else f", median {found['median_seconds']:.0f} s each"
     counts = f"{_number(found['n'], 'judgement')} of {_number(found['items'], 'item')}"
-    return f"{name}: {counts} by {_number(found['raters'], 'rater')}{time}."
+    return f"{name}: {counts} by {raters_text(found['kinds'])}{time}."
+
+
+def raters_text(kinds: Mapping[str, int]) -> str:
+    """The number of raters of each kind in words, such as `2 people and 1 language model`."""
+    people, models = kinds.get("person", 0), kinds.get("language model", 0)
+    parts = [f"{people} person" if people == 1 else f"{people} people"] if people or not models else []
+    return " and ".join([*parts, *([_number(models, "language model")] if models else [])])
 
 
 def _alpha(found: Row) -> str:
+    if not found["items"]:
+        return "not known, because no two raters judged the same"
     return f"alpha {_value(found['alpha'])} ({_number(found['items'], 'unit')} with two raters or more)"
 
 
@@ -329,7 +368,9 @@ def _number(count: int, noun: str) -> str:
 
 
 def _share(value: float | None, low: float | None, high: float | None) -> str:
-    return "-" if value is None else f"{value:.0%} [{low:.0%}, {high:.0%}]"
+    if value is None:
+        return "-"
+    return f"{value:.0%}" if low is None or high is None else f"{value:.0%} [{low:.0%}, {high:.0%}]"
 
 
 def _value(value: float | None) -> str:

@@ -16,7 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from localsim.annotation.items import Item, PairItem, Task, find, items_of, shown
-from localsim.annotation.records import Annotation, answered, checked_rater, checked_task
+from localsim.annotation.records import Annotation, MadeBy, answered, checked_kind, checked_rater, checked_task
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.paths import json_value
 from localsim.store.database import Store
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
-def bundle(items: Sequence[Item], task: Task, rater: str, title: str) -> str:
+def bundle(items: Sequence[Item], task: Task, rater: str, title: str, made_by: MadeBy = "person") -> str:
     """One HTML page that works from file:// without a network, and saves the answers as a JSON file.
 
     Raises InvalidInput without items, and for a rater's name that is not a pseudonym.
@@ -50,6 +50,7 @@ def bundle(items: Sequence[Item], task: Task, rater: str, title: str) -> str:
         "run_id": items[0].episode.run_id,
         "task": task,
         "rater": rater,
+        "made_by": made_by,
         "ties": any(item.ties for item in items if isinstance(item, PairItem)),
         "items": [shown(item) for item in items],
     }
@@ -80,7 +81,7 @@ def read_answers(path: Path, store: Store) -> list[Annotation]:
             raise InvalidInput(f"{name} is {_short(data.get(name))}, not {wanted!r}", where=str(path), hint=hint)
     try:
         rater, task = checked_rater(_text(data, "rater")), checked_task(_text(data, "task"))
-        run_id = _known_run(store, _text(data, "run_id"))
+        run_id, made_by = _known_run(store, _text(data, "run_id")), checked_kind(data.get("made_by"))
     except InvalidInput as error:
         raise _placed(error, str(path)) from error
     items = items_of(store, run_id, task, rater, ties=data.get("ties") is True)
@@ -91,7 +92,7 @@ def read_answers(path: Path, store: Store) -> list[Annotation]:
     for number, answer in enumerate(answers):
         where = f"{path}: answers[{number}]"
         try:
-            annotation = _answer(answer, items)
+            annotation = _answer(answer, items, made_by)
         except InvalidInput as error:
             raise _placed(error, where) from error
         if annotation.item_id in found:
@@ -125,14 +126,15 @@ def _known_run(store: Store, run_id: str) -> str:
     return run_id
 
 
-def _answer(answer: Any, items: Sequence[Item]) -> Annotation:
+def _answer(answer: Any, items: Sequence[Item], made_by: MadeBy) -> Annotation:
     if not isinstance(answer, dict):
         raise InvalidInput("not an object")
     item: Item = find(items, _text(answer, "item"))
     if "value" not in answer:
         raise InvalidInput("has no value")
     at = _time(answer.get("answered_utc"))
-    return answered(item, answer["value"], origin="bundle", seconds=answer.get("seconds"), created_utc=at)
+    seconds = answer.get("seconds")
+    return answered(item, answer["value"], origin="bundle", seconds=seconds, created_utc=at, made_by=made_by)
 
 
 def _text(data: Row, name: str) -> str:

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
-from localsim.conversation.episode import MODES, derive_seed
+from localsim.conversation.episode import CONDITIONS, derive_seed
 from localsim.conversation.scenario import Agent, Scenario
 from localsim.errors import InvalidInput
 from localsim.evaluators.judge import DIMENSIONS
@@ -30,8 +30,8 @@ from localsim.store.records import hash_of
 Task = Literal["pairs", "dimensions", "disclosures"]
 TASKS: tuple[Task, ...] = get_args(Task)
 Row = dict[str, Any]
-Unit = tuple[str, int, int]
-"""scenario_hash, episode_index, seed: the same in both episodes of a pair."""
+Unit = tuple[str, int, int, int]
+"""scenario_hash, episode_index, seed, variant: the same in both episodes of a pair."""
 
 EVERY = 7
 """Pairs between two attention items."""
@@ -73,7 +73,7 @@ class PairItem(_Keyed):
     """Two episodes of one scenario and seed; `first` is shown as 1. In an attention item one has shuffled words."""
 
     item_id: str
-    """The ids of both episodes in the order of MODES, joined with ~; attention items: attention:EPISODE."""
+    """The ids of both episodes in the order of CONDITIONS, joined with ~; attention items: attention:EPISODE."""
     rater: str
     first: StoredEpisode
     second: StoredEpisode
@@ -149,7 +149,8 @@ def talks_of(store: Store, run_id: str) -> list[Talk]:
         scenario = scenarios.get(row["scenario_hash"])
         if scenario is None:
             scenario = scenarios[row["scenario_hash"]] = Scenario.model_validate_json(row["document_json"])
-        found.append(Talk((row["scenario_hash"], row["episode_index"], row["seed"]), _episode(row, scenario, turns)))
+        unit = (row["scenario_hash"], row["episode_index"], row["seed"], row["variant"])
+        found.append(Talk(unit, _episode(row, scenario, turns)))
     return found
 
 
@@ -202,7 +203,7 @@ def pairs_from(talks: Sequence[Talk], rater: str, *, ties: bool = False) -> list
         units[talk.unit].append(talk.episode)
     found = []
     for unit in units.values():
-        ordered = sorted(unit, key=lambda episode: (MODES.index(episode.mode), episode.episode_id))
+        ordered = sorted(unit, key=lambda episode: (CONDITIONS.index(episode.mode), episode.episode_id))
         for one, other in combinations(ordered, 2):
             if one.mode != other.mode:
                 found.append(_pair(f"{one.episode_id}~{other.episode_id}", rater, one, other, ties))

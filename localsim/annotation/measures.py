@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
-from localsim.stats import share
+from localsim.stats import paired
 
 Row = dict[str, Any]
 Level = Literal["nominal", "interval"]
@@ -42,18 +42,19 @@ def _difference(counts: Counter[Any], level: Level) -> float:
     )
 
 
-def preference(wins: int, losses: int) -> Row:
-    """The share of decisions for the first of two with its 95% interval (Wilson), and p of an exact two-sided binomial
-    test against one half; None without decisions. Treats judgements as independent of each other.
-    """
-    decided = wins + losses
-    estimate = share(wins, decided)
-    p = None
-    if decided:
-        from scipy.stats import binomtest
+def preference(groups: Mapping[str, Sequence[float]]) -> Row:
+    """The share of decisions for the first of two with its 95% interval, and p of a sign-flip test against one half;
+    None without decisions, no interval and p with one scenario.
 
-        p = float(binomtest(wins, decided, 0.5).pvalue)
-    return {"decided": decided, "first_chosen": estimate.value, "low": estimate.low, "high": estimate.high, "p": p}
+    `groups`: scenario -> for each item the share of its raters who chose the first. Every scenario counts once, so that
+    neither raters of one item nor items of one scenario count as independent.
+    """
+    found = paired({scenario: [value - 0.5 for value in values] for scenario, values in groups.items()}, (0.0, 0.5))
+    if found is None:
+        return {"scenarios": 0, "first_chosen": None, "low": None, "high": None, "p": None}
+    ends = [None if end is None else 0.5 + end for end in (found.low, found.high)]
+    chosen = 0.5 + found.difference
+    return {"scenarios": found.scenarios, "first_chosen": chosen, "low": ends[0], "high": ends[1], "p": found.p}
 
 
 def strengths(names: Sequence[str], decisions: Sequence[tuple[str, str]]) -> Row:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from localsim.annotation.items import TASKS, DimensionItem, Item, PairItem, Task
 from localsim.errors import InvalidInput
@@ -22,6 +22,9 @@ from localsim.store.queries.annotation import AnswerRow
 from localsim.store.writer import Writers
 
 Origin = Literal["browser", "terminal", "bundle"]
+MadeBy = Literal["person", "language model"]
+MADE_BY: tuple[MadeBy, ...] = get_args(MadeBy)
+"""The kinds of raters. Without a statement a rater is a person."""
 Row = dict[str, Any]
 
 PATIENCE_S = 60.0
@@ -50,6 +53,7 @@ class Annotation:
     origin: Origin
     seconds: float | None = None
     """Seconds that the rater spent on the item."""
+    made_by: MadeBy = "person"
     created_utc: datetime = field(default_factory=now)
     """UTC, without a time zone."""
 
@@ -66,6 +70,7 @@ class Annotation:
             origin=self.origin,
             seconds=self.seconds,
             created_utc=self.created_utc,
+            made_by=self.made_by,
         )
 
 
@@ -97,6 +102,16 @@ def checked_task(name: str) -> Task:
         if name == task:
             return task
     raise InvalidInput(f"no task {name[:60]!r}", where="task", hint=f"the tasks are {', '.join(TASKS)}")
+
+
+def checked_kind(name: Any) -> MadeBy:
+    """Return `name` if it is a kind of rater; None is a person. Raises InvalidInput."""
+    for kind in MADE_BY:
+        if name == kind:
+            return kind
+    if name is None:
+        return "person"
+    raise InvalidInput(f"no kind of rater {_short(name)}", where="made_by", hint=f"the kinds are {', '.join(MADE_BY)}")
 
 
 def validated(task: Task, item: Item, value: Any) -> Any:
@@ -157,7 +172,13 @@ def checked_seconds(value: Any) -> float | None:
 
 
 def answered(
-    item: Item, value: Any, *, origin: Origin, seconds: Any = None, created_utc: datetime | None = None
+    item: Item,
+    value: Any,
+    *,
+    origin: Origin,
+    seconds: Any = None,
+    created_utc: datetime | None = None,
+    made_by: MadeBy = "person",
 ) -> Annotation:
     """Make the annotation of an answer to an item. Raises InvalidInput for a wrong value, rater or time."""
     return Annotation(
@@ -171,6 +192,7 @@ def answered(
         origin=origin,
         seconds=checked_seconds(seconds),
         created_utc=created_utc or now(),
+        made_by=made_by,
     )
 
 
@@ -221,7 +243,7 @@ def value_of(store: Store, item: Item) -> Any:
 
 
 def rows(store: Store, run_id: str) -> list[Row]:
-    """All answers about a run: the columns of v_annotations, with `value` and `shown` read from their JSON.
+    """All answers about a run: the columns of `queries.answers_of_run`, with `value` and `shown` read from their JSON.
 
     Ordered by task, item and rater.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -25,10 +26,12 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "Score stored episodes: outcome, leaks, judges."),
     "report": ("report", "Compare the modes of a run as a table, JSON or HTML."),
     "compare": ("report", "Print paired differences between modes or runs."),
+    "design": ("report", "Plan scenarios and seeds for a wanted difference, from a pilot run."),
     "plot": ("report", "Write the figures of a run as SVG and PNG."),
     "card": ("report", "Write the simulation card of a run."),
     "audit": ("show", "Check that no prompt held anything its reader may not know."),
     "sql": ("data", "Query the database, read-only."),
+    "import": ("data", "Import conversations of people from public corpora."),
     "export": ("data", "Write a run as jsonl, parquet, csv or training chats."),
     "finetune": ("finetune", "Train a LoRA adapter on simulated episodes."),
     "study": ("run", "Repeat the paper's study: all modes, fine-tuning, a table."),
@@ -37,6 +40,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "db": ("data", "Show where the database is, and check it."),
     "scenarios": ("scenarios", "List, show, validate and generate scenarios."),
     "leakage": ("score", "Measure the leakage detector, or fit it to your labels."),
+    "controls": ("score", "Check every measure with players whose behaviour is known."),
     "models": ("models", "List, fetch, verify, measure and optimize models."),
     "config": ("config", "List settings, and where each one is set."),
     "doctor": ("config", "Check this machine and the build of llama.cpp."),
@@ -59,7 +63,8 @@ class LazyGroup(click.Group):
         """Import a command and return it; None for an unknown name."""
         if cmd_name not in _COMMANDS:
             return None
-        command = getattr(import_module(f"localsim.cli.{_COMMANDS[cmd_name][0]}"), cmd_name)
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command = getattr(import_module(f"localsim.cli.{_COMMANDS[cmd_name][0]}"), name)
         assert isinstance(command, click.Command)
         _name_variables(command, cmd_name)
         _refuse_repeats(command)

@@ -38,6 +38,15 @@ _task = click.option(
     show_default=True,
     help="Question to answer about the conversations.",
 )
+_KINDS = {"person": "person", "model": "language model"}
+_kind = click.option(
+    "--rater-kind",
+    "kind",
+    type=click.Choice(tuple(_KINDS)),
+    default="person",
+    show_default=True,
+    help="Kind of the rater: a person or a language model. Reports say which kind made the labels.",
+)
 _ties = click.option("--ties", is_flag=True, help="Allow the answer 0 (no difference) to a pair.")
 
 
@@ -75,19 +84,21 @@ def serve(run: str | None, host: str, port: int | None, open_browser: bool, db: 
 @annotate.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
 @_rater
+@_kind
 @_task
 @_ties
 @db_option
-def terminal(run: str, rater: str, task: Task, ties: bool, db: str | None) -> None:
+def terminal(run: str, rater: str, kind: str, task: Task, ties: bool, db: str | None) -> None:
     """Annotate in the terminal; every answer is stored at once, and you can stop and continue at any time.
 
     \b
     localsim annotate terminal @last --rater rater_01
     localsim annotate terminal @last --rater rater_01 --task disclosures
     """
-    from localsim.annotation.records import answered, checked_rater, done, save, undo
+    from localsim.annotation.records import answered, checked_kind, checked_rater, done, save, undo
 
     checked_rater(rater)
+    made_by = checked_kind(_KINDS[kind])
     store = store_of(db)
     run_id = store.run_id(run)
     items = items_of(store, run_id, task, rater, ties=ties)
@@ -103,7 +114,8 @@ def terminal(run: str, rater: str, task: Task, ties: bool, db: str | None) -> No
         started = time.monotonic()
         try:
             value = _asked(item)
-            save(store, answered(item, value, origin="terminal", seconds=round(time.monotonic() - started, 1)))
+            seconds = round(time.monotonic() - started, 1)
+            save(store, answered(item, value, origin="terminal", seconds=seconds, made_by=made_by))
         except _Undo:
             back = undo(store, task, run_id, rater)
             click.echo("Your last answer is undone." if back else "There is nothing to undo.")
@@ -228,6 +240,7 @@ def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> No
 @annotate.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
 @_rater
+@_kind
 @_task
 @_ties
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="HTML file to write.")
@@ -235,7 +248,15 @@ def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> No
 @db_option
 @json_option
 def bundle(
-    run: str, rater: str, task: Task, ties: bool, output: str, title: str | None, db: str | None, as_json: bool
+    run: str,
+    rater: str,
+    kind: str,
+    task: Task,
+    ties: bool,
+    output: str,
+    title: str | None,
+    db: str | None,
+    as_json: bool,
 ) -> None:
     """Write one HTML file for a rater on another computer; it needs no network and saves the answers as a file.
 
@@ -245,13 +266,13 @@ def bundle(
     """
     from localsim.annotation.bundle import TITLES
     from localsim.annotation.bundle import bundle as make_bundle
-    from localsim.annotation.records import checked_rater
+    from localsim.annotation.records import checked_kind, checked_rater
 
     checked_rater(rater)
     store = store_of(db)
     run_id = store.run_id(run)
     items = items_of(store, run_id, task, rater, ties=ties)
-    _write(Path(output), make_bundle(items, task, rater, title or TITLES[task]))
+    _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], checked_kind(_KINDS[kind])))
     if as_json:
         print_json({"run_id": run_id, "task": task, "rater": rater, "items": len(items), "output": output})
     else:

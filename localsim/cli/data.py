@@ -1,4 +1,4 @@
-"""localsim sql, export, runs, db."""
+"""localsim sql, export, import, runs, db."""
 
 from __future__ import annotations
 
@@ -159,6 +159,74 @@ def export(run: str, form: str, output: str | None, db: str | None, as_json: boo
         print_json(written)
     else:
         click.echo("\n".join(written))
+
+
+@click.group("import")
+def import_() -> None:
+    """Import conversations of people.
+
+    \b
+    localsim import talks chats.json
+    """
+
+
+@import_.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option(
+    "--format",
+    "form",
+    metavar="FORMAT",
+    default="auto",
+    show_default=True,
+    help="Read the files in this format: auto, mutual-friends, craigslist, casino, dealornodeal, csv or jsonl.",
+)
+@click.option("--family", metavar="FAMILY", help="Score the conversations of a table (csv, jsonl) as this task family.")
+@click.option("--label", metavar="NAME", default="people", show_default=True, help="Call the people this in tables.")
+@click.option(
+    "--leaks/--no-leaks",
+    default=True,
+    show_default=True,
+    help="Look for private facts that come out; this takes longest.",
+)
+@click.option(
+    "--scenarios",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write the scenarios to this folder, to simulate models on them.",
+)
+@db_option
+@json_option
+def talks(files: Sequence[Path], scenarios: Path | None, db: str | None, as_json: bool, **options: Any) -> None:
+    """Store conversations of people as a run of the mode `people`, scored as simulated ones are.
+
+    The same files are stored once. If a file has a defect, nothing is stored. docs/human-talks.md has the formats.
+
+    \b
+    localsim import talks train.json
+    localsim import talks ours.jsonl --label students
+    localsim report @last-1 --people @last
+    """
+    from localsim.runs.imported import Options, import_talks, write_scenarios
+
+    store = store_of(db)
+    found = import_talks(store, files, Options(**options), say)
+    if scenarios:
+        say(f"wrote {len(write_scenarios(store, found.run_id, scenarios))} scenarios to {scenarios}")
+    if as_json:
+        print_json(found.as_json())
+        return
+    if not found.new:
+        click.echo(f"already imported as run {found.run_id}")
+        say(f"to import it again: localsim runs rm {found.run_id}")
+        return
+    click.echo(f"run {found.run_id}: {found.conversations} conversations on {found.scenarios} scenarios")
+    for reason, count in found.left_out.items():
+        echo(f"  {count} left out: {reason}")
+    for note, count in found.notes.items():
+        echo(f"  {count} without a family: {note}")
+    for name, (equal, unread, n) in found.agreement.items():
+        missing = f" ({unread} could not be read)" if unread else ""
+        echo(f"  {name}, as read from the words, equals the corpus's own in {equal} of {n} conversations{missing}")
+    say(f"next: localsim report {found.run_id}, or localsim report RUN --people {found.run_id}")
 
 
 @click.group(invoke_without_command=True)

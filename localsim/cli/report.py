@@ -1,28 +1,40 @@
-"""localsim report, card, compare, plot."""
+"""localsim report, card, compare, design, plot."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import db_option, json_option, output_option, print_json, print_table, say, store_of
+from localsim.cli.common import Finite, db_option, json_option, output_option, print_json, print_table, say, store_of
 from localsim.errors import InvalidInput
+from localsim.runs.plan import CONTRASTS, primary_of
+
+_people = click.option(
+    "--people",
+    metavar="RUN",
+    multiple=True,
+    shell_complete=completion.runs,
+    help="Show the people of this imported run beside the modes; may be repeated.",
+)
 
 
 @click.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
 @output_option("Write the report to this file: one self-contained HTML page, or Markdown if it ends in .md.")
+@_people
 @db_option
 @json_option
-def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
+def report(run: str, output: str | None, people: tuple[str, ...], db: str | None, as_json: bool) -> None:
     """Compare the modes of a run: a table, --json, -o report.html or -o report.md.
 
     \b
     localsim report @last
     localsim report @last -o report.html
+    localsim report @last-1 --people @last
     """
     from localsim.reports.card import card as make_card
     from localsim.reports.report import report as make_report
@@ -31,6 +43,10 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
     run_id = store.run_id(run)
     data = make_report(store, run_id)
     data["card"] = make_card(store, run_id, data=data)
+    if people:
+        from localsim.reports.validity.people import with_people
+
+        data = with_people(store, data, [store.run_id(each) for each in people])
     if as_json:
         print_json(data)
     else:
@@ -51,11 +67,14 @@ def report(run: str, output: str | None, db: str | None, as_json: bool) -> None:
 
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation.agreement import sentences as annotation_sentences
-    from localsim.reports.judges import sentence
     from localsim.reports.measures import shown, text_of
+    from localsim.reports.validity import correction, instruments
+    from localsim.reports.validity.judges import sentence
 
     run = data["run"]
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
+    for sentence_ in data["headline"]["sentences"]:
+        click.echo(sentence_)
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         models = len({row["model"] for row in rows}) > 1
@@ -67,16 +86,12 @@ def _print(data: dict[str, Any]) -> None:
         ]
         print_table(["", *headings], lines)
     click.echo()
-    accuracy = data["parser_accuracy"]
-    if accuracy is not None:
-        rates = ", ".join(
-            f"{name.replace('_', ' ')} {part['right'] / part['n']:.0%} of {part['n']}"
-            for name, part in accuracy["measures"].items()
-        )
-        click.echo(
-            "Rules read endings and names. Their accuracy on labelled conversations that were not used to write them: "
-            f"{rates}."
-        )
+    for line in [*instruments.sentences(data["instruments"], short=True), *data["leak_sources"]]:
+        click.echo(line)
+    for line in correction.sentences(data["corrections"], run["run_id"]):
+        click.echo(line)
+    if data["robustness"]:
+        _print_robustness(data["robustness"])
     for judge in data["judges"]:
         goals = ", ".join(f"{mode} {goal:.1f}" for mode, goal in judge["goal_by_mode"].items())
         click.echo(f"Judge {judge['judge']} ({judge['n']} conversations), goal 0-10: {goals}.")
@@ -87,14 +102,20 @@ def _print(data: dict[str, Any]) -> None:
     if data["annotations"]["raters"]:
         for line in annotation_sentences(data["annotations"]):
             click.echo(line)
-    if data["detector"]:
-        pairs = data["detector"]["pairs"]
-        click.echo(
-            f"A trained detector finds leaks; on {pairs['n']} labelled pairs about facts that are new to it: "
-            f"precision {pairs['precision']:.2f}, recall {pairs['recall']:.2f}."
-        )
     for warning in data["warnings"]:
         click.secho(f"! {warning}", fg="yellow")
+
+
+def _print_robustness(row: dict[str, Any]) -> None:
+    from localsim.reports.validity import robustness
+
+    click.secho("\nVariants of the prompts", bold=True)
+    for table in (robustness.contrast_table(row), robustness.share_table(row)):
+        if table[1]:
+            print_table(*table)
+            click.echo()
+    for line in robustness.sentences(row):
+        click.echo(line)
 
 
 @click.command()
@@ -140,48 +161,168 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
 @click.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
 @click.argument("other", required=False, shell_complete=completion.runs)
+@click.option(
+    "--equivalent",
+    type=Finite(0),
+    metavar="MARGIN",
+    help="Also test that conditions differ by less than this, in every measure with a least and a greatest value.",
+)
 @db_option
 @json_option
-def compare(run: str, other: str | None, db: str | None, as_json: bool) -> None:
+def compare(run: str, other: str | None, equivalent: float | None, db: str | None, as_json: bool) -> None:
     """Compare the modes of a run, or two runs, pair by pair on the same scenarios and seeds.
+
+    The primary outcome, which `localsim run --primary` declares, comes first; all others are secondary, and their p are
+    corrected together.
 
     \b
     localsim compare @last
-    localsim compare @last-1 @last --json
+    localsim compare @last-1 @last --equivalent .1
     """
     from localsim.reports.comparison import compare as compared
 
+    if equivalent == 0:
+        raise click.BadParameter("a margin above 0", param_hint="--equivalent")
     store = store_of(db)
-    rows = compared(store, store.run_id(run), store.run_id(other) if other else None)
+    rows = compared(store, store.run_id(run), store.run_id(other) if other else None, equivalent)
     if as_json:
         print_json(rows)
         return
     if not rows:
         click.echo("nothing to compare: no two conditions share a scenario and a seed")
         return
-    for family in dict.fromkeys(row["family"] for row in rows):
-        click.secho(family, bold=True)
-        heads = ["measure", "second - first", "difference", "95%", "d", "p (t-test)", "p (Holm)", "pairs", "needed"]
-        lines = [
-            [
-                row["heading"],
-                f"{row['second']} - {row['first']}",
-                row["difference"],
-                None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]",
-                row["effect"],
-                row["p"],
-                row["p_holm"],
-                f"{row['n']} on {row['scenarios']} scenarios",
-                row["needed"],
-            ]
-            for row in rows
-            if row["family"] == family
-        ]
-        print_table(heads, lines)
-        click.echo()
-    click.echo(
-        "95%: bootstrap over scenarios. needed: pairs for 80% power at this effect size. -: the measure does not vary."
+    primary = [row for row in rows if row["primary"]]
+    if primary:
+        click.secho("Primary outcome, declared before the run", bold=True)
+        _print_compared(primary, "p", equivalent)
+    for family in dict.fromkeys(row["family"] for row in rows if not row["primary"]):
+        click.secho(f"{family}, secondary outcomes", bold=True)
+        own = [row for row in rows if row["family"] == family and not row["primary"]]
+        _print_compared(own, "p (Holm)", equivalent)
+    for line in _remarks(rows):
+        click.echo(line)
+
+
+def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> None:
+    """Print a table of comparisons; `p` is the heading of the p that counts."""
+    own = ["family"] if p == "p" else []
+    heads = [*own, "measure", "second - first", "contrast", "difference", "95%", "ICC", "d", "pairs", "p"]
+    heads += [p] if p != "p" else []
+    heads += ["90%", f"p (within {equivalent:g})"] if equivalent else []
+    lines = []
+    for row in rows:
+        line: list[Any] = [row[name] for name in own]
+        line += [row["heading"], f"{row['second']} - {row['first']}", row["contrast"] or None, row["difference"]]
+        line += [_ends(row), row["icc"], row["effect"], f"{row['n']} on {row['scenarios']} scenarios"]
+        line.append("by construction" if row["by_construction"] else row["p"])
+        line += [row["p_holm"]] if p != "p" else []
+        if equivalent:
+            alike = row["equivalence"]
+            line += [alike and _ends(alike), alike and alike["p"]]
+        lines.append(line)
+    print_table(heads, lines)
+    click.echo()
+
+
+def _ends(row: dict[str, Any]) -> str | None:
+    return None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def _remarks(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the sentences below the tables of `compare`."""
+    yield (
+        "The unit is the scenario. 95%: Student's t over scenarios, inside the possible range. p: sign flips of the "
+        "scenarios' mean differences. ICC: resemblance of the pairs of a scenario. d: mean / standard deviation of "
+        "the scenarios' mean differences. -: cannot be known from these scenarios."
     )
+    if any(row["contrast"] for row in rows):
+        yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
+    if any(row["by_construction"] for row in rows):
+        yield "by construction: the measure can only be 0 in one of the modes, so the difference is not tested."
+    for scenarios in sorted({row["scenarios"] for row in rows if row["p_least"] > 0.05}):
+        least = next(row["p_least"] for row in rows if row["scenarios"] == scenarios)
+        many = "scenario" if scenarios == 1 else "scenarios"
+        yield f"With {scenarios} {many} p cannot be below {least:.4g}: more are needed to tell."
+
+
+def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in value.split(",")]
+    if not all(part.isdecimal() and 1 <= int(part) <= 1000 for part in parts):
+        raise click.BadParameter("numbers from 1 to 1000 with commas, such as 1,2,5")
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+@click.command()
+@click.argument("run", default="@last", shell_complete=completion.runs)
+@click.option(
+    "--difference",
+    type=Finite(),
+    required=True,
+    help="Plan to find a difference of this size, in units of the measure (.2 is 20 points of a share).",
+)
+@click.option(
+    "--measure", metavar="KEY", help="Plan for this measure, by its key in `report --json` [the primary outcome]."
+)
+@click.option(
+    "--contrast", type=click.Choice(list(CONTRASTS)), help="Plan for this difference between modes [the primary one]."
+)
+@click.option(
+    "--power", type=Finite(0.05, 0.99), default=0.8, show_default=True, help="Find the difference this often."
+)
+@click.option(
+    "--seeds",
+    default="1,2,5",
+    show_default=True,
+    callback=_seeds,
+    help="Plan for these numbers of episodes of each scenario and mode.",
+)
+@db_option
+@json_option
+def design(run: str, difference: float, db: str | None, as_json: bool, **options: Any) -> None:
+    """Plan a study from a pilot run: how many scenarios and seeds find a difference, with what power.
+
+    Studies are simulated with the pilot's variance between and within scenarios, and tested as `compare` tests them.
+
+    \b
+    localsim design @last --difference .2
+    localsim design @last --difference 2 --measure turns --contrast both --seeds 1,3
+    """
+    from localsim.reports.validity.design import design as designed
+    from localsim.store.queries.runs import run_row
+
+    if difference == 0:
+        raise click.BadParameter("a difference that is not 0", param_hint="--difference")
+    store = store_of(db)
+    run_id = store.run_id(run)
+    key, contrast = primary_of(run_row(store, run_id)["plan_json"])
+    key, contrast = options["measure"] or key, options["contrast"] or contrast
+    rows = designed(store, run_id, abs(difference), key, contrast, options["seeds"], options["power"])
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        _print_design(row, options["seeds"])
+
+
+def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
+    """Print the plan for one family."""
+    click.secho(f"{row['family']}: {row['measure']}, {row['contrast']}, difference {row['difference']:g}", bold=True)
+    if not row["table"]:
+        click.echo(f"no plan: {row['problem']}\n")
+        return
+    pilot = row["pilot"]
+    apart = "" if pilot["separated"] else ", not told apart because each scenario has one pair"
+    click.echo(
+        f"pilot of {pilot['scenarios']} scenarios: variance {pilot['between']:.3g} between scenarios and "
+        f"{pilot['within']:.3g} within{apart}"
+    )
+    heads = ["scenarios", *(f"power, {each} " + ("seed" if each == 1 else "seeds") for each in seeds)]
+    print_table(heads, [[line["scenarios"], *line["power"].values()] for line in row["table"]])
+    for each, least in row["smallest"].items():
+        many = "seed" if each == "1" else "seeds"
+        least = f"{least} scenarios" if least else "more than 500 scenarios"
+        click.echo(f"power {row['wanted']:g} with {each} {many}: {least}")
+    click.echo("The pilot's variances are estimates themselves: plan for more if it is small.\n")
 
 
 @click.command()
@@ -209,10 +350,17 @@ def compare(run: str, other: str | None, db: str | None, as_json: bool) -> None:
     multiple=True,
     help="Also draw this measure, by its key in `localsim report --json`; may be repeated.",
 )
+@_people
 @db_option
 @json_option
 def plot(
-    run: str, output: Path, forms: tuple[str, ...], measures: tuple[str, ...], db: str | None, as_json: bool
+    run: str,
+    output: Path,
+    forms: tuple[str, ...],
+    measures: tuple[str, ...],
+    people: tuple[str, ...],
+    db: str | None,
+    as_json: bool,
 ) -> None:
     """Write the figures of a run as SVG and PNG: those of the report, and any measure by its key.
 
@@ -224,7 +372,8 @@ def plot(
 
     store = store_of(db)
     try:
-        files = figures(store, store.run_id(run), output, forms or ("svg", "png"), measures)
+        chosen = [store.run_id(each) for each in people]
+        files = figures(store, store.run_id(run), output, forms or ("svg", "png"), measures, chosen)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
     if as_json:

@@ -14,9 +14,10 @@ from localsim.backends.open import absolute, chosen_model, memory_plans
 from localsim.cli import completion
 from localsim.cli.common import Finite, Progress, db_option, json_option, print_json, say, store_of
 from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, Mode, Sampling
+from localsim.conversation.variants import MOST
 from localsim.errors import Interrupted, TooManyFailures, suggest
 from localsim.runs import preview, runner
-from localsim.runs.plan import Plan
+from localsim.runs.plan import PRIMARY, Plan
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.queries.runs import progress_of
@@ -160,6 +161,21 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
 )
 @click.option("--threads", type=click.IntRange(1), help="Compute with this many threads [one for each physical core].")
 @click.option(
+    "--perturb",
+    metavar="K",
+    type=click.IntRange(0, MOST),
+    default=0,
+    show_default=True,
+    help=f"Simulate everything in K variants of wording, line breaks, temperature and penalties, up to {MOST}.",
+)
+@click.option(
+    "--primary",
+    metavar="KEY[:CONTRAST]",
+    default=PRIMARY,
+    show_default=True,
+    help="Declare the one outcome to decide: a measure and information, authorship or both.",
+)
+@click.option(
     "--leaks/--no-leaks",
     default=None,
     help="Look for leaked facts at the end, or not [yes, unless all players are scripted].",
@@ -190,7 +206,10 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
         overflow=options["overflow"],
         gpu=options["gpu"],
         threads=options["threads"],
+        primary=options["primary"],
+        perturb=options["perturb"],
     )
+    _check_primary(plan)
     if options["dry_run"]:
         _print_plan(plan, store_of(options["db"]), options["as_json"])
         return
@@ -226,6 +245,13 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
     _conclude(result, store.path, as_json, fail_on_error)
 
 
+def _check_primary(plan: Plan) -> None:
+    if plan.primary != PRIMARY:
+        from localsim.reports.comparison import check_primary
+
+        check_primary(plan)
+
+
 def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
     specs = plan.specs()
     turns = sum(spec.scenario.limits.turns for spec in specs)
@@ -234,11 +260,13 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
         "scenarios": [loaded.scenario.id for loaded in plan.scenarios],
         "modes": list(plan.modes),
         "models": sorted({model for spec in specs for model in spec.models.values()}),
+        "variants": max(1, plan.perturb),
         "episodes": len(specs),
         "turns_at_most": turns,
         "seed": plan.seed,
         "repro": plan.repro,
         "parallel": parallel,
+        "primary": plan.primary,
         "memory": (memory := [str(each) for each in memory_plans(preview.needs_of(plan, parallel))]),
     }
     found = preview.minutes(plan, parallel, store)
@@ -246,9 +274,10 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
     if as_json:
         print_json(data)
         return
+    variants = f" x {plan.perturb} variants" if plan.perturb > 1 else ""
     click.echo(
-        f"{len(plan.scenarios)} scenarios x {len(plan.modes)} modes x {plan.episodes} = {len(specs)} episodes, "
-        f"at most {turns} turns, {parallel} at a time, models: {', '.join(data['models'])}"
+        f"{len(plan.scenarios)} scenarios x {len(plan.modes)} modes x {plan.episodes}{variants} = {len(specs)} "
+        f"episodes, at most {turns} turns, {parallel} at a time, models: {', '.join(data['models'])}"
     )
     for line in memory:
         click.echo(line)

@@ -54,7 +54,7 @@ def score(run: str, db: str | None, as_json: bool, **by: Any) -> None:
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leaks import Leaks
     from localsim.evaluators.naturalness import Naturalness
-    from localsim.reports.judges import rates, reliability, sentence
+    from localsim.reports.validity.judges import rates, reliability, sentence
     from localsim.store.queries.scoring import leaks_by_mode
 
     for model in (by["judge"], by["naturalness"]):
@@ -171,3 +171,40 @@ def calibrate(file: Path, output: Path, as_json: bool) -> None:
     click.echo(
         f"disclosed from {weights.disclosed_from:.3f}, hint from {weights.hint_from:.3f} (reader); wrote {output}"
     )
+
+
+@click.command()
+@click.option(
+    "--family", "families", metavar="NAME", multiple=True, help="Check only this task family; may be repeated."
+)
+@click.option("--player", metavar="NAME", help="Show only the controls with this scripted player.")
+@click.option(
+    "--scenarios",
+    type=click.IntRange(5, 1000),
+    default=40,
+    show_default=True,
+    help="Generate this many scenarios for each task.",
+)
+@json_option
+def controls(families: tuple[str, ...], player: str | None, scenarios: int, as_json: bool) -> None:
+    """Check every measure with scripted players whose behaviour is known. Needs no model; exit code 6 if one fails.
+
+    \b
+    localsim controls
+    localsim controls --player yes-sayer
+    """
+    from localsim.errors import TooManyFailures
+    from localsim.reports.validity.controls import run_controls, table
+
+    checked = [each for each in run_controls(families, scenarios) if player in (None, each.control.player)]
+    failed = [each for each in checked if not each.passed]
+    if as_json:
+        print_json([each.as_json() for each in checked])
+    else:
+        for family in dict.fromkeys(each.family for each in checked):
+            click.secho(f"\n{family}", bold=True)
+            print_table(*table([each for each in checked if each.family == family]))
+        click.echo(f"\n{len(checked) - len(failed)} of {len(checked)} values are what they must be")
+    if failed:
+        named = ", ".join(dict.fromkeys(f"{each.control.measure} with {each.control.player}" for each in failed))
+        raise TooManyFailures(f"{len(failed)} controls failed: {named}", hint="do not report these measures")

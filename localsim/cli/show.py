@@ -150,6 +150,8 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
     result = audit_run(store, run_id)
     if as_json:
         print_json(result.as_json())
+    elif not result.prompts_checked:
+        click.echo(f"run {run_id} has no prompts to check: no model wrote in it")
     else:
         click.echo(f"run {run_id}: {result.prompts_checked} prompts checked, {len(result.violations)} violations")
         for item in result.violations[:20]:

@@ -17,6 +17,8 @@ Theory = Literal["exact", "chance", "range"]
 """`exact`: the value itself. `chance`: `n` independent trials that succeed with probability `low`; the value must be in
 the central 99.9% of that binomial distribution. `range`: anything from `low` to `high`.
 """
+KEPT = "facts kept"
+"""The task in which no fact of the default task may be disclosed."""
 TAIL = 0.0005
 """Probability of each tail that `chance` cuts off."""
 
@@ -44,11 +46,17 @@ class Control:
         if self.low is None:
             return None
         if self.theory == "chance":
-            from scipy.stats import binom
-
-            low, high = binom.ppf(TAIL, n, self.low), binom.ppf(1 - TAIL, n, self.low)
-            return float(low) / max(1, n), float(high) / max(1, n)
+            return _quantile(TAIL, n, self.low) / max(1, n), _quantile(1 - TAIL, n, self.low) / max(1, n)
         return self.low, self.low if self.high is None or self.theory == "exact" else self.high
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values, for people."""
+        if self.low is None:
+            return "no value"
+        if self.theory == "chance":
+            return f"{self.low:.3g}, as by chance"
+        return f"{self.low:g}" if self.theory == "exact" or self.high is None else f"{self.low:g} to {self.high:g}"
 
     def passes(self, value: float | None, n: int) -> bool:
         """Return True if a measured value over `n` episodes is what it must be."""
@@ -56,6 +64,16 @@ class Control:
         if allowed is None or value is None:
             return allowed is None and value is None
         return allowed[0] - 1e-6 <= value <= allowed[1] + 1e-6 and math.isfinite(value)
+
+
+def _quantile(probability: float, n: int, p: float) -> int:
+    """Return the least number of successes in `n` trials that is not exceeded with at least a probability."""
+    reached = 0.0
+    for successes in range(n):
+        reached += math.comb(n, successes) * p**successes * (1 - p) ** (n - successes)
+        if reached >= probability:
+            return successes
+    return n
 
 
 def exactly(

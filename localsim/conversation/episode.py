@@ -17,13 +17,19 @@ from localsim.conversation.transcript import ActionType, Transcript
 
 Mode = Literal["script", "agents", "mindreaders"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+"""The modes that can be simulated."""
+StoredMode = Literal["script", "agents", "mindreaders", "people"]
+CONDITIONS: tuple[StoredMode, ...] = get_args(StoredMode)
+"""The modes that an episode in a database may have, in the order of tables; `people`: imported, never simulated."""
+PEOPLE: StoredMode = "people"
 Repro = Literal["exact", "stable", "fast"]
 REPRO_LEVELS: tuple[Repro, ...] = get_args(Repro)
 Overflow = Literal["error", "window"]
 """Treatment of a conversation that outgrows its context: it fails, or its oldest turns are left out."""
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 Status = Literal["completed", "failed", "interrupted"]
-StopReason = Literal["turn_limit", "left", "silence"]
+StopReason = Literal["turn_limit", "left", "silence", "ended"]
+"""Rule that ended an episode; `ended`: people stopped, and no rule applied."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +64,16 @@ class EpisodeSpec:
     models: Mapping[str, str]
     """The model of each role. Roles are the agents' names, or `writer` in script mode."""
     index: int
-    """Counts the episodes of one scenario x mode x model from 0."""
+    """Counts the episodes of one scenario x mode x model x variant from 0."""
     run_seed: int
     sampling: Sampling = field(default_factory=Sampling)
     repro: Repro = "stable"
+    variant: int = 0
+    """Number of the variant of the prompt (`variants`); `sampling` is already that of the variant."""
 
     @cached_property
     def seed(self) -> int:
-        """The seed of the episode, equal in every mode and for every model."""
+        """The seed of the episode, equal in every mode, for every model and in every variant."""
         return derive_seed("episode", self.run_seed, self.scenario.id, self.index)
 
     def turn_seed(self, turn: int, attempt: int) -> int:
@@ -74,18 +82,17 @@ class EpisodeSpec:
 
     @cached_property
     def hash(self) -> str:
-        """The sha256 of everything that the episode depends on."""
-        return canonical_hash(
-            {
-                "scenario": self.scenario.hash,
-                "mode": self.mode,
-                "models": dict(self.models),
-                "index": self.index,
-                "run_seed": self.run_seed,
-                "sampling": asdict(self.sampling),
-                "repro": self.repro,
-            }
-        )
+        """The sha256 of everything that the episode depends on; variant 0 is left out, as in runs before variants."""
+        parts = {
+            "scenario": self.scenario.hash,
+            "mode": self.mode,
+            "models": dict(self.models),
+            "index": self.index,
+            "run_seed": self.run_seed,
+            "sampling": asdict(self.sampling),
+            "repro": self.repro,
+        }
+        return canonical_hash({**parts, "variant": self.variant} if self.variant else parts)
 
 
 def derive_seed(*parts: str | int) -> int:
@@ -152,10 +159,11 @@ class Subject:
     episode_id: str
     scenario: Scenario
     answer: AnswerKey
-    mode: Mode
+    mode: StoredMode
     index: int
     seed: int
     transcript: Transcript
+    variant: int = 0
 
 
 @dataclass(frozen=True)

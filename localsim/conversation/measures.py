@@ -6,20 +6,23 @@ them. A measure names its score and the way to sum it; `reports.measures` comput
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 Kind = Literal["share", "position", "number"]
 """`share`: 0 to 1, printed as a percentage. `position`: 0 (start of the conversation) to 1 (end). `number`: any."""
-Summed = Literal["mean", "episodes", "completed_episodes", "episode_sum", "count"]
-"""The ways to turn scores into one number.
+Summed = Literal["mean", "episodes", "completed_episodes", "episode_sum", "count", "excess"]
+"""The ways to turn scores into one number; `stats` gives each an interval that treats a scenario as one draw.
 
-mean: the mean of the scores, with a t interval. episodes: the share of the scored episodes whose score is 1, with
-Wilson's interval. completed_episodes: the same of all completed episodes; an episode without the score counts as 0.
-episode_sum: the scores of all agents are summed in each episode (and divided by the sum of `per`, if given), then
-averaged. count: a share of replies or turns, which have no scores; `score` names the count.
+mean: the mean of the scores. episodes: the share of the scored episodes whose score is 1. completed_episodes: the same
+of all completed episodes; an episode without the score counts as 0. episode_sum: the scores of all agents are summed in
+each episode (and divided by the sum of `per`, if given), then averaged. count: a share of replies or turns, which have
+no scores; `score` names the count. excess: hits beyond chance, (hits - chance) / (n - chance), summed over all agents
+and episodes that have both scores; `score` is the hit (0 or 1) and `per` its probability by chance.
 """
+Bounds = tuple[float | None, float | None]
+"""The least and the greatest value that a measure can have; None is no limit."""
 Group = Literal["goals", "information", "interaction"]
 """The part of the simulation card that lists the measure."""
 Figure = Literal["", "style", "secrets"]
@@ -40,7 +43,7 @@ class Measure:
     kind: Kind = "number"
     summed: Summed = "mean"
     per: str | None = None
-    """The score that divides the first one, if any."""
+    """The score that divides the first one, if any; for `excess`, the score that holds the chance rate."""
     side: str | None = None
     """The side whose scores count, such as `seller` (`Family.side`); empty for all agents."""
     group: Group = "interaction"
@@ -49,3 +52,15 @@ class Measure:
     """True if `localsim compare` tests it pair by pair."""
     published: Mapping[str, float] = field(default_factory=dict)
     """Condition -> value that arXiv 2403.05020 reports for GPT-3.5: a reference for the reader, not a target."""
+    bounds: Bounds = (None, None)
+    """Limits of the value. By default 0 and 1 for shares and positions, at most 1 for `excess`, none for numbers."""
+    structural_zero: Sequence[str] = ()
+    """Modes in which the measure is 0 by construction, so that comparing them with others would test nothing."""
+
+    def __post_init__(self) -> None:
+        if self.summed == "excess" and self.per is None:
+            raise ValueError(f"measure {self.key}: excess needs `per`, the score that holds the chance rate")
+        if self.bounds == (None, None) and self.summed == "excess":
+            object.__setattr__(self, "bounds", (None, 1.0))
+        elif self.bounds == (None, None) and self.kind != "number":
+            object.__setattr__(self, "bounds", (0.0, 1.0))

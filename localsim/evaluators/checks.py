@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from localsim.conversation.controls import exactly
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import ANYBODY, AnswerKey, Check, Fact, Scenario
@@ -32,6 +33,10 @@ class Checks(Scorer):
     name = "checks"
     version = "1"
     measures = (CHECKS_PASSED,)
+    controls = (
+        exactly("parrot", "checks_passed", 1, "the check of the control scenarios asks for its sentence"),
+        exactly("polite", "checks_passed", 0, "it never says that sentence"),
+    )
 
     def applies(self, subject: Subject) -> bool:
         """Return True if the author wrote checks."""

@@ -55,6 +55,7 @@ MEASURES = (
         group="information",
         figure="secrets",
         compared=True,
+        bounds=(0, None),
     ),
     Measure(
         key="omniscient_leaks",
@@ -65,6 +66,8 @@ MEASURES = (
         group="information",
         figure="secrets",
         compared=True,
+        bounds=(0, None),
+        structural_zero=("agents",),
     ),
 )
 
@@ -76,7 +79,7 @@ class Leaks(Evaluator):
     version = VERSION
     measures = MEASURES
 
-    def __init__(self, store: Store, detector: LeakageDetector | None = None) -> None:
+    def __init__(self, store: Store | None, detector: LeakageDetector | None = None) -> None:
         self._vectors = VectorCache(store)
         self._detector = detector
 
@@ -234,20 +237,19 @@ def _position(turn: int, turns: int) -> float:
 
 
 class VectorCache:
-    """Embeddings of texts, read from the database or computed once, and then kept for the database."""
+    """Embeddings of texts, read from the database (if there is one) or computed once, and then kept for it."""
 
     MODEL = "all-MiniLM-L6-v2"
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store | None) -> None:
         self._store = store
         self._fresh: dict[str, tuple[str, npt.NDArray[np.float32]]] = {}
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors, one row for each text."""
         hashes = [hash_of(text) for text in texts]
-        known: dict[str, Sequence[float] | npt.NDArray[np.float32]] = dict(
-            queries.vectors(self._store, self.MODEL, hashes)
-        )
+        stored = queries.vectors(self._store, self.MODEL, hashes) if self._store is not None else {}
+        known: dict[str, Sequence[float] | npt.NDArray[np.float32]] = dict(stored)
         missing = {name: text for name, text in zip(hashes, texts, strict=True) if name not in known}
         if missing:
             from localsim.leakage.embeddings import Embedder

@@ -1,7 +1,7 @@
 """Naturalness: a model chooses the more natural of two modes of the same scenario and seed, twice, with the order
 swapped (the paper asks people, arXiv 2403.05020, section 4.2, and its appendix on annotation).
 
-A choice counts only if both orders agree. `reports.judges` measures how often they do, because small judges choose a
+A choice counts only if both orders agree. `reports.validity.judges` measures how often they do, because small judges choose a
 place rather than a conversation.
 """
 
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from localsim.conversation.episode import MODES, Sampling, Score, Subject, derive_seed
+from localsim.conversation.episode import CONDITIONS, Sampling, Score, Subject, derive_seed
 from localsim.conversation.exchange import Message, Request
 from localsim.evaluators.asking import Case, Verdict, judgement_records
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Scored, Steps
@@ -41,15 +41,15 @@ class Naturalness(Evaluator):
         self.model = model
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
-        """Yield the pairs that this judge has not compared: two modes of one scenario, index and seed."""
-        units: dict[tuple[str, int, int], dict[str, Subject]] = defaultdict(dict)
+        """Yield the pairs that this judge has not compared: two modes of one scenario, index, seed and variant."""
+        units: dict[tuple[str, int, int, int], dict[str, Subject]] = defaultdict(dict)
         for subject in subjects:
             if subject.transcript.turns:
-                units[subject.scenario.hash, subject.index, subject.seed][subject.mode] = subject
+                units[subject.scenario.hash, subject.index, subject.seed, subject.variant][subject.mode] = subject
         pairs = [
             (unit[one], unit[other])
             for _, unit in sorted(units.items())
-            for one, other in combinations([mode for mode in MODES if mode in unit], 2)
+            for one, other in combinations([mode for mode in CONDITIONS if mode in unit], 2)
             if f"natural_against_{other}" not in scored.get(unit[one].episode_id, ())
         ]
         for start in range(0, len(pairs), PAIRS):

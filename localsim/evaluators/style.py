@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from localsim.conversation.controls import exactly
 from localsim.conversation.episode import Score
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
@@ -21,6 +22,7 @@ MEASURES = (
         figure="style",
         compared=True,
         published={"script": 16.0, "agents": 29.8, "mindreaders": 27.8, "agents-ft": 15.0},
+        bounds=(0, None),
     ),
     Measure(
         key="filler_rate",
@@ -36,6 +38,7 @@ MEASURES = (
         score="turns",
         figure="style",
         compared=True,
+        bounds=(0, None),
     ),
     Measure(
         key="repeated_turn_rate",
@@ -54,6 +57,16 @@ MEASURES = (
     ),
 )
 
+CONTROLS = (
+    exactly("parrot", "words_per_turn", 9, "the parrot says one sentence of nine words"),
+    exactly("parrot", "turns", 20, "the parrot never leaves, and the limit is 20 turns"),
+    exactly("parrot", "repeated_turn_rate", 0.95, "all of its 20 turns but the first repeat one"),
+    exactly("parrot", "filler_rate", 0, "its sentence is no polite phrase"),
+    exactly("parrot", "other_language_rate", 0, "its sentence is English, as the scenarios are"),
+    exactly("polite", "filler_rate", 1, "each of its turns is a polite phrase"),
+    exactly("foreigner", "other_language_rate", 1, "each of its turns is German"),
+)
+
 _FILLERS = re.compile(
     r"\b(?:i (?:completely |totally |fully )?(?:understand|agree|see|appreciate)"
     r"|that(?:'s| is| sounds) (?:great|wonderful|good|amazing|interesting|fantastic|awesome|a great idea)"
@@ -70,6 +83,7 @@ class Style(Scorer):
     name = "style"
     version = "3"
     measures = MEASURES
+    controls = CONTROLS
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
         """Return scores of the whole conversation, over turns with speech.

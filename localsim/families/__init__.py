@@ -21,7 +21,7 @@ from localsim.families.base import Family, Player
 from localsim.families.craigslist import Craigslist
 from localsim.families.everyday import EVERYDAY
 from localsim.families.mutual_friends import MutualFriends
-from localsim.families.players import smalltalk
+from localsim.families.players import CONTROL_PLAYERS, smalltalk
 
 
 class Families(Mapping[str, Family]):
@@ -120,6 +120,7 @@ PLAYERS: dict[str, Player] = {
     "auto": auto,
     "omniscient": omniscient,
     "smalltalk": smalltalk,
+    **CONTROL_PLAYERS,
     **{f"peeks-{dose:.0%}".rstrip("%"): peeks(dose) for dose in DOSES},
 }
 """The players of localsim's own families by name, and the players for any scenario."""

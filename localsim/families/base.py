@@ -17,14 +17,14 @@ from typing import Any, Literal
 from localsim.conversation.controls import Control
 from localsim.conversation.episode import Observation, Score
 from localsim.conversation.measures import Measure
+from localsim.conversation.people import Corpus
 from localsim.conversation.scenario import AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
+from localsim.families.players import Player as Player
 from localsim.families.terms import span_of
 
 Location = tuple[str | int, ...]
-Player = Callable[[Observation, random.Random], Action]
-"""A scripted player: it receives the observation that a model would be prompted with, and a seeded generator."""
 
 SUCCESS = Measure(
     key="success_rate",
@@ -40,7 +40,7 @@ SUCCESS = Measure(
 EXPLICIT_END = Measure(
     key="explicit_end_rate",
     heading="explicit end",
-    meaning="share of conversations that end in words, by agreement, refusal or farewell, before the turn limit",
+    meaning="share of conversations that end in words, by agreement, refusal or farewell, and not at the turn limit",
     score="explicit_end",
     kind="share",
     summed="episodes",
@@ -64,7 +64,7 @@ class Point:
     """One event of an episode, on a side ('' for all agents). Only curves of averages use `value`."""
 
     position: float
-    """0 at the start of the conversation, 1 at its end."""
+    """0 at the start of the conversation, 1 at its end; on an axis of turns, the number of turns up to the event."""
     value: float = 1.0
     side: str = ""
 
@@ -82,6 +82,8 @@ class Curve:
     """
     points: Callable[[Played], Sequence[Point] | None]
     """Returns the points of one episode; None leaves the episode out."""
+    axis: Literal["position", "turns"] = "position"
+    """`turns`: up to the turn limit. An episode without a point has not reached the event, whenever it ended."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,12 @@ class Family:
     """
     control_tasks: Mapping[str, Mapping[str, Any]] = {}
     """Name of a task in `controls` -> parameters of `generate`; '' is the default task and needs no entry."""
+    corpus: Corpus | None = None
+    """The public corpus of people at this task, for `localsim import talks`; None if there is none."""
+    study_tasks: Sequence[str] = ("",)
+    """Names of tasks, as in `control_tasks`, among which the scenarios of a study alternate, so that a player cannot be
+    right by always agreeing.
+    """
     terms_disclose: bool = False
     """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a
     term is only a hint: a price may be offered without being the target.

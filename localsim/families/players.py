@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from localsim.conversation.episode import Observation
 from localsim.conversation.transcript import Action, Turn
+
+Player = Callable[[Observation, random.Random], Action]
+"""A scripted player: it receives the observation that a model would be prompted with, and a seeded generator."""
 
 
 def smalltalk(seen: Observation, rng: random.Random) -> Action:
@@ -29,3 +33,25 @@ def leave(seen: Observation, text: str) -> Action:
 def last_of_others(seen: Observation) -> Turn | None:
     """Return the newest turn by another agent."""
     return next((turn for turn in reversed(seen.transcript.turns) if turn.speaker != seen.viewer), None)
+
+
+# ---- players for controls: their style is known exactly ------------------------------------------------------------
+
+
+def _always(text: str) -> Player:
+    def play(_seen: Observation, _rng: random.Random) -> Action:
+        return Action("speak", text)
+
+    return play
+
+
+PARROT = "I really like long walks by the quiet river."
+"""Nine words without a polite phrase."""
+CONTROL_PLAYERS: dict[str, Player] = {
+    "parrot": _always(PARROT),
+    "polite": _always("I completely understand, and thank you so much for sharing that with me today."),
+    "foreigner": _always("Ich gehe heute Abend mit meiner Schwester lange am Fluss spazieren, und danach essen wir."),
+    "chatterbox": _always(("I have so much to tell you that I cannot stop talking about it today. " * 4)[:279] + "!"),
+    "garbler": _always(""),
+}
+"""Players that say one text in every turn."""

@@ -35,24 +35,28 @@ _NUMBER = re.compile(
 )
 # Text after a number that measures, counts or dates something.
 _UNIT_AFTER = re.compile(
-    r"""^(?:\s?(?:%|"|″|''|°|[ap]\.?m\b|o'?\ ?clock|x\ ?\d|th\b|st\b|nd\b|rd\b|s\b|'s\b|er\b|ish\ ?(?:pm|am|tonight
+    r"""^(?:\s?(?:%|"|″|''|°|[ap]\.?m\b|o'?\ ?clock|[x×]\ ?\d|th\b|st\b|nd\b|rd\b|s\b|'s\b|er\b|ish\ ?(?:pm|am|tonight
     |tomorrow)|mm?\b|cm\b|km\b|ft\b|lbs?\b
-    |kgs?\b|g\b|oz\b|[gmt]b\b|gigs?\b|hz\b|mph\b|mpg\b|hp\b|cc\b|mp\b|w\b|v\b|mah\b|l\b|hrs?\b|mins?\b|yrs?\b|yo\b
+    |kgs?\b|g\b|oz\b|[gmt]b\b|gigs?\b|hz\b|mph\b|mpg\b|hp\b|cc\b|mp\b|w\b(?!/)|v\b|mah\b|l\b|hrs?\b|mins?\b|yrs?\b|yo\b
     |mos?\b)
+    |\s?(?:square|sq\b|sqft|sf\b)
     |[\s-](?:percent|per\ cent|inch|foot|feet|mile|meter|metre|liter|litre|gallon|pound|ounce|gram|kilo|watt|volt
-    |amp|speed|piece|person|year|month
-    |week|day|hour|minute|min|second|star|degree|drawer|seat|man|gear|stage|point|door|owner|tier|ply|cycle|cylinder
+    |amp|speed|piece|person|year|month(?!ly)
+    |week|day|hour|minute|min|second|star|degree|drawer|seat|man\ (?=tent|raft|boat|cabin|canoe)|gear|stage|point
+    |door|owner|tier|ply|cycle|cylinder
     |string|key|bar|pack|set)
     |\s(?:in\ (?:wide|tall|long|deep|high)|(?:or\ |to\ |-\ ?)\w+\ (?:years?|months?|weeks?|days?|hours?|minutes?
     |miles?|times)\b|times\b|other\b|more\ (?:weeks?|days?|years?|hours?|people|photos?|questions?)
     |people|children|kids|guys|of\ (?:them|these|those|us|my|the)|blocks?\b|(?:january|february|march|april|may|june
     |july|august|september|october|november|december)\b
     |(?:main|maple|oak|elm|\w+)\ (?:street|st\b|avenue|ave\b|road|rd\b|lane|drive|court|blvd))
-    |\s?[:/]\s?\d|-\d{3,}|\s?-\s?\d+\s?(?:am|pm|years?|days?|weeks?|months?|minutes?|min\b|miles?|inch)|[a-jl-z]\w*)""",
+    |\s?[:/]\s?\d|-\d{3,}|-\d\b|\s?-\s?\d+\s?(?:am|pm|years?|days?|weeks?|months?|minutes?|min\b|miles?|inch)
+    |[a-jl-z]\w*)""",
     re.VERBOSE,
 )
 _UNIT_BEFORE = re.compile(
-    r"""(?:[#:/]\s?|\d-|\d\.|[a-z]-?|\b(?:size|photo|picture|pic|page|apt|apartment|unit|room|suite|model|mk|version
+    r"""(?:\d\ ?[x×]\ ?|\b(?:there|over|by|you|home)\ in\ (?:about\ )?|[#:/]\s?|\d-|\d\.|[a-z]-?
+    |\b(?:size|photo|picture|pic|page|apt|apartment|unit|room|suite|model|mk|version
     |series|gen|route|bus|highway|exit
     |box|born\ in|chapter|step|plan|age|aged|january|february|march|april|june|july|august|september|october
     |november|december
@@ -99,7 +103,8 @@ _LIMIT = (
     r"get out of bed|take less|lower than|any less|budge)"
 )
 _NEGATED_BEFORE = re.compile(
-    r"(?:\bnot|n't|\bno|\bnever|\bneither|\bnor|\bcannot|\bcant|\bwont|\bdont|\binstead of|\brather than)"
+    r"(?:\bnot|n't|\bno(?! \w+ i(?:'?ll| will| can| could| would|'d)\b)|\bnever|\bneither|\bnor|\bcannot"
+    r"|\bcant|\bwont|\bdont|\binstead of|\brather than)"
     rf"(?:(?:\s(?!but\b|{_LIMIT}\b)[\w']+){{0,5}})\s\$?$|\binstead of \$?$"
 )
 _LIMIT_BEFORE = re.compile(
@@ -213,7 +218,7 @@ def _bare(
     cue = bool(_CUE_BEFORE.search(before)) and bool(_CUE_AFTER.match(after))
     if list_price is None:
         return value if value >= 20 or (cue and value >= 3 and not match["words"]) else None
-    if value <= 12 and _TIME_BEFORE.search(before) and list_price > 8:
+    if value <= 12 and _TIME_BEFORE.search(before):
         return None
     if (
         value <= 12
@@ -241,7 +246,9 @@ def _measures(match: re.Match[str], before: str, after: str, text: str) -> bool:
     if _UNIT_AFTER.match(after) or _UNIT_BEFORE.search(before):
         return True
     digits = match["digits"] or ""
-    if re.fullmatch(r"(?:19|20)\d\d", digits) and _YEAR_BEFORE.search(before):
+    if re.fullmatch(r"(?:19|20)\d\d", digits) and (
+        _YEAR_BEFORE.search(before) or re.match(r" (?:model|edition|version)\b", after)
+    ):
         return True
     if (
         re.search(r"\b(?:a|an|every) $", before)

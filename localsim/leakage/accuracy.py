@@ -32,13 +32,19 @@ def of_pairs(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> dict[st
 
 
 def counts(truth: Flags, said: Flags, chance: Floats) -> dict[str, Any]:
-    """Return precision, recall and F1 of the decisions and AUROC of the probabilities; None for an undefined value."""
+    """Return precision, recall and F1 of the decisions and AUROC of the probabilities, with the counts behind them.
+
+    true: pairs labelled as disclosed; said: pairs that the detector calls so; right: both. An undefined value is None.
+    """
     right = int((truth & said).sum())
     precision = right / int(said.sum()) if said.any() else None
     recall = right / int(truth.sum()) if truth.any() else None
     total = int(said.sum()) + int(truth.sum())
     return {
         "n": len(truth),
+        "true": int(truth.sum()),
+        "said": int(said.sum()),
+        "right": right,
         "precision": precision,
         "recall": recall,
         "f1": 2 * right / total if total else None,
@@ -66,6 +72,7 @@ def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[
 
     first_turn_accuracy: the share of disclosed facts whose first turn is found exactly. silence_accuracy: the share of
     facts that are never disclosed and for which nothing is found. An omniscient leak must be found at its own turn.
+    disclosed, silent, omniscient_labelled and omniscient_found are the counts that divide these rates.
     """
     hits: list[bool] = []
     silences: list[bool] = []
@@ -85,6 +92,10 @@ def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[
     return {
         "n": len(rows),
         "facts": len(hits) + len(silences),
+        "disclosed": len(hits),
+        "silent": len(silences),
+        "omniscient_labelled": omniscient["labelled"],
+        "omniscient_found": omniscient["found"],
         "first_turn_accuracy": _mean(hits),
         "silence_accuracy": _mean(silences),
         "position_mae": _mean(distances),

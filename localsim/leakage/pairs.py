@@ -27,7 +27,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class LabelledPair:
-    """A pair with the label that people gave it. `difficulty` is empty if the file has none."""
+    """A pair with the label that a person or a language model gave it. `difficulty` is empty if the file has none."""
 
     pair: Pair
     label: Label

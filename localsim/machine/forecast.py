@@ -121,7 +121,7 @@ def _guess(spec: EpisodeSpec) -> _Usual:
 
 def _openings(specs: Sequence[EpisodeSpec]) -> float:
     """Tokens of all different opening prompts."""
-    different = {(spec.scenario.hash, spec.mode, role) for spec in specs for role in spec.models}
+    different = {(spec.scenario.hash, spec.mode, spec.variant, role) for spec in specs for role in spec.models}
     return float(OPENING * len(different))
 
 

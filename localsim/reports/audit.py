@@ -26,6 +26,7 @@ from localsim.conversation import prompts
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario
 from localsim.conversation.transcript import Transcript
+from localsim.conversation.variants import variant_of
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of, stored_scenarios
 from localsim.store.queries import runs as queries
@@ -98,9 +99,8 @@ def audit_run(store: Store, run_id: str) -> Audit:
         heard = [turn["text"] for turn in spoken.get(row["episode_id"], []) if turn["turn"] < row["turn"]]
         loaded = scenarios[row["scenario_hash"]]
         checked += 1
-        for what, text in held(
-            f"{prompt}{_APART}{contents[row['prefill_hash']]}", loaded, row["mode"], row["speaker"], heard
-        ):
+        whole = f"{prompt}{_APART}{contents[row['prefill_hash']]}"
+        for what, text in held(whole, loaded, row["mode"], row["speaker"], heard, row["variant"]):
             violations.append(
                 Violation(
                     row["episode_id"], row["generation"], row["turn"], row["speaker"], row["mode"], what, text[:120]
@@ -109,7 +109,9 @@ def audit_run(store: Store, run_id: str) -> Audit:
     return Audit(checked, tuple(violations))
 
 
-def held(prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: list[str]) -> Iterator[tuple[str, str]]:
+def held(
+    prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: list[str], variant: int = 0
+) -> Iterator[tuple[str, str]]:
     """Yield (kind, text) for each withheld text that is in a prompt, whole or in part."""
     exact = _visible(prompt)
     loose = _words(prompt)
@@ -117,7 +119,7 @@ def held(prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: lis
         loose += _END + _words(_visible(prompt, in_place=" "))
     heard_exactly = "\n".join(_heard(text)[0] for text in heard)
     heard_loosely = _END.join(_heard(text)[1] for text in heard)
-    for check in _checks(loaded, mode, viewer):
+    for check in _checks(loaded, mode, viewer, variant):
         pattern = check.exact
         if (pattern is not None and pattern.search(exact) and not pattern.search(heard_exactly)) or any(
             part in loose and part not in heard_loosely for part in check.parts
@@ -135,24 +137,25 @@ class _Check:
     parts: tuple[str, ...]
 
 
-def _checks(loaded: LoadedScenario, mode: str, viewer: str) -> tuple[_Check, ...]:
-    key = (loaded.hash, mode, viewer)
+def _checks(loaded: LoadedScenario, mode: str, viewer: str, variant: int) -> tuple[_Check, ...]:
+    key = (loaded.hash, mode, viewer, variant)
     if key not in _known:
         if len(_known) >= _KNOWN_AT_MOST:
             _known.clear()
-        _known[key] = tuple(_new_checks(loaded, mode, viewer))
+        _known[key] = tuple(_new_checks(loaded, mode, viewer, variant))
     return _known[key]
 
 
 _KNOWN_AT_MOST = 1000
-_known: dict[tuple[str, str, str], tuple[_Check, ...]] = {}
+_known: dict[tuple[str, str, str, int], tuple[_Check, ...]] = {}
 
 
-def _new_checks(loaded: LoadedScenario, mode: str, viewer: str) -> Iterator[_Check]:
-    granted = [*_granted(loaded.scenario, mode, viewer)]
+def _new_checks(loaded: LoadedScenario, mode: str, viewer: str, variant: int) -> Iterator[_Check]:
+    age = variant_of(variant).words.age
+    granted = [*_granted(loaded.scenario, mode, viewer, age)]
     granted_exactly = "\n".join(map(_visible, granted))
-    granted_loosely = _END.join(map(_words, [*granted, *_framing(loaded.scenario, mode, viewer)]))
-    for what, text in _withheld(loaded, mode, viewer):
+    granted_loosely = _END.join(map(_words, [*granted, *_framing(loaded.scenario, mode, viewer, variant)]))
+    for what, text in _withheld(loaded, mode, viewer, age):
         exact = _pattern(_visible(text)) if len(text) >= _SHORTEST else None
         if exact is not None and exact.search(granted_exactly):
             exact = None
@@ -174,7 +177,7 @@ def _parts(text: str) -> Iterator[str]:
             yield f" {' '.join(words[start : start + RUN])} "
 
 
-def _framing(scenario: Scenario, mode: str, viewer: str) -> Iterator[str]:
+def _framing(scenario: Scenario, mode: str, viewer: str, variant: int) -> Iterator[str]:
     """Yield the fixed wording of the prompts around their content, rendered with nothing but the names."""
     omniscient = mode in ("script", "mindreaders")
     fact = Fact(id="f", text="-")
@@ -197,22 +200,22 @@ def _framing(scenario: Scenario, mode: str, viewer: str) -> Iterator[str]:
         family=scenario.family,
     )
     render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
-    yield from (message.content for message in render(seen))
-    yield prompts.YOUR_TURN
+    yield from (message.content for message in render(seen, variant))
+    yield variant_of(variant).words.your_turn
 
 
-def _granted(scenario: Scenario, mode: str, viewer: str) -> Iterator[str]:
+def _granted(scenario: Scenario, mode: str, viewer: str, age: str) -> Iterator[str]:
     yield scenario.setting
     yield from scenario.names
     yield from (str(scenario.limits.turns), *scenario.actions)
     for agent in scenario.agents:
-        yield from (text for what, text in _belongings(agent) if _may_see(scenario, mode, viewer, agent, what))
+        yield from (text for what, text in _belongings(agent, age) if _may_see(scenario, mode, viewer, agent, what))
 
 
-def _withheld(loaded: LoadedScenario, mode: str, viewer: str) -> Iterator[tuple[str, str]]:
+def _withheld(loaded: LoadedScenario, mode: str, viewer: str, age: str) -> Iterator[tuple[str, str]]:
     scenario = loaded.scenario
     for agent in scenario.agents:
-        for what, text in _belongings(agent):
+        for what, text in _belongings(agent, age):
             if not _may_see(scenario, mode, viewer, agent, what):
                 yield f"{what.replace('_', ' ')} of {agent.name}", text
     for text in _leaves(loaded.answer.answer):
@@ -224,12 +227,12 @@ def _withheld(loaded: LoadedScenario, mode: str, viewer: str) -> Iterator[tuple[
         yield "info", text
 
 
-def _belongings(agent: Agent) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) for everything that belongs to an agent."""
+def _belongings(agent: Agent, age: str) -> Iterator[tuple[str, str]]:
+    """Yield (kind, text) for everything that belongs to an agent; `age` is the wording of an age."""
     for field, value in agent.profile:
         if value is not None:
             text = str(value).rstrip(".")
-            yield field, f"{text} years old" if field == "age" and text.isdigit() else text
+            yield field, age.format(text=text) if field == "age" and text.isdigit() else text
     yield "goal", agent.goal
     if agent.secret:
         yield "secret", agent.secret

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from localsim.conversation.episode import Mode
+from localsim.annotation.agreement import raters_text
+from localsim.conversation.episode import PEOPLE, Mode, StoredMode
 from localsim.conversation.modes import roles
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript
@@ -22,6 +23,7 @@ from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY
 from localsim.reports.measures import shown
 from localsim.reports.report import report
+from localsim.reports.validity import checklists, correction, instruments
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
@@ -33,6 +35,8 @@ HUMAN: dict[str, str] = {
     "transparency_justification": "the reason why the agents were given this much information",
     "ethical_considerations": "people it could harm or misrepresent, and measures against that",
     "recommendations": "advice to readers on using the results",
+    "personal_data": "personal or sensitive data in scenarios or conversations, and their treatment",
+    "funding": "funding, support and relevant relationships",
 }
 """The fields that people fill in, and their meanings."""
 
@@ -42,17 +46,17 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
     data = data or report(store, run_id)
     run, said = data["run"], human or {}
     scenarios = [Scenario.model_validate_json(text) for text in queries.scenario_documents(store, run_id)]
-    modes: list[Mode] = run["plan"]["modes"]
-    return {
+    modes: list[StoredMode] = run["plan"]["modes"]
+    made: Row = {
         "run_id": run_id,
         "simulation_details": {
             "parties": sorted({len(scenario.agents) for scenario in scenarios}),
             "information_asymmetry": {mode: ASYMMETRY[mode] for mode in modes},
-            "transparency_index": {mode: transparency(scenarios, mode) for mode in modes},
+            "transparency_index": {mode: transparency(scenarios, _as_mode(mode)) for mode in modes},
             "transparency_justification": said.get("transparency_justification"),
             "agent_types": {name: _agent_type(identity) for name, identity in run["models"].items()},
             "modalities": ["text"],
-            "humans_in_the_loop": any(identity["kind"] == "human" for identity in run["models"].values()),
+            "humans_in_the_loop": any(identity["kind"] in ("human", "people") for identity in run["models"].values()),
             "platform": f"localsim {run['versions'].get('localsim', '')}".strip(),
             "domains": sorted({scenario.family or EVERYDAY.name for scenario in scenarios}),
             "other_features": _features(scenarios, run),
@@ -60,9 +64,11 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
         "intended_use": {"primary_use": said.get("primary_use"), "other_uses": said.get("other_uses")},
         "metrics": {
             **{group: _headings(data, group) for group in ("interaction", "goals", "information")},
-            "reader_of_endings": data["parser_accuracy"] and data["parser_accuracy"]["measures"],
-            "leakage_detector": data["detector"] or "not used",
-            "social_norms": "not measured",
+            "errors_of_instruments": " ".join(instruments.sentences(data["instruments"])) or "not measured",
+            "leaks_found_by": " ".join(data["leak_sources"]) or "not searched for leaks",
+            "corrected_rates": " ".join(correction.sentences(data["corrections"], run["run_id"])) or "none",
+            "raters": raters_text(data["annotations"]["kinds"]) if data["annotations"]["raters"] else "none",
+            "social_norms": _social_norms(data),
         },
         "results": [
             {key: row[key] for key in ("family", "mode", "model", "n", "completed", "failed", "success_rate")}
@@ -72,13 +78,21 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
         "caveats": data["warnings"],
         "recommendations": said.get("recommendations"),
     }
+    made["checklists"] = checklists.as_json(checklists.items(data, made, said))
+    return made
 
 
-ASYMMETRY: dict[Mode, str] = {
+ASYMMETRY: dict[StoredMode, str] = {
     "script": "none: one model knows everything and writes all agents",
     "agents": "full: each model knows its own side and the conversation",
     "mindreaders": "none: separate models that each see every side",
+    "people": "full: people who each know their own side",
 }
+
+
+def _as_mode(mode: StoredMode) -> Mode:
+    """Return the mode that gives as much information: people know their own side, as in agents."""
+    return "agents" if mode == PEOPLE else mode  # type: ignore[return-value]  # the only stored mode that is no mode
 
 
 def transparency(scenarios: list[Scenario], mode: Mode) -> float | None:
@@ -107,10 +121,24 @@ def _agent_type(identity: Row) -> str:
         return "a person"
     if identity["kind"] == "remote":
         return f"prompted language model, {identity['model']} at {identity['url']} (remote)"
-    return f"prompted language model, {identity.get('file', identity['kind'])}"
+    if identity["kind"] == "people":
+        return f"people, from {identity['source']}"
+    file = str(identity.get("file") or identity["kind"])
+    adapted = "+" in str(identity.get("name", "")) or file.startswith("localsim-starter")
+    return f"{'finetuned' if adapted else 'prompted'} language model, {file}"
+
+
+def _social_norms(data: Row) -> str:
+    """Return the instruments that scored the dimension `social_rules`."""
+    judged = [f"judge {judge['judge']}" for judge in data["judges"]]
+    if data["annotations"]["dimensions"]:
+        judged.append("raters")
+    return f"dimension social rules, by {', '.join(judged)}" if judged else "not measured"
 
 
 def _features(scenarios: list[Scenario], run: Row) -> list[str]:
+    if run["plan"]["modes"] == [PEOPLE]:
+        return ["turns in any order", "people's own memory"]
     features = ["round-robin turns", "memory: the whole conversation"]
     if run["plan"].get("overflow") == "window":
         features[1] = "memory: the newest turns that fit the context"
@@ -121,7 +149,9 @@ def _features(scenarios: list[Scenario], run: Row) -> list[str]:
 
 def missing(card: Row) -> list[str]:
     """Return the fields that are not filled in, with their meanings."""
-    places = {**card["simulation_details"], **card["intended_use"], **card}
+    open_items = {"personal_data": "D.1 personal data", "funding": "G.1 funding"}
+    stated = {name: card["checklists"]["GUIDE-LLM"][item] for name, item in open_items.items()}
+    places = {**card["simulation_details"], **card["intended_use"], **stated, **card}
     return [f"{name}: {meaning}" for name, meaning in HUMAN.items() if not places.get(name)]
 
 
@@ -153,6 +183,8 @@ def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
         results.append((f"{row['family']}, {row['mode']}, {row['model']}", result))
     parts.append(("Results", results))
     parts.append(("Ethical considerations", [("", _text(card["ethical_considerations"]))]))
+    for name, answers in card["checklists"].items():
+        parts.append((f"Checklist {name}", [(item, answer or checklists.OPEN) for item, answer in answers.items()]))
     caveats = [("", line) for line in card["caveats"]]
     parts.append(("Caveats and recommendations", [*caveats, ("", _text(card["recommendations"]))]))
     return parts

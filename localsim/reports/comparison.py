@@ -1,8 +1,8 @@
 """Paired comparisons of modes on the same scenario and seed, within a run or between two.
 
-Every difference has its number of pairs, an interval that treats the pairs of a scenario as a cluster, the paper's
-paired t-test, an effect size, Holm's correction over all tests of a table, and the number of pairs that would be needed
-to detect such a difference.
+A difference between modes is split in two: information (mindreaders - agents: the same separate models, which see more)
+and authorship (script - mindreaders: one writer instead of two models that see as much). One outcome is primary, as the
+plan of the run declares it; the others are secondary, and their p are corrected together (Holm).
 """
 
 from __future__ import annotations
@@ -10,44 +10,91 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
+from statistics import fmean
 from typing import Any
 
 from localsim import stats
-from localsim.conversation.episode import MODES
+from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
+from localsim.errors import InvalidInput, suggest
 from localsim.families import EVERYDAY
-from localsim.reports.measures import by_episode, measures_of, sided
+from localsim.reports.measures import by_episode, measures_of, of_family, sided
+from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
+from localsim.store.queries.runs import run_row
 
 Row = dict[str, Any]
+Condition = tuple[str, str, str]
+"""Run, mode, model."""
+Unit = tuple[str, int, int, int]
+"""Scenario (by content), episode index, seed and variant, which the episodes of a pair share."""
+Values = Iterator[tuple[str, Measure, dict[Condition, dict[Unit, float]]]]
+"""Family, measure, and the values by condition and unit."""
+Pair = tuple[Condition, Condition]
+
+MARGIN = 0.1
+"""Two shares that differ by less are called equivalent by default."""
+_ORDER = ("agents", "mindreaders", "script")
+"""Second minus first is then named as the contrasts are; other modes come after these."""
 
 
-def compare(store: Store, first_run: str, second_run: str | None = None) -> list[Row]:
-    """Return rows of family, measure and two conditions: modes of one run, or the same mode in two runs."""
+def compare(store: Store, first_run: str, second_run: str | None = None, margin: float | None = None) -> list[Row]:
+    """Return rows of family, measure and two conditions: modes of one run, or the same mode (or people) in two runs.
+
+    Rows of the primary outcome come first. `margin` tests equivalence for all measures with bounds; without it, shares
+    are tested with MARGIN. Two runs have no primary outcome in common.
+    """
     runs = [first_run, second_run] if second_run else [first_run]
+    key, contrast = ("", "") if second_run else primary_of(run_row(store, first_run)["plan_json"])
     found: list[Row] = []
-    for family, measure, by_condition in _values(store, runs):
-        conditions = sorted(by_condition, key=lambda one: (runs.index(one[0]), MODES.index(one[1]), one[2]))
-        for one, other in combinations(conditions, 2):
-            if second_run and one[1] != other[1]:
-                continue
-            result = stats.paired(_differences(by_condition[one], by_condition[other]))
-            if result is not None:
-                named = {"family": family, "measure": measure.key, "heading": measure.heading}
-                found.append({**named, **_named(one, other, runs), **result._asdict()})
-    for row, p in zip(found, stats.holm([row["p"] for row in found]), strict=True):
+    for family, measure, by_condition in values_of(store, runs):
+        for one, other in pairs_of(by_condition, runs):
+            row = _row(measure, one, other, _paired(one, other, by_condition), margin)
+            if row is not None:
+                primary = (measure.key, row["contrast"]) == (key, contrast)
+                found.append({"family": family, **row, **_named(one, other, runs), "primary": primary})
+    secondary = [row for row in found if not row["primary"]]
+    for row, p in zip(secondary, stats.holm([row["p"] for row in secondary]), strict=True):
         row["p_holm"] = p
+    return sorted(found, key=lambda row: not row["primary"])
+
+
+def check_primary(plan: Plan) -> None:
+    """Raise InvalidInput unless the primary outcome of a plan is the default or a compared measure."""
+    if plan.primary == PRIMARY:
+        return
+    key = plan.primary.partition(":")[0]
+    families = dict.fromkeys(loaded.scenario.family for loaded in plan.scenarios if loaded.scenario.family)
+    keys = [measure.key for measure in measures_of(families) if measure.compared]
+    if key not in keys:
+        hint = suggest(key, keys) or f"measures are {', '.join(keys)}"
+        raise InvalidInput(f"modes are not compared by the measure {key!r}", hint=hint)
+
+
+def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[str, list[float]]]:
+    """Return family -> scenario -> differences of a measure's pairs; raises InvalidInput if the run has none."""
+    found: dict[str, dict[str, list[float]]] = {}
+    known = []
+    for family, measure, by_condition in values_of(store, [run_id]):
+        known.append(measure.key)
+        for one, other in pairs_of(by_condition, [run_id]) if measure.key == key else ():
+            if CONTRASTS[contrast] == (one[1], other[1]):
+                groups = found.setdefault(family, {})
+                for scenario, values in differences_of(by_condition[one], by_condition[other]).items():
+                    groups.setdefault(scenario, []).extend(values)
+    found = {family: groups for family, groups in found.items() if groups}
+    if not found:
+        first, second = CONTRASTS[contrast]
+        hint = "" if key in known else suggest(key, known)
+        raise InvalidInput(
+            f"run {run_id} has no pairs of {first} and {second} with the measure {key}",
+            hint=hint or f"localsim run SCENARIO... --mode {first},{second} -n 2 makes them",
+        )
     return found
 
 
-Condition = tuple[str, str, str]
-"""Run, mode, model."""
-Unit = tuple[str, int, int]
-"""Scenario (by content), episode index and seed, which the episodes of a pair share."""
-
-
-def _values(store: Store, runs: list[str]) -> Iterator[tuple[str, Measure, dict[Condition, dict[Unit, float]]]]:
+def values_of(store: Store, runs: list[str]) -> Values:
     """Yield the values of each family and compared measure, by condition and unit; families by name."""
     scores = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
     episodes = {row["episode_id"]: row for row in scores}
@@ -55,21 +102,72 @@ def _values(store: Store, runs: list[str]) -> Iterator[tuple[str, Measure, dict[
     measures = measures_of((name for name in families if name), {row["evaluator"] for row in scores})
     for family in sorted(families, key=lambda name: name or EVERYDAY.name):
         own = [row for row in scores if row["family"] == family]
-        for measure in measures:
+        for measure in (of_family(each, family) for each in measures):
+            if not measure.compared:
+                continue
             by_condition: dict[Condition, dict[Unit, float]] = defaultdict(dict)
-            for episode_id, value in by_episode(measure, own).items() if measure.compared else ():
+            for episode_id, value in by_episode(measure, own).items():
                 row = episodes[episode_id]
-                unit = (row["scenario_hash"], row["episode_index"], row["seed"])
+                unit = (row["scenario_hash"], row["episode_index"], row["seed"], row["variant"])
                 by_condition[row["run_id"], row["mode"], row["model"]][unit] = value
             yield family or EVERYDAY.name, measure, by_condition
 
 
-def _differences(one: dict[Unit, float], other: dict[Unit, float]) -> dict[str, list[float]]:
+def pairs_of(by_condition: dict[Condition, dict[Unit, float]], runs: list[str]) -> Iterator[Pair]:
+    """Yield the pairs of conditions to compare: in one run all, between two runs the same mode."""
+
+    def place(one: Condition) -> tuple[int, int, str, str]:
+        mode = _ORDER.index(one[1]) if one[1] in _ORDER else len(_ORDER)
+        return runs.index(one[0]), mode, one[1], one[2]
+
+    for one, other in combinations(sorted(by_condition, key=place), 2):
+        if len(runs) == 1 or (one[0] != other[0] and (one[1] == other[1] or PEOPLE in (one[1], other[1]))):
+            yield one, other
+
+
+def differences_of(one: dict[Unit, float], other: dict[Unit, float]) -> dict[str, list[float]]:
     """Return scenario -> second minus first, for every unit that both have."""
     found: dict[str, list[float]] = defaultdict(list)
     for unit in sorted(one.keys() & other.keys()):
         found[unit[0]].append(other[unit] - one[unit])
     return found
+
+
+def _paired(
+    one: Condition, other: Condition, by_condition: dict[Condition, dict[Unit, float]]
+) -> dict[str, list[float]]:
+    """Return scenario -> differences of two conditions. People have no seeds: they are paired by scenario alone."""
+    if PEOPLE not in (one[1], other[1]):
+        return differences_of(by_condition[one], by_condition[other])
+    first, second = (_by_scenario(by_condition[each]) for each in (one, other))
+    return {name: [fmean(second[name]) - fmean(first[name])] for name in sorted(first.keys() & second.keys())}
+
+
+def _by_scenario(values: dict[Unit, float]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for unit, value in values.items():
+        found[unit[0]].append(value)
+    return found
+
+
+def _row(
+    measure: Measure, one: Condition, other: Condition, differences: dict[str, list[float]], margin: float | None
+) -> Row | None:
+    """Return the comparison of two conditions; None if they have no pairs."""
+    result = stats.paired(differences, measure.bounds)
+    if result is None:
+        return None
+    by_construction = not {one[1], other[1]}.isdisjoint(measure.structural_zero)
+    if by_construction:
+        result = result._replace(p=None)
+    contrast = next((name for name, modes in CONTRASTS.items() if modes == (one[1], other[1])), "")
+    named = {"measure": measure.key, "heading": measure.heading, "contrast": contrast}
+    row = {**named, **result._asdict(), "p_holm": None, "by_construction": by_construction, "equivalence": None}
+    bounded = None not in measure.bounds
+    chosen = MARGIN if margin is None and measure.kind == "share" else margin
+    if bounded and chosen is not None and not by_construction:
+        row["equivalence"] = stats.equivalence(differences, chosen, measure.bounds)._asdict()
+    return row
 
 
 def _named(one: Condition, other: Condition, runs: list[str]) -> Row:

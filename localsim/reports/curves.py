@@ -1,7 +1,7 @@
 """Curves over the course of a conversation: each family's own curve, and the private facts that have come out.
 
-Positions are relative: 0 is the start of a conversation, 1 its end, as in the paper's figures 10 and 12. The report,
-its page and `localsim plot` draw the same curves.
+Positions are relative (0 is the start of a conversation, 1 its end, as in the paper's figures 10 and 12) unless a
+family's curve has an axis of turns. The report, its page and `localsim plot` draw the same curves.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from localsim.conversation.episode import MODES, Subject
+from localsim.conversation.episode import CONDITIONS, Subject
 from localsim.families import family_of
 from localsim.families.base import Curve, Family, Played, Point
 from localsim.store.database import Store
@@ -25,7 +25,7 @@ DISCLOSED = ("disclosed", "Facts disclosed so far", "share of the private facts 
 
 
 def curves(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> list[Row]:
-    """Return rows of family, name, heading, meaning, steps (True for a step function) and series.
+    """Return rows of family, name, heading, meaning, steps (True for a step function), axis, its end and series.
 
     Each series has mode, side (or ''), n and points (x, y). `scores` are the newest scores, if they have been read.
     """
@@ -34,12 +34,12 @@ def curves(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> li
     return [curve for curve in drawn if curve["series"]]
 
 
-def steps(positions: list[float], total: int) -> Points:
-    """Return the share of `total` reached by each position: an empirical distribution that may end below 1."""
+def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
+    """Return the share of `total` reached by each position up to `end`: a distribution that may stay below 1."""
     points: Points = [(0.0, 0.0)]
     for count, position in enumerate(sorted(positions), start=1):
         points.append((position, count / total))
-    return [*points, (1.0, points[-1][1])]
+    return [*points, (end, points[-1][1])]
 
 
 def _series(mode: str, n: int, points: Points, side: str = "") -> Row:
@@ -47,7 +47,7 @@ def _series(mode: str, n: int, points: Points, side: str = "") -> Row:
 
 
 def _ordered(modes: Iterable[str]) -> list[str]:
-    return sorted(modes, key=lambda mode: [*MODES].index(mode))  # type: ignore[arg-type]  # stored modes are modes
+    return sorted(modes, key=lambda mode: [*CONDITIONS].index(mode))  # type: ignore[arg-type]  # stored modes are modes
 
 
 def _of_families(store: Store, run_id: str, newest: Sequence[Row]) -> Iterator[Row]:
@@ -71,6 +71,8 @@ def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[
         points = curve.points(Played(subject.transcript, subject.answer, scores[subject.episode_id]))
         if points is not None:
             by_mode[subject.mode].append(points)
+    limits = [subject.scenario.limits.turns for subject in episodes]
+    end = float(max(limits, default=1)) if curve.axis == "turns" else 1.0
     draw = _reached if curve.kind == "reached" else _averaged
     return {
         "family": family,
@@ -78,24 +80,26 @@ def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[
         "heading": curve.heading,
         "meaning": curve.meaning,
         "steps": curve.kind == "reached",
-        "series": [series for mode in _ordered(by_mode) for series in draw(mode, by_mode[mode])],
+        "axis": curve.axis,
+        "end": end,
+        "series": [series for mode in _ordered(by_mode) for series in draw(mode, by_mode[mode], end)],
     }
 
 
-def _reached(mode: str, episodes: list[Sequence[Point]]) -> Iterator[Row]:
+def _reached(mode: str, episodes: list[Sequence[Point]], end: float) -> Iterator[Row]:
     """Yield the share of episodes that have reached their first point by a position."""
     firsts = [min(point.position for point in points) for points in episodes if points]
-    yield _series(mode, len(episodes), steps(firsts, len(episodes)))
+    yield _series(mode, len(episodes), steps(firsts, len(episodes), end))
 
 
-def _averaged(mode: str, episodes: list[Sequence[Point]]) -> Iterator[Row]:
+def _averaged(mode: str, episodes: list[Sequence[Point]], end: float) -> Iterator[Row]:
     """Yield the mean value of each side in each part of the conversation."""
     sides: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for points in episodes:
         for point in points:
-            sides[point.side][min(BINS - 1, int(point.position * BINS))].append(point.value)
+            sides[point.side][min(BINS - 1, int(point.position / end * BINS))].append(point.value)
     for side, parts in sorted(sides.items()):
-        means = [((number + 0.5) / BINS, sum(values) / len(values)) for number, values in sorted(parts.items())]
+        means = [((number + 0.5) / BINS * end, sum(values) / len(values)) for number, values in sorted(parts.items())]
         yield _series(mode, sum(map(len, parts.values())), means, side)
 
 
@@ -119,5 +123,7 @@ def _disclosed(store: Store, run_id: str) -> Iterator[Row]:
             "heading": heading,
             "meaning": meaning,
             "steps": True,
+            "axis": "position",
+            "end": 1.0,
             "series": series,
         }

@@ -16,13 +16,14 @@ import jinja2
 from markupsafe import Markup
 
 from localsim.annotation.agreement import sentences
-from localsim.conversation.episode import MODES
+from localsim.conversation.episode import CONDITIONS
 from localsim.families import EVERYDAY, FAMILIES, Family, family_of, title_of
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, marked_turns, remark_on
 from localsim.reports.measures import interval_of, shown
 from localsim.reports.report import foremost
+from localsim.reports.validity import correction, instruments, robustness
 from localsim.runs.plan import command_of
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
@@ -52,7 +53,7 @@ def examples(store: Store, run_id: str, per_family: int = 1) -> list[Example]:
     chosen = []
     for family, groups in families.items():
         for group in sorted(groups.values(), key=len, reverse=True)[:per_family]:
-            ids = [group[mode] for mode in MODES if mode in group]
+            ids = [group[mode] for mode in CONDITIONS if mode in group]
             chosen.append(Example(family, tuple(load_episode(store, episode_id) for episode_id in ids)))
     return chosen
 
@@ -63,7 +64,8 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
     order = [*FAMILIES.own, EVERYDAY.name]
     names = sorted({row["family"] for row in comparison}, key=lambda name: ([*order, name].index(name), name))
     measures = data["measures"]
-    completed, failed = (sum(row[key] for row in comparison) for key in ("completed", "failed"))
+    simulated = [row for row in comparison if "people_run" not in row]
+    completed, failed = (sum(row[key] for row in simulated) for key in ("completed", "failed"))
     accuracy = data.get("parser_accuracy")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("localsim.reports"),
@@ -76,6 +78,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
     return environment.get_template("report.html.j2").render(
         run=data["run"],
         started=_date(data["run"]["started_utc"]),
+        answer=data.get("headline", {}).get("sentences", []),
         warnings=data["warnings"],
         families=[
             {
@@ -87,13 +90,50 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         counts={"completed": completed, "failed": failed, "rest": data["run"]["episodes_planned"] - completed - failed},
         accuracy=accuracy,
         parsed=_parsed(accuracy) if accuracy else [],
-        detector=data.get("detector"),
+        instruments=[{**row, "text": instruments.text_of(row)} for row in data.get("instruments", [])],
+        leak_sources=data.get("leak_sources", []),
+        **_corrections(data),
+        variants=_variants(data["robustness"]) if data.get("robustness") else None,
         judges=data.get("judges", []),
         naturalness=data.get("naturalness", []),
         people=sentences(data["annotations"]) if data["annotations"]["raters"] else [],
         commands=_commands(data["run"]),
         card=card_sections(data["card"]) if data.get("card") else [],
     )
+
+
+def _variants(row: Row) -> Row:
+    """Return the tables and remarks on the variants of a perturbed run."""
+    tables = [
+        ("Differences between modes over all variants, and the lowest and highest of a single one", 3),
+        ("Shares of the variance within a mode, by source", 2),
+    ]
+    found = (robustness.contrast_table(row), robustness.share_table(row, every=True))
+    return {
+        "remarks": robustness.sentences(row),
+        "tables": [
+            {"title": title, "words": words, "heads": heads, "lines": lines}
+            for (title, words), (heads, lines) in zip(tables, found, strict=True)
+            if lines
+        ],
+    }
+
+
+def _corrections(data: Row) -> Row:
+    """Return the corrected rates as texts, and a sentence about those that are not corrected."""
+    rows = data.get("corrections", [])
+    texts = [
+        {
+            **row,
+            "instrument": correction.text_of(row, "naive"),
+            "text": correction.text_of(row, "corrected"),
+            "labels": correction.labels_text(row),
+        }
+        for row in rows
+    ]
+    rest = [row for row in rows if row["corrected"] is None]
+    advice = correction.sentences(rest, data["run"]["run_id"])
+    return {"corrections": texts, "advice": advice}
 
 
 def _printable(value: Any) -> Any:
@@ -210,11 +250,11 @@ WIDTH, HEIGHT, LEFT = 270, 150, 40
 
 
 def _curve(curve: Row) -> Row:
-    """Return a curve with its points as an SVG path: x from 0 to 1, y from 0 to a round number above all points."""
+    """Return a curve with its points as an SVG path: x along its axis, y from 0 to a round number above all points."""
     top = max(1.0, math.ceil(max(y for series in curve["series"] for _, y in series["points"]) * 4) / 4)
     drawn = []
     for series in curve["series"]:
-        places = [(LEFT + x * WIDTH, HEIGHT * (1 - y / top) + 8) for x, y in series["points"]]
+        places = [(LEFT + x / curve["end"] * WIDTH, HEIGHT * (1 - y / top) + 8) for x, y in series["points"]]
         path = f"M{places[0][0]:.1f} {places[0][1]:.1f}"
         for x, y in places[1:]:
             path += f"H{x:.1f}V{y:.1f}" if curve["steps"] else f"L{x:.1f} {y:.1f}"

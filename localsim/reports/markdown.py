@@ -7,9 +7,10 @@ from typing import Any
 
 from localsim.annotation.agreement import sentences
 from localsim.reports.card import sections
-from localsim.reports.judges import sentence
 from localsim.reports.measures import shown, text_of
 from localsim.reports.report import foremost
+from localsim.reports.validity import correction, instruments, robustness
+from localsim.reports.validity.judges import sentence
 
 Row = dict[str, Any]
 
@@ -18,6 +19,7 @@ def as_markdown(data: Row) -> str:
     """Return the content of `report.report` as Markdown, with the card if there is one."""
     run = data["run"]
     lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
+    lines += [*(f"**{_plain(sentence)}**  " for sentence in data["headline"]["sentences"]), ""]
     lines += [f"> {warning}" + "  " for warning in data["warnings"]]
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
@@ -26,10 +28,13 @@ def as_markdown(data: Row) -> str:
         lines += ["", f"## {family}", "", *comparison(rows, names, data["measures"])]
     if data["leaks"]:
         lines += ["", "## Private facts that came out", "", *_leaks(data["leaks"])]
+    lines += _errors(data)
+    if data["robustness"]:
+        lines += ["", "## Variants of the prompts", *_robustness(data["robustness"])]
     for rate in data["naturalness"]:
         lines += ["", f"{sentence(rate)}."]
     if data["annotations"]["raters"]:
-        lines += ["", "## What people said", "", *(f"- {_plain(line)}" for line in sentences(data["annotations"]))]
+        lines += ["", "## What raters said", "", *(f"- {_plain(line)}" for line in sentences(data["annotations"]))]
     if data.get("card"):
         lines += ["", "## Simulation card"]
         for title, fields in sections(data["card"]):
@@ -51,6 +56,25 @@ def comparison(rows: Sequence[Row], names: Sequence[str], measures: Sequence[Row
     return lines
 
 
+def _errors(data: Row) -> list[str]:
+    """Return the errors of the instruments as a table, and the rates corrected for them."""
+    if not data["instruments"]:
+        return []
+    lines = [
+        "",
+        "## Errors of the instruments",
+        "",
+        "| instrument | question | right | n | labels |",
+        "|---|---|---|---|---|",
+    ]
+    for row in data["instruments"]:
+        cells = [row["instrument"], f"{row['error']}: {row['meaning']}", instruments.text_of(row)]
+        cells += [str(row["n"] or instruments.NOT_RECORDED), instruments.labels_text(row)]
+        lines.append("| " + " | ".join(map(_plain, cells)) + " |")
+    told = [*data["leak_sources"], *correction.sentences(data["corrections"], data["run"]["run_id"])]
+    return [*lines, "", *(f"- {_plain(line)}" for line in told)]
+
+
 def _leaks(leaks: Sequence[Row]) -> list[str]:
     lines = ["| mode | fact | by | words | turn | |", "|---|---|---|---|---|---|"]
     quoted = foremost(leaks)
@@ -59,6 +83,15 @@ def _leaks(leaks: Sequence[Row]) -> list[str]:
         cells = [leak["mode"], leak["fact"], leak["speaker"], leak["text"], str(leak["turn"]), note]
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
     return [*lines, "", f"{len(quoted)} of {len(leaks)} first disclosures."]
+
+
+def _robustness(row: Row) -> list[str]:
+    """Return the differences in each variant and the shares of variance as tables, with remarks."""
+    lines = []
+    for heads, body in (robustness.contrast_table(row), robustness.share_table(row, every=True)):
+        cells = [heads, ["---"] * len(heads), *([_plain(cell) for cell in line] for line in body)]
+        lines += ["", *(f"| {' | '.join(line)} |" for line in cells)] if body else []
+    return [*lines, "", *(f"- {_plain(line)}" for line in robustness.sentences(row))]
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from localsim import plugins, stats
 from localsim.conversation.measures import Measure
@@ -23,6 +23,7 @@ from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 MALFORMED = Measure(
     key="malformed_rate",
@@ -53,7 +54,15 @@ def measures_of(families: Iterable[str] = (), evaluators: Iterable[str] = ()) ->
     installed = set(plugins.names("evaluators")) & set(evaluators)
     added = [measure for name in sorted(installed) for measure in evaluator_of(name).measures]
     ordered = [SUCCESS, *CHECKS.measures, EXPLICIT_END, *declared, *Leaks.measures, *STYLE.measures, *added, *_COUNTED]
-    return list({measure.key: measure for measure in ordered}.values())
+    found: dict[str, Measure] = {}
+    for measure in ordered:
+        found.setdefault(measure.key, measure)
+    return list(found.values())
+
+
+def of_family(measure: Measure, family: str | None) -> Measure:
+    """Return the family's own definition of a measure, if it declares one with the same key."""
+    return next((own for own in family_of(family).measures if own.key == measure.key), measure)
 
 
 def published() -> dict[str, dict[str, float]]:
@@ -70,11 +79,11 @@ class Cell:
 
     family: str
     episodes: Sequence[Row]
-    """episode_id, status."""
+    """episode_id, status, scenario_hash."""
     scores: Sequence[Row]
     """episode_id, agent, name, value, side."""
-    counts: Mapping[str, tuple[int, int]]
-    """Name of a count -> (how many, of how many): malformed replies of all replies, truncated turns of all turns."""
+    counts: Mapping[str, Mapping[str, tuple[int, int]]]
+    """Name of a count -> episode id -> (how many, of how many): malformed replies of all replies, truncated turns."""
 
     def count(self, status: str) -> int:
         """Return the number of episodes with a status."""
@@ -82,20 +91,47 @@ class Cell:
 
     def values(self, measure: Measure) -> list[float]:
         """Return the values of a measure's score; if the measure has a side, only of that side."""
+        return [value for _, value in self._values(measure)]
+
+    def _values(self, measure: Measure) -> list[tuple[str, float]]:
+        """Return (episode id, value) of a measure's score."""
         return [
-            float(row["value"])
+            (row["episode_id"], float(row["value"]))
             for row in self.scores
             if row["name"] == measure.score
             and row["value"] is not None
             and (measure.side is None or row["side"] == measure.side)
         ]
 
+    def by_scenario(self, measure: Measure) -> dict[str, list[float]]:
+        """Return scenario -> values of a measure's score; `completed_episodes` counts an absent score as 0."""
+        found = self._values(measure)
+        if measure.summed == "completed_episodes":
+            known = dict(found)
+            done = [row["episode_id"] for row in self.episodes if row["status"] == "completed"]
+            found = [(episode_id, known.get(episode_id, 0.0)) for episode_id in done]
+        if measure.summed == "episode_sum":
+            found = list(by_episode(measure, self.scores).items())
+        return self.grouped(found)
+
+    def grouped(self, found: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+        """Return scenario -> values, given (episode id, value)."""
+        scenarios = {row["episode_id"]: row["scenario_hash"] for row in self.episodes}
+        groups: dict[str, list[T]] = {}
+        for episode_id, value in found:
+            groups.setdefault(scenarios[episode_id], []).append(value)
+        return groups
+
 
 def by_episode(measure: Measure, scores: Iterable[Row]) -> dict[str, float]:
     """Return episode id -> value of a measure: its scores summed over the agents, divided by the sum of `per`.
 
-    `scores` have episode_id, name, value and side. An episode without any of the scores is left out.
+    `scores` have episode_id, agent, name, value and side. An episode without any of the scores is left out. The value
+    of `excess` is (hits - chance) / (n - chance) of the episode's agents.
     """
+    if measure.summed == "excess":
+        found = {episode_id: stats.excess({"": tries}).value for episode_id, tries in _tries(measure, scores).items()}
+        return {episode_id: value for episode_id, value in found.items() if value is not None}
     sums: dict[str, dict[str, float]] = {}
     for row in scores:
         own = row["name"] == measure.score and measure.side in (None, row["side"])
@@ -111,6 +147,20 @@ def by_episode(measure: Measure, scores: Iterable[Row]) -> dict[str, float]:
     }
 
 
+def _tries(measure: Measure, scores: Iterable[Row]) -> dict[str, list[tuple[float, float]]]:
+    """Return episode id -> (hit, chance) of each agent that has both scores."""
+    given: dict[tuple[str, str | None], dict[str, float]] = {}
+    for row in scores:
+        wanted = row["name"] in (measure.score, measure.per) and measure.side in (None, row["side"])
+        if wanted and row["value"] is not None:
+            given.setdefault((row["episode_id"], row["agent"]), {})[row["name"]] = float(row["value"])
+    found: dict[str, list[tuple[float, float]]] = {}
+    for (episode_id, _), values in given.items():
+        if len(values) == 2:
+            found.setdefault(episode_id, []).append((values[measure.score], values[str(measure.per)]))
+    return found
+
+
 def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
     """Yield rows of scores, each with the `side` of its agent; '' for the whole episode."""
     keys = {
@@ -122,18 +172,19 @@ def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
-    """Return a measure of one cell with its 95% interval; NOTHING if it has no meaning or no scores."""
+    """Return a measure of one cell with its 95% interval over scenarios; NOTHING if it has no meaning or no scores."""
+    measure = of_family(measure, cell.family)
     if measure.summed == "count":
-        return stats.share(*cell.counts[measure.score])
-    if measure.summed == "episode_sum":
-        return stats.mean(list(by_episode(measure, cell.scores).values()))
-    values = cell.values(measure)
-    if measure.summed == "episodes":
-        return stats.share(int(sum(values)), len(values))
-    if measure.summed == "completed_episodes":
-        own = measure in family_of(cell.family).measures
-        return stats.share(int(sum(values)), cell.count("completed")) if own else stats.NOTHING
-    return stats.mean(values)
+        counts = cell.grouped(cell.counts[measure.score].items())
+        return stats.rate(
+            {name: (sum(some for some, _ in own), sum(total for _, total in own)) for name, own in counts.items()}
+        )
+    if measure.summed == "excess":
+        tries = _tries(measure, cell.scores).items()
+        return stats.excess(cell.grouped((episode_id, one) for episode_id, own in tries for one in own))
+    if measure.summed == "completed_episodes" and measure not in family_of(cell.family).measures:
+        return stats.NOTHING
+    return stats.clustered(cell.by_scenario(measure), measure.bounds)
 
 
 def as_json(measure: Measure) -> Row:
@@ -149,11 +200,9 @@ def shown(measures: Iterable[Row], rows: Iterable[Row]) -> list[Row]:
 
 
 def interval_of(measure: Row, row: Row) -> tuple[float, float] | None:
-    """The interval as people read it, cut at the bounds of the measure: an interval of a mean does not know them."""
+    """The ends of an estimate's interval; None if it has none."""
     low, high = row[f"{measure['key']}_low"], row[f"{measure['key']}_high"]
-    if low is None or high is None:
-        return None
-    return (low, high) if measure["kind"] == "number" else (max(0.0, low), min(1.0, high))
+    return None if low is None or high is None else (low, high)
 
 
 def text_of(measure: Row, row: Row) -> str | None:

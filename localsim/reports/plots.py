@@ -9,12 +9,13 @@ from typing import Any
 from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of
 from localsim.reports.report import report
+from localsim.reports.validity.people import with_people
 from localsim.store.database import Store
 
 Row = dict[str, Any]
 
-COLOURS = {"script": "#c65a00", "agents": "#1d4f91", "mindreaders": "#2a9d8f"}
-LINES = {"script": "-", "agents": "--", "mindreaders": ":"}
+COLOURS = {"script": "#c65a00", "agents": "#1d4f91", "mindreaders": "#2a9d8f", "people": "#6b4c9a"}
+LINES = {"script": "-", "agents": "--", "mindreaders": ":", "people": "-."}
 """Line styles by mode, so that modes differ not only in colour."""
 
 
@@ -24,8 +25,11 @@ def figures(
     folder: Path,
     forms: Sequence[str] = ("svg", "png"),
     measures: Sequence[str] = (),
+    people: Sequence[str] = (),
 ) -> list[Path]:
     """Write the figures of a run and return the files; `measures` are keys to draw besides those of the report.
+
+    `people` are runs of imported conversations to draw beside it.
 
     Raises InvalidInput without matplotlib, or for a measure that the run does not have.
     """
@@ -37,7 +41,7 @@ def figures(
         raise InvalidInput("figures need matplotlib", hint='pip install "localsim[plots]"') from error
     # Without dates the same data gives the same file; text stored as text can be searched.
     matplotlib.rcParams |= {"svg.hashsalt": "localsim", "svg.fonttype": "none", "font.size": 11}
-    data = report(store, run_id)
+    data = with_people(store, report(store, run_id), people)
     comparison, known = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
     for key in measures:
         if key not in known:
@@ -106,7 +110,8 @@ def _course(curve: Row) -> Any:
             axes.step(xs, ys, where="post", **style)
         else:
             axes.plot(xs, ys, marker="s" if side else "o", **style)
-    axes.set(xlim=(0, 1), xlabel="position in the conversation (0 start, 1 end)", ylabel=curve["meaning"])
+    along = "turns" if curve["axis"] == "turns" else "position in the conversation (0 start, 1 end)"
+    axes.set(xlim=(0, curve["end"]), xlabel=along, ylabel=curve["meaning"])
     axes.set_ylim(0, 1 if curve["steps"] else None)
     axes.legend(frameon=False)
     return figure

@@ -8,18 +8,24 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from localsim import families
 from localsim.annotation.agreement import agreement
-from localsim.conversation.episode import MODES
+from localsim.conversation.episode import CONDITIONS
 from localsim.conversation.measures import Measure
 from localsim.evaluators.leaks import EVALUATOR as LEAKAGE
 from localsim.families import EVERYDAY, family_of
 from localsim.leakage.detector import Weights
+from localsim.reports.comparison import compare
 from localsim.reports.curves import curves
-from localsim.reports.judges import rates, reliability
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
+from localsim.reports.validity.correction import corrections
+from localsim.reports.validity.headline import headline
+from localsim.reports.validity.instruments import instruments, leak_sources
+from localsim.reports.validity.judges import rates, reliability
+from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
@@ -36,11 +42,11 @@ def report(store: Store, run_id: str) -> Row:
     """Return everything that `report --json` prints, except the simulation card, which is made from it."""
     run = run_row(store, run_id)
     scores = queries.scores(store, run_id)
-    cells = _cells(store, run_id, scores)
+    found = cells(store, run_id, scores)
     evaluators = {row["evaluator"] for row in scores}
-    measures = measures_of(dict.fromkeys(family for family, _, _ in cells), evaluators)
-    comparison = [_comparison_row(key, cell, measures) for key, cell in cells.items()]
-    return {
+    measures = measures_of(dict.fromkeys(family for family, _, _ in found), evaluators)
+    comparison = [_comparison_row(key, cell, measures) for key, cell in found.items()]
+    data: Row = {
         "run": _run_json(run, store, run_id),
         "measures": [as_json(measure) for measure in measures],
         "comparison": comparison,
@@ -52,6 +58,22 @@ def report(store: Store, run_id: str) -> Row:
         "naturalness": rates(store, run_id),
         "annotations": agreement(store, run_id),
         "parser_accuracy": families.accuracy(),
+    }
+    data |= _errors(store, run_id, data, scores)
+    data["robustness"] = robustness(store, run_id)
+    data["headline"] = headline(data, compare(store, run_id), partial(sign_turns, data["robustness"]))
+    return data
+
+
+def _errors(store: Store, run_id: str, data: Row, scores: list[Row]) -> Row:
+    """Return the errors of the instruments that the run relies on, and the leak rates corrected for them."""
+    played = dict.fromkeys(row["family"] for row in data["comparison"] if row["completed"])
+    leaking = {row["family"] or EVERYDAY.name for row in scores if row["evaluator"] == LEAKAGE}
+    searched = [name for name in played if name in leaking]
+    return {
+        "instruments": instruments(played, searched, data["judges"]),
+        "leak_sources": leak_sources(searched),
+        "corrections": corrections(store, run_id),
     }
 
 
@@ -66,7 +88,7 @@ def detector_accuracy() -> Row:
     return dict(Weights.read().accuracy)
 
 
-def _cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
+def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
     """Return the cells in the order of a report: by family, mode and model."""
     episodes: dict[Key, list[Row]] = defaultdict(list)
     for row in queries.episodes(store, run_id):
@@ -74,16 +96,18 @@ def _cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
     scored: dict[Key, list[Row]] = defaultdict(list)
     for row in sided(store, run_id, scores):
         scored[_key(row)].append(row)
-    counts = {_key(row): row for row in queries.counts(store, run_id)}
-    ordered = sorted(episodes, key=lambda key: (key[0], MODES.index(key[1]), key[2]))
+    counts: dict[Key, list[Row]] = defaultdict(list)
+    for row in queries.counts(store, run_id):
+        counts[_key(row)].append(row)
+    ordered = sorted(episodes, key=lambda key: (key[0], CONDITIONS.index(key[1]), key[2]))
     return {
         key: Cell(
             family=key[0],
             episodes=episodes[key],
             scores=scored[key],
             counts={
-                "malformed": (counts[key]["malformed"] or 0, counts[key]["replies"] or 0),
-                "truncated": (counts[key]["truncated"] or 0, counts[key]["turns"] or 0),
+                name: {row["episode_id"]: (row[name] or 0, row[total] or 0) for row in counts[key]}
+                for name, total in (("malformed", "replies"), ("truncated", "turns"))
             },
         )
         for key in ordered
@@ -97,6 +121,7 @@ def _key(row: Row) -> Key:
 def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
     family, mode, model = key
     row: Row = {"family": family, "mode": mode, "model": model, "n": len(cell.episodes)}
+    row["scenarios"] = len({episode["scenario_hash"] for episode in cell.episodes})
     row |= {"completed": cell.count("completed"), "failed": cell.count("failed")}
     for measure in measures:
         found = estimate(measure, cell)
@@ -144,8 +169,9 @@ def _warnings(run: Row, comparison: list[Row]) -> list[str]:
         )
     if any(identity.get("file", "").startswith("localsim-starter") for identity in models.values()):
         warnings.append(
-            "The starter is a very small model, tuned on scripted conversations like these: good for teaching and for "
-            "trying the tool, not for conclusions about people. It was shown no omniscient behaviour."
+            "The starter is a very small model. It was trained on these tasks in agents mode only, on conversations of "
+            "scripted players who ask by description and leave when they are done. Prompts of script and mindreaders "
+            "are new to it: its differences between modes are not differences of information alone."
         )
     remote = sorted({identity["url"] for identity in models.values() if identity["kind"] == "remote"})
     if remote:
@@ -156,6 +182,8 @@ def _warnings(run: Row, comparison: list[Row]) -> list[str]:
     failed = sum(row["failed"] for row in comparison)
     if failed:
         warnings.append(f"{failed} of {done} episodes failed; rates count only completed ones.")
+    if any(row["scenarios"] == 1 and row["completed"] for row in comparison):
+        warnings.append("A cell with one scenario has no intervals: nothing shows how far scenarios differ.")
     small = min((row["completed"] for row in comparison if row["completed"]), default=30)
     if small < 30:
         warnings.append(f"As few as {small} completed episodes in a cell: read the intervals, not the differences.")

@@ -9,10 +9,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, EpisodeSpec, Mode, Overflow, Repro, Sampling
+from localsim.conversation.episode import (
+    MODES,
+    OVERFLOWS,
+    PEOPLE,
+    REPRO_LEVELS,
+    EpisodeSpec,
+    Mode,
+    Overflow,
+    Repro,
+    Sampling,
+)
 from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
+from localsim.conversation.variants import MOST, variant_of
 from localsim.errors import InvalidInput, suggest
+
+CONTRASTS: dict[str, tuple[Mode, Mode]] = {
+    "information": ("agents", "mindreaders"),
+    "authorship": ("mindreaders", "script"),
+    "both": ("agents", "script"),
+}
+"""Name of a difference between modes -> the modes; it is the second minus the first."""
+PRIMARY = "success_rate:information"
+"""The primary outcome of a plan that declares none."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +59,14 @@ class Plan:
     """Layers on a GPU: `auto` (all, if the build supports one), `off`, or a number."""
     threads: int | None = None
     """Threads of llama.cpp; None means one for each physical core."""
+    primary: str = ""
+    """The one outcome that the run is to decide, declared before it: the key of a measure and a contrast, KEY:CONTRAST.
+    Without the contrast it is `information`; without the key it is PRIMARY."""
+    perturb: int = 0
+    """Number of variants of the prompt and sampling, with the usual one; 0 means the usual one alone."""
 
     def __post_init__(self) -> None:
+        self._resolve_primary()
         names = {name for loaded in self.scenarios for name in loaded.scenario.names}
         for role in self.roles:
             if role not in names and role != WRITER:
@@ -51,6 +77,14 @@ class Plan:
         repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
         if repeated:
             raise InvalidInput(f"two scenarios have the id {repeated[0]}", hint="give each file an id of its own")
+
+    def _resolve_primary(self) -> None:
+        key, _, contrast = (self.primary or PRIMARY).partition(":")
+        contrast = contrast or "information"
+        if not key or contrast not in CONTRASTS:
+            hint = f"KEY or KEY:CONTRAST, such as {PRIMARY}; contrasts are {', '.join(CONTRASTS)}"
+            raise InvalidInput(f"primary = {self.primary!r}", hint=hint)
+        object.__setattr__(self, "primary", f"{key}:{contrast}")
 
     def _check_choices(self) -> None:
         """Check the values that the command line has already checked, for callers from Python."""
@@ -72,6 +106,8 @@ class Plan:
         ):
             if number is not None and (not isinstance(number, int) or number < least):
                 raise InvalidInput(f"{name} = {number!r}", hint=f"a whole number from {least}")
+        if not isinstance(self.perturb, int) or not 0 <= self.perturb <= MOST:
+            raise InvalidInput(f"perturb = {self.perturb!r}", hint=f"a whole number from 0 to {MOST}")
         if not math.isfinite(self.sampling.temperature):
             raise InvalidInput(f"temperature = {self.sampling.temperature!r}", hint="a number from 0 to 5")
         if self.gpu not in ("auto", "off") and not str(self.gpu).isdecimal():
@@ -86,18 +122,35 @@ class Plan:
                 models={role: self.roles.get(role, self.model) for role in roles_of(mode, loaded.scenario.names)},
                 index=index,
                 run_seed=self.seed,
-                sampling=self.sampling,
+                sampling=variant_of(variant).sampling(self.sampling),
                 repro=self.repro,
+                variant=variant,
             )
             for index in range(self.episodes)
+            for variant in range(max(1, self.perturb))
             for loaded in self.scenarios
             for mode in self.modes
         ]
 
     def as_json(self) -> str:
-        """Return everything that `resume` needs, with scenarios by hash."""
+        """Return everything that `resume` needs, with scenarios by hash; without variants, as before there were any."""
         data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
+        if not self.perturb:
+            del data["perturb"]
         return json.dumps(data, sort_keys=True)
+
+    def stored_forms(self) -> list[str]:
+        """Return the texts under which this plan may be stored: older databases know no primary outcome."""
+        data = json.loads(self.as_json())
+        if data.pop("primary") != PRIMARY:
+            return [self.as_json()]
+        return [self.as_json(), json.dumps(data, sort_keys=True)]
+
+
+def primary_of(plan_json: str) -> tuple[str, str]:
+    """Return the measure and the contrast that a stored plan declares as its primary outcome."""
+    key, _, contrast = str(json.loads(plan_json).get("primary", PRIMARY)).partition(":")
+    return key, contrast
 
 
 def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
@@ -105,6 +158,8 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
 
     `scenarios` are paths; without them the command contains SCENARIO...
     """
+    if plan["modes"] == [PEOPLE]:
+        return _import_of(plan)
     sampling = plan["sampling"]
     modes = "all" if set(plan["modes"]) == set(MODES) else ",".join(plan["modes"])
     roles = [word for role, model in plan["roles"].items() for word in ("--role", f"{role}={model}")]
@@ -117,7 +172,18 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
         ("--overflow", plan["overflow"], "error"),
         ("--gpu", plan["gpu"], "auto"),
         ("--threads", plan["threads"], None),
+        ("--primary", plan.get("primary", PRIMARY), PRIMARY),
+        ("--perturb", plan.get("perturb", 0), 0),
     ):
         parts += [option, value] if value != default else []
     parts += [] if sampling["grammar"] else ["--no-grammar"]
     return " ".join(part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts)
+
+
+def _import_of(plan: Mapping[str, Any]) -> str:
+    """Return the command that imports the conversations of people again."""
+    source = plan["source"]
+    parts = ["localsim", "import", "talks", *(file["name"] for file in source["files"])]
+    parts += ["--format", source["format"], "--label", plan["model"]]
+    parts += ["--family", source["family"]] if source["family"] else []
+    return shlex.join(parts)

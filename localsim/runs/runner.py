@@ -23,7 +23,7 @@ from localsim.backends.base import Backend
 from localsim.backends.open import is_file, models_of, open_backends
 from localsim.backends.person import AskPerson
 from localsim.conversation import prompts
-from localsim.conversation.episode import EpisodeSpec, Sampling
+from localsim.conversation.episode import PEOPLE, EpisodeSpec, Sampling
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.evaluators.evaluate import score_run
 from localsim.evaluators.leaks import Leaks
@@ -101,6 +101,7 @@ def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: b
     """
     store.take_in_leftovers()
     run_id = store.run_id(reference)
+    _refuse_people(queries.run_row(store, run_id))
     with _journal(store, run_id) as journal:  # from here on no other process can resume it
         run = queries.run_row(store, run_id)
         plan = _plan_of(run, store)
@@ -247,6 +248,13 @@ def _now() -> str:
 
 
 # ---- resuming ------------------------------------------------------------------------------------------------------
+
+
+def _refuse_people(run: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for a run of people, which nothing can continue."""
+    if json.loads(run["plan_json"])["modes"] == [PEOPLE]:
+        hint = f"localsim report {run['run_id']}"
+        raise InvalidInput(f"run {run['run_id']} holds conversations of people: there is nothing to resume", hint=hint)
 
 
 def _plan_of(run: Mapping[str, Any], store: Store) -> Plan:

@@ -217,9 +217,8 @@ class Simulation:
         records: list[Record] = []
         if not error:
             spec, answer = live.spec, self._answers[live.spec.scenario.hash]
-            records = evaluated(
-                Subject(live.episode_id, spec.scenario, answer, spec.mode, spec.index, spec.seed, live.transcript)
-            )
+            about = (live.episode_id, spec.scenario, answer, spec.mode, spec.index, spec.seed, live.transcript)
+            records = evaluated(Subject(*about, variant=spec.variant))
         for session, model in live.sessions.items():
             self._backends[model].release(session)
         self._sink.episode_ended(live.episode_id, episode, records, (time.perf_counter() - live.started) * 1000)

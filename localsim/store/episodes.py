@@ -111,6 +111,8 @@ def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
         "WHERE g.episode_id = ? ORDER BY g.generation",
         [episode_id],
     )
+    if not rows and store.rows("SELECT 1 FROM turns WHERE episode_id = ? LIMIT 1", [episode_id]):
+        raise InvalidInput(f"episode {episode_id} has no prompts: people wrote it", hint=f"localsim show {episode_id}")
     by_number = {row["generation"]: row for row in rows}
     holder = store.rows("SELECT generation FROM turns WHERE episode_id = ? AND turn = ?", [episode_id, turn])
     numbers = [row["generation"] for row in holder] or [row["generation"] for row in rows if row["turn"] == turn]

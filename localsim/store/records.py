@@ -305,6 +305,7 @@ def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: Episo
         seed=spec.seed,
         spec_hash=spec.hash,
         spec_json=json.dumps(settings, sort_keys=True),
+        variant=spec.variant,
     )
 
 

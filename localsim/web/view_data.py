@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim import paths
-from localsim.conversation.episode import MODES
+from localsim.conversation.episode import CONDITIONS
 from localsim.errors import InvalidInput
 from localsim.families import family_of
 from localsim.reports.conversation import MarkedTurn, marked_turns
@@ -29,7 +29,7 @@ LONGEST_LABEL = 60
 LIVE_EPISODES, LIVE_BYTES = 4, 2_000_000
 """For a run in progress: how many episodes are shown, and how much of the end of its journal is read."""
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "mode": MODES,
+    "mode": CONDITIONS,
     "status": ("completed", "failed", "interrupted"),
     "outcome": ("success", "no success"),
     "leaks": ("any", "early", "omniscient"),
@@ -72,7 +72,7 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
         if line := lines.get(row["scenario_id"]):
             line |= {"title": row["title"], "family": row["family"]}
             line["cells"].setdefault((row["mode"], row["model"]), []).append(row)
-    ordered = sorted(((row["mode"], row["model"]) for row in columns), key=lambda key: (MODES.index(key[0]), key[1]))
+    ordered = sorted(((row["mode"], row["model"]) for row in columns), key=lambda key: (CONDITIONS.index(key[0]), key[1]))
     pages = max(1, -(-len(names) // SCENARIOS_ON_A_PAGE))
     return Matrix(tuple(ordered), tuple(lines.values()), len(names), len(rows), pages)
 
@@ -107,7 +107,7 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
     stored = load_episode(store, episode_id)
     leaks = page_queries.newest_leaks(store, episode_id)
     siblings = page_queries.siblings(store, episode_id)
-    siblings.sort(key=lambda row: (MODES.index(row["mode"]), row["model"]))
+    siblings.sort(key=lambda row: (CONDITIONS.index(row["mode"]), row["model"]))
     # A fact is no secret once it is disclosed, and a hint is weak evidence: repeats and hints are in the timeline only.
     disclosed = [leak for leak in leaks if leak["label"] == "disclosed" and leak["first"]]
     names = family_of(stored.scenario.family).terms_disclose

@@ -87,4 +87,4 @@ def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
         return True
     scenario, answer = document.split()
     scores = {score.name: score for score in FAMILIES[document.family].score(transcript, scenario, answer)}
-    return "success" not in scores or scores["success"].value == 1.0
+    return "success" in scores and scores["success"].value == 1.0

@@ -2,98 +2,62 @@
 arXiv 2403.05020). Each side has a private target price; where the seller's is above the buyer's there is no zone of
 agreement, and walking away is right.
 
-Scores: deal or walk-away, price, each side's surplus against its target, and if the price is inside the zone.
+Scores: deal or walk-away where there is a zone and where there is none, price, each side's surplus against its target,
+concessions, and if a first offer uses the other side's target.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation, Score
-from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
-from localsim.families.base import EXPLICIT_END, SUCCESS, Curve, Family, Location, Played, Player, Point, merged
-from localsim.families.craigslist import players
+from localsim.families.base import Curve, Family, Location, Played, Player, Point, merged
+from localsim.families.craigslist import limits, players
+from localsim.families.craigslist.controls import CONTROLS, NO_ZONE
+from localsim.families.craigslist.corpus import CORPUS
 from localsim.families.craigslist.endings import bargain_ending
-from localsim.families.prices import find_prices
+from localsim.families.craigslist.measures import MEASURES
+from localsim.families.craigslist.offering import offer_scores, own_offers, targets_are_limits
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
 
 _ZONES = ("yes", "no", "any")
 
-DEAL = Measure(
-    key="deal_rate",
-    heading="deal",
-    meaning="share of all completed conversations that end in a deal",
-    score="deal",
-    kind="share",
-    summed="completed_episodes",
-    group="goals",
-    compared=True,
-    published={"script": 0.94, "agents": 0.30, "agents-ft": 0.93},
-)
-IN_ZONE = Measure(
-    key="in_zone_rate",
-    heading="in zone",
-    meaning="of the deals where both targets can be met, the share at a price that meets both",
-    score="in_zone",
-    kind="share",
-    summed="episodes",
-    group="goals",
-)
-SELLER_SURPLUS = Measure(
-    key="seller_surplus",
-    heading="seller surplus",
-    meaning="price above the seller\u2019s target, as a part of the list price",
-    score="surplus",
-    side="seller",
-    group="goals",
-)
-BUYER_SURPLUS = Measure(
-    key="buyer_surplus",
-    heading="buyer surplus",
-    meaning="price below the buyer\u2019s target, as a part of the list price",
-    score="surplus",
-    side="buyer",
-    group="goals",
-)
-_OFFERS = (0.05, 2.0)
-"""Range of offers as parts of the list price; numbers outside it are sizes and years."""
-
 
 def _offers(played: Played) -> list[Point]:
-    """Return the last price that each turn names, as a part of the list price."""
-    points = []
-    list_price = float(played.answer.answer["list_price"])
-    for turn in played.transcript.turns:
-        if turn.action.type not in ("speak", "leave"):
-            continue
-        prices = [price for price in find_prices(turn.action.text, list_price=list_price) if not price.negated]
-        if prices and _OFFERS[0] <= (share := prices[-1].value / list_price) <= _OFFERS[1]:
-            side = "seller" if turn.speaker == played.answer.answer["seller"] else "buyer"
-            points.append(Point(played.transcript.position(turn.index), share, side))
-    return points
+    """Return each side's own offers, as parts of the list price."""
+    list_price, seller = float(played.answer.answer["list_price"]), played.answer.answer["seller"]
+    return [
+        Point(
+            played.transcript.position(offer.turn),
+            offer.price / list_price,
+            "seller" if offer.speaker == seller else "buyer",
+        )
+        for offer in own_offers(played.transcript.turns, list_price)
+    ]
 
 
 class Craigslist(Family):
     """Sell or buy one item; agree on a price or walk away."""
 
     name = "craigslist"
-    version = "1"
+    version = "2"
     defaults: Mapping[str, Any] = {"zone": "yes"}
     title = "Bargaining"
     about = "A seller and a buyer haggle over a second-hand item; each has a private target price."
     invitation = "A seller and a buyer haggle"
-    measures = (SUCCESS, EXPLICIT_END, DEAL, IN_ZONE, SELLER_SURPLUS, BUYER_SURPLUS)
+    measures = MEASURES
     figure = ("success_rate", "deal_rate", "in_zone_rate")
     curve = Curve(
         "offers",
-        "Prices named",
-        "mean price named, as a part of the list price; sellers solid, buyers dashed",
+        "Prices offered",
+        "mean of own offers from 5% to 200% of the list price, as parts of it; sellers solid, buyers dashed",
         "average",
         _offers,
     )
@@ -102,8 +66,17 @@ class Craigslist(Family):
         "patient-buyer": players.patient_buyer,
         "firm": players.firm,
         "random-haggler": players.random_haggler,
+        "honest": players.honest,
+        "guesser": players.guesser,
+        "yes-sayer": players.yes_sayer,
+        "refuser": players.refuser,
+        "mix-up": players.mix_up,
+        "silent": players.silent,
     }
     sensible = "haggler"
+    corpus = CORPUS
+    controls = CONTROLS
+    control_tasks: Mapping[str, Mapping[str, Any]] = {NO_ZONE: {"zone": "no"}}
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
         self._words = words
@@ -121,7 +94,7 @@ class Craigslist(Family):
         seller, buyer = rng.sample(self._words.names, 2)
         item, description, low, high = rng.choice(self._words.goods)
         list_price = round(rng.randint(low, high) / 5) * 5
-        seller_target, buyer_target = self._targets(rng, list_price, chosen["zone"])
+        seller_target, buyer_target = limits.draw(rng, list_price, chosen["zone"])
         zone = [seller_target, buyer_target] if seller_target <= buyer_target else None
         return ScenarioFile(
             version=1,
@@ -155,20 +128,6 @@ class Craigslist(Family):
                 "zone": zone,
             },
         )
-
-    def _targets(self, rng: random.Random, list_price: int, zone: str) -> tuple[int, int]:
-        while True:
-            seller = max(2, round(list_price / (1 + rng.expovariate(2.0))))
-            buyer = max(2, round(list_price * rng.choice((0.5, 0.6, 0.7, 0.8, 0.9))))
-            margin = 0.05 * list_price
-            if seller == list_price:
-                continue
-            if (
-                zone == "any"
-                or (zone == "yes" and buyer - seller >= margin)
-                or (zone == "no" and seller - buyer >= margin)
-            ):
-                return seller, buyer
 
     def _agent(self, rng: random.Random, name: str, role: str, item: str, target: int, other: str) -> Agent:
         verb, bound, better = ("sell", "less", "more") if role == "seller" else ("buy", "more", "less")
@@ -223,43 +182,79 @@ class Craigslist(Family):
         """Offer the middle of both targets."""
         return players.omniscient(seen, rng)
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """Return the scores ending, deal, price, surplus, in_zone, walked_away, success and explicit_end.
+    def peek(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Offer exactly the other's target; leave where no price meets both."""
+        return players.peek(seen, rng)
 
-        Surplus = (price - seller target) / list price for the seller, (buyer target - price) / list price for the
-        buyer. An ending that cannot be read is `unknown`: deal is then absent, and success counts it as no deal.
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return the scores of the ending, of the price, and of each side's offers.
+
+        The ending: ending, unknown_ending, deal, deal_with_zone or deal_without_zone, walked_away, success and
+        explicit_end. A conversation that reaches the turn limit without agreement has the ending `ran_out`, which is
+        no deal. An ending that cannot be read is `unknown`, and all scores that depend on it are absent.
+        The price of a deal: price, in_zone, and surplus = (price - seller target) / list price for the seller,
+        (buyer target - price) / list price for the buyer. Offers: concession, limit_hit, limit_chance and peeking.
         """
         key = answer.answer
-        ending = bargain_ending(
-            transcript.turns, seller=key["seller"], buyer=key["buyer"], list_price=float(key["list_price"])
-        )
+        ending = _ending(transcript, scenario, key)
         cited = (ending.turn,) if ending.turn is not None else ()
-        zone = key.get("zone")
-        deal = ending.kind == "deal"
-        scores = [Score("ending", None, label=ending.kind, reason=ending.reason, turns=cited)]
-        in_zone = False
-        if ending.kind != "unknown":
-            scores.append(Score("deal", float(deal), reason=ending.reason, turns=cited))
-        if deal and ending.price is not None:
-            scores += self._price_scores(ending.price, key, cited)
-            in_zone = zone is not None and zone[0] <= ending.price <= zone[1]
-            if zone:
-                scores.append(Score("in_zone", float(in_zone), reason=f"zone ${zone[0]} to ${zone[1]}", turns=cited))
-        right = in_zone if zone else not deal
-        reason = "a zone of agreement exists" if zone else "no zone of agreement exists"
-        if ending.kind == "no_deal":
-            scores.append(
-                Score("walked_away", float(zone is None), reason=f"1 where it was right: {reason}", turns=cited)
-            )
-        scores.append(Score("success", float(right), reason=f"{ending.kind}; {reason}", turns=cited))
-        explicit = ending.kind != "unknown" and (ending.turn is None or ending.turn < scenario.limits.turns)
-        scores.append(Score("explicit_end", float(explicit), reason=ending.reason, turns=cited))
-        return scores
-
-    def _price_scores(self, price: float, key: Mapping[str, Any], cited: tuple[int, ...]) -> list[Score]:
-        list_price = float(key["list_price"])
-        return [
-            Score("price", price, reason="dollars", turns=cited),
-            Score("surplus", (price - key["seller_target"]) / list_price, agent=key["seller"], turns=cited),
-            Score("surplus", (key["buyer_target"] - price) / list_price, agent=key["buyer"], turns=cited),
+        unknown = ending.label == "unknown"
+        scores = [
+            Score("ending", None, label=ending.label, reason=ending.reason, turns=cited),
+            Score("unknown_ending", float(unknown), reason=ending.reason, turns=cited),
+            *offer_scores(transcript.turns, key),
         ]
+        return scores if unknown else [*scores, *_outcome(ending, key, cited)]
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """The ending of an episode: deal, no_deal, ran_out or unknown."""
+
+    label: str
+    price: float | None
+    turn: int | None
+    reason: str
+
+
+def _ending(transcript: Transcript, scenario: Scenario, key: Mapping[str, Any]) -> _Ended:
+    """Return the ending that the words tell; without one, `ran_out` if the turn limit was reached."""
+    read = bargain_ending(
+        transcript.turns, seller=key["seller"], buyer=key["buyer"], list_price=float(key["list_price"])
+    )
+    limit = scenario.limits.turns
+    if read.kind == "unknown" and read.turn is None and len(transcript) >= limit:
+        return _Ended("ran_out", None, limit - 1, f"no agreement within the limit of {limit} turns")
+    return _Ended(read.kind, read.price, read.turn, read.reason)
+
+
+def _outcome(ending: _Ended, key: Mapping[str, Any], cited: tuple[int, ...]) -> Iterator[Score]:
+    """Yield the scores that depend on an ending that is known."""
+    deal = ending.label == "deal"
+    yield Score("deal", float(deal), reason=ending.reason, turns=cited)
+    yield Score("explicit_end", float(ending.label != "ran_out"), reason=ending.reason, turns=cited)
+    if ending.price is not None:
+        yield from _price_scores(ending.price, key, cited)
+    if targets_are_limits(key):
+        yield from _right_or_wrong(ending, key, cited)
+
+
+def _right_or_wrong(ending: _Ended, key: Mapping[str, Any], cited: tuple[int, ...]) -> Iterator[Score]:
+    """Yield the scores that hold the ending against the zone of agreement."""
+    zone, deal, price = key.get("zone"), ending.label == "deal", ending.price
+    reason = "a zone of agreement exists" if zone else "no zone of agreement exists"
+    yield Score(f"deal_{'with' if zone else 'without'}_zone", float(deal), reason=ending.reason, turns=cited)
+    if ending.label == "no_deal":
+        yield Score("walked_away", float(zone is None), reason=f"1 where it was right: {reason}", turns=cited)
+    right = price is not None and zone[0] <= price <= zone[1] if zone else not deal
+    yield Score("success", float(right), reason=f"{ending.label}; {reason}", turns=cited)
+
+
+def _price_scores(price: float, key: Mapping[str, Any], cited: tuple[int, ...]) -> Iterator[Score]:
+    list_price, zone = float(key["list_price"]), key.get("zone")
+    yield Score("price", price, reason="dollars", turns=cited)
+    yield Score("surplus", (price - key["seller_target"]) / list_price, agent=key["seller"], turns=cited)
+    yield Score("surplus", (key["buyer_target"] - price) / list_price, agent=key["buyer"], turns=cited)
+    if zone:
+        inside = zone[0] <= price <= zone[1]
+        yield Score("in_zone", float(inside), reason=f"zone ${zone[0]} to ${zone[1]}", turns=cited)

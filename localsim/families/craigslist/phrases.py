@@ -20,10 +20,35 @@ _PHRASES = r"""
     |\b(?:it|that|everything|all|motor|engine|they|she|he|thing|which|one)(?: all| still)* (?:runs|works|worked
     |working|rides|plays|drives|holds up) (?:\w+ )?(?:great|fine|perfectly|well|good|perfect|like)\b|\bfine print\b
     |\bsold (?:out|separately|new|as is)\b|\bcan't be done\b|\btake it or leave it\b|\baccept(?:ing)? (?:venmo|cash
-    |paypal|zelle|checks?|cards?|credit|payment)\b|\b(?:not|pretty|for|make|making|be|am|i'm|quite|sure) sure\b
+    |paypal|zelle|checks?|cards?|credit|payment)\b|\b(?:pretty|for|make|making|be|am|i'm|quite|sure) sure\b
     |\b(?:all|well|nearly|almost|get it|be) done\b
+== resigned: Taking it that there is no agreement.
+    \b(?:i understand|understood|oh well|too bad|that's a shame|bummer|i see)\b
+== lead: Words before the point of a sentence.
+    ^(?:(?:oh|well|hm+|mm+|ha+|haha|lol|ah|and|so|but|yes|yeah|yea|yep|ok|okay|k|alright|great|cool|nice|thanks|hi|hello
+    |hey|sorry|sure|no|man|sir|there|ok then|also|then|too)\b[ ,.!]*)+
+== asks: A question, also without its mark.
+    (?:(?:oh|well|hm+|mm+|ah|and|so|but|yes|yeah|ok|okay|k|alright|great|cool|nice|thanks|hi|hello|hey|sorry|also|then
+    )\b[ ,.!]*)*(?:(?:would|could|can|will|do|does|did|is|are|was|were|has|have|may|shall|should) (?:you|u|i|we|it
+    |they|he
+    |she|the|this|that|there|your|my|any|anyone)\b(?! (?:would be|will be))|(?:how|what|whats|what's|when|where|why
+    |which|who
+    |any|wanna)\b(?! (?:a |an |ever|the heck)))
+== all_yes: Nothing but consent, in two words or more.
+    ^(?:(?:oh|well|lol|haha) )?(?:ok|okay|sure|yes|yeah|fine|alright|great|deal|perfect|awesome|cool|sounds good
+    |thats fine)
+    (?:[, ]+(?:ok|okay|sure|yes|yeah|fine|alright|great|deal|perfect|awesome|cool|sounds good|then|thing|thanks))+$
+== plea: Asking for another price without naming one.
+    \b(?:lower|less|cheaper|better|best|lowest|highest|higher|more|come (?:down|up)|go (?:down|up)|negotiab\w+|negotiate
+    |discount|wiggle|flexible|budge|price|budget|afford|offer|pay)\b
+== begs: Pressing for the own price without naming it again.
+    \b(?:please|pls|come on|c'mon|cmon|all i have|all i've got|can't afford|cant afford|broke|student|for my|i know but
+    |really need|i have cash|cash in hand)\b
+== delighted: Warm words that answer the offer, not the item.
+    ^(?:(?:oh|wow|yes|that's|thats) )*(?:perfect|great|awesome|excellent|wonderful|fantastic|sweet|amazing|terrific|yay
+    |cool|nice)(?=$|[,!])
 == counterfactual: What might have been; nothing in such a sentence counts.
-    \b(?:would|'d|could|might)(?:n't)? have\b(?! to\b)|\bif (?:it|that|this|they|she|he|the \w+|there|i|you
+    \b(?:would|'d|could|might)(?:n't)? have\b(?! to\b)|(?<!what )\bif (?:it|that|this|they|she|he|the \w+|there|i|you
     |we) (?:were|was|had|did|weren't|hadn't|wasn't)\b|\bif you'd (?:\w+ed|come|told|been|asked)\b|\bhad you \w+
     |\bi was going to (?:say|offer|accept)\b|\bi wish\b
 == strong: Consent that needs no question before it; "<#>" stands for a price.
@@ -35,7 +60,8 @@ _PHRASES = r"""
     |'d)*(?: (?:be|am|gladly|happily|pleased|happy|glad|willing|delighted|ready|then|also|to|like)){0,5} accept\b
     |\baccept (?:your|the|that|this) (?:\w+ )?(?:offer|price|proposal|terms|figure)\b|^accept\b|\b(?:i|we)(?:'ll| will
     |'d gladly|'d happily| wanna| gladly)? take (?:it|them|both|the (?!train|bus|day|time|cheaper)\w+|that|all|<#>
-    |this)\b|^ill take (?:it|them|that)\b|\bi(?:'ll| will) (?:buy|grab|have) (?:it|them|the \w+)\b|\byou(?:'re
+    |this)\b|^ill take (?:it|them|that)\b|\bi(?:'ll| will) (?:(?:buy|grab) (?:it|them|the \w+)|have (?:it|them)$)\b
+    |\byou(?:'re
     |r| are) on\b(?! (?:the|your|a|my))|\b(?:you|u)(?: have|'ve)? got (?:yourself|urself|it\b|a deal|a new|a sale
     |a buyer)|\byou just (?:bought|sold|got)\b|\b(?:it|she|he|they|all|the \w+)(?:'s|'re| is| are)(?: all)? (?:yours
     |hers|his|theirs)\b|\byours (?:then|for)\b|\bconsider it (?:sold|done|yours)\b|\b(?:works|fine|good|ok|okay
@@ -64,8 +90,10 @@ _PHRASES = r"""
     |if i must|go on|go on then|oh go on|very good|say no more|i'd love to|with pleasure|yes sir|yes ma'am
     |roger that)$
 == warm: Warm words: consent where a price was asked or a date follows.
-    ^(?:(?:oh|well|that's|that is|thats) )*(?:great|perfect|cool|good|nice|wonderful|awesome|lovely|excellent
-    |fantastic|super|brilliant|amazing|thank you|thanks|thx|ty|sweet|you're an angel|bless you|bargain|phew|finally
+    ^(?:(?:oh|well|that's|that is|thats) )*(?:great|perfect|cool|good(?! (?:question|idea|point|morning|afternoon
+    |evening|luck))|nice|wonderful|awesome|lovely|excellent
+    |fantastic|super|brilliant|amazing|(?:thank you|thanks|thx|ty)(?! (?:anyway|but|though|for (?:your|the)))|sweet
+    |you're an angel|bless you|bargain|phew|finally
     |there we go|terrific|hooray|yay)\b
 == logistics: Arranging the handover.
     \b(?:i'll|i will|ill|i can|we'll|let me|i'd) (?:\w+ )?(?:bring|come|be there|grab|pick|get|swing|collect|head|drop
@@ -112,11 +140,21 @@ _PHRASES = r"""
     |joking)\b|\btoo (?:low|much|high|far|little|rich|expensive|steep)\b|\b(?:firm|lowest|bottom line)\b
     |\bnot (?:going|enough|happening|a chance|quite|there|possible|taking|accept\w*|interested|at|for|worth
     |good enough|in)\b|\b(?:afraid|unfortunately|regrettably)\b|\b(?:out of|over|beyond|outside) my (?:budget|range
-    |limit)\b|\bmore than (?:that|i)\b|\bneed more\b|\bin your dreams\b|\byeah right\b|\bgood one\b|\bforget (?:it
+    |limit)\b|\bmore than (?:that|i)\b|\bneed more\b|\bbut no\b|\b(?:little|bit|pretty|quite|kinda|kind of|rather
+    |still|so|very|way|tad) (?:low|high|steep|pricey|expensive)\b
+    |\bi (?:do not|don't|dont) know\b|\bin your dreams\b|\byeah right\b|\bgood one\b
+    |\bforget (?:it
     |that)\b|\b(?:i was )?(?:hoping|thinking)\b
 == no_phrase: Refusals that end the bargain unless a new price comes with them.
     \bno deal\b|\bno(?:,)? thank(?:s| you)\b|\bnot interested\b|\bi(?:'m| am) not (?:buying|selling)(?: it)?\b
-    |^(?:not doing this|no sale)$|\b(?:nah|no|nope),? i'?m (?:good|ok|fine)\b
+    |\bthanks anyway\b|\bi(?:'ll| will) find (?:another|one|something)\b|\b(?:another|some other) time\b
+    |\b(?:don't|do not|dont) think (?:we|this|it)(?:'s|'ll| can| is| will)? (?:going to |gonna )?(?:make|work|agree
+    |reach|_)
+    |\b(?:isn't|is not|not|won't|wont|will not) (?:going to |gonna )?work(?: out| for me)?$|\bcan'?t agree$
+    |\bnot worth (?:it|that)\b|\bi(?:'ll| must| have to|'m going to)? (?:decline|reject)\b|\btoo (?:rich
+    |expensive) for m[ey]\b
+    |\bi (?:won't|wont|will not|am not going to) (?:take|buy|pay) (?:it|that|this|at)\b|^not (?:for|at) (?:that|<#>)
+    |\b(?:good|best of) luck$|^(?:not doing this|no sale)$|\b(?:nah|no|nope),? i'?m (?:good|ok|fine)\b
 == walk: Walking away, breaking off, revoking.
     \b(?:i'll|i will|ill|i'm going to|i'm gonna|i have to|i'd have to|i must|i'll have to|gotta|going to have to
     |think i'll|have to|need to|must|i'd rather) (?:just )?(?:pass|walk(?: away)?|bow out|back out|look elsewhere
@@ -128,8 +166,10 @@ _PHRASES = r"""
     |make|find|agree on|get to|see) (?:an? )?(?:agreement|deal|middle ground|terms|work|common|eye)\b
     |\bagree to disagree\b|\b(?:good|best of) luck (?:with|selling|finding|to you|in|out)\b|^good luck$
     |\bi wish you (?:the best|luck|well|all)\b|\b(?:look|try|go|buy|find|get
-    |shop)(?:ing)? (?:one |it |something )?(?:elsewhere|somewhere else)\b|\bkeep (?:looking|searching)\b|\bmove on\b
-    |\bnever ?mind\b|\bnvm\b|\bthat'?s that\b|\blet (?:him|her|them) have it\b|^(?:then |ok |fine )?call the next\b
+    |shop)(?:ing)? (?:one |it |something )?(?:elsewhere|somewhere else)\b|\bkeep (?:looking|searching)\b
+    |\blook(?:ing)? for (?:another|a different|something|a cheaper|one)\b|\bmove on\b
+    |\bnever ?mind\b|\bnvm\b|\bthat'?s that\b|\bif you (?:change|reconsider)\b|\bif (?:anything|something) changes\b
+    |\blet (?:him|her|them) have it\b|^(?:then |ok |fine )?call the next\b
     |\bforget (?:it|about it|the whole)\b|\bdeal(?:'s| is) off\b|\bcall(?:ing)? (?:it|the \w+ )off\b|\bcancel\b
     |\bnot (?:going to work|gonna work|for me|what i need|what i'm looking|meant to be|a good fit|taking (?:this|it)
     |worth it to me|wasting)\b|\b(?:won't|isn't going to|doesn't|don't) (?:think (?:this|it)'?(?:s|ll)? )?(?:work out
@@ -152,9 +192,10 @@ _PHRASES = r"""
     |\bhold out for\b
     |\b(?:have to|must|going to|'ll) say no\b|\bbuy (?:the|a) (?:new|other) one\b
 == closing: Words that close a talk.
-    \b(?:thank you|thanks)(?: \w+){0,3} for (?:your|the) (?:time|consideration|patience|chat|reply|response)\b
+    \b(?:thank you|thanks)(?: \w+){0,3} for (?:(?:your|the) (?:time|consideration|patience|chat|reply|response)
+    |letting me know|getting back)\b
     |\bsorry (?:to (?:have )?(?:bother|waste|trouble)|for (?:bothering|wasting|the trouble|your trouble))
-    |\bsuit yourself\b|\byour loss\b|\bso be it\b
+    |\bsuit yourself\b|\byour loss\b|(?<!ok )(?<!okay )(?<!ok, )(?<!okay, )\bso be it\b
 == gone: The item is sold, given away or kept.
     \b(?:just|already|been|was|it's|is|it is|got|have|has|i|they're|they've
     |we) (?:been |just |already )?sold\b(?! (?:on|if|for you|to you|then|at <#>$|mine|one like|you))|\bsold (?:it|them
@@ -164,36 +205,48 @@ _PHRASES = r"""
     |\b(?:it's|it is|is|they're) (?:already )?gone\b(?! (?:up|down))|\b(?:keeping|going to keep|decided to keep
     |gonna keep|want to keep|rather keep|i'll keep) (?:it|them|the|her|this|him)\b(?! (?:for you|safe|aside|until
     |here))|\bkeep (?:it|them)\b.*\bafter all\b|\b(?:like|have|had|think i'll|i'm going) to keep (?:it
-    |them)\b(?! (?:for you|on hold))|\b(?:don't|do not|not|didn't
+    |them)\b(?! (?:for you|on hold|under|below|around|at|to|within|between|less|near))|\b(?:don't|do not|not|didn't
     |won't) (?:want to |going to |gonna |actually want to |be )?sell(?:ing)?(?: (?:it|them|this|after all|any ?more)
     |$)|\b(?:took|pulled|taking|withdraw\w*|remov\w+) (?:down |off )?(?:it|the (?:ad|listing|item|offer))\b(?! (?:home
     |apart|out))|\b(?:gave|given|donated|giving) (?:it|them) (?:away|to (?!you))|\bi(?:'d
-    |'ll| would| will) (?:rather |just )?(?:give it to|donate it|throw it)\b|\bcan'?t sell (?:it|them|this)\b
+    |'ll| would| will) (?:rather |just )?(?:give it to (?!you)|donate it|throw it)\b|\bcan'?t sell (?:it|them|this)\b
     |\bpromised it\b|\b(?:stolen|broke|broken down|fell apart) (?:last|this|yesterday|today|in half)\b
 == threat: Before a walk-away: it is threatened, not done.
     \b(?:or|otherwise|or else|about to|else|if|ready to|unless|don't make me|before i|might|may|don't|almost
     |tempted to|prepared to|willing to|nearly|could)(?: [\w',<#>]+){0,7} ?$
 == reference: Prices of other things, times and people.
     \b(?:cost|costs|paid|retails?|msrp|originally|brand[- ]new|new ones?|ebay|amazon|stores?|elsewhere|online
-    |other (?:buyers?|offers?|guy|people|person|sellers?|ads?|listings?|one)|(?:a|the) (?:guy|buyer|couple|woman|man
+    |(?:have|had|got) (?:someone|somebody|another|other|a guy|a lady|people|offers)|other (?:buyers?|offers?|guy
+    |people|person|sellers?|ads?|listings?|one)|(?:a|the) (?:guy|buyer|couple|woman|man
     |dealer|lady|shop|friend)|another (?:buyer|guy|person|seller|offer|ad|listing|one)|someone (?:else )?(?:offered
     |offering|is|has|just|already)|somebody|neighbou?r|(?:he|she|they|guy|someone) (?:offered|paid|sold|got|bought)
-    |repair\w*|fix\w*|replac\w+|gasket|shipping|deposit|last (?:time|week|month|year)|rent|apart|difference|fee|tax
-    |savings?|go for|going for|goes for|sells? for|sold for|resale|valued|appraised|worth of|gas money|bought (?:it
+    |repair\w*|fix\w*|replac\w+|gasket|last (?:time|week|month|year)|rent|apart|difference
+    |savings?|go for|going for|goes for|sells? for|sold for|resale|valued|appraised|worth of|gas money
+    |blue ?book|kbb|kelley|kelly|edmunds|found|i make|i earn|income|get (?:one|it|them) (?:new|for|at)|bought (?:it
     |this|mine|one|them) (?:for|at|new)|new (?:for|at|was|is|it)|it was|they were|instead of|down from|off the
     |off of)\b
+== side_after: A deposit, fee or voucher, named after its amount.
+    ^\s*(?:(?:on|for|as|in|of|toward)\s)?(?:the |a |an |my |your |for )?(?:\w+ )?(?:deposit|security|fees?|tax(?:es)?
+    |gift ?cards?|card
+    |gift certificate|shipping|voucher|coupon|down payment)\b
+== side_before: A deposit, fee or voucher, named before its amount.
+    \b(?:deposit|security|fees?|tax(?:es)?|shipping|voucher)(?: \w+){0,2} (?:to|of|is|at|from|for|by|would be)\s*$
 == others_price: The other side's price, quoted.
     \b(?:you(?:'re| are|r)? (?:asking|said|asked|wanted|listed|offered|want|mentioned|agreed)|your (?:price|asking|ask
     |offer|listing|ad)(?: of| is| was| at| says)?|considering (?:my|your) offer|the ad (?:says|said)|listed (?:at|for
     |it|as)|(?:list|listing|listed|asking) price|apart|i see|posted)\b
 == own_offer: An own offer, whatever else the clause says.
-    \b(?:let(?:ting)? (?:it|her|them|this|the \w+|him) go|i'd|i would|i'll|i can|i could|offer you|make it|would you
-    |can you|could you|will you|how about|what about|take|my (?:offer|price|limit|max|budget)|thinking|hoping)\b
+    \b(?:let(?:ting)? (?:it|her|them|this|the \w+|him) go|i'd|i would|i'll|i will|i can(?! (?:get|buy|find|order))
+    |i could(?! (?:get|buy|find|order))|selling|offer you|make it|would you
+    |can you|could you|will you|how about|what about|take|my (?:offer|price|limit|max|budget)|thinking|hoping|meet me
+    |lets|let's)\b
 == list_price: Taking the listed price.
-    \b(?:asking|full|list|listed|listing|sticker|advertised|original|posted|your)(?: asking)? price\b(?! (?:is|of
-    |seems|looks|too|was|a bit|high)\b)|\bwhat you(?:'re| are) asking\b|\b(?:the|your) (?:ask|price) is (?:fair|fine
-    |good|great|perfect|reasonable|ok)\b|\bno haggling\b|\bwon't haggle\b|\bwithout haggling\b|\bprice (?:is|seems
-    |sounds|looks) (?:\w+ )?(?:fair|fine|good|great|perfect|reasonable|ok)\b|\bpay (?:the )?full\b
+    \b(?:asking|full|list|listed|listing|sticker|advertised|original|posted)(?: asking)? price\b(?! (?:is|of
+    |seems|looks|too|was|a bit|high)\b)|\bwhat you(?:'re| are) asking\b|\b(?:the|your) ask is (?:fair|fine
+    |good|great|perfect|reasonable|ok)\b|\bno haggling\b|\bwon't haggle\b|\bwithout haggling\b|\bpay (?:the )?full\b
+== price_fine: Finding the price good that stands.
+    \b(?:price|offer) (?:is|seems|sounds|looks|works) ?(?:\w+ )?(?:fair|fine|good|great|perfect|reasonable|ok|okay)?\b
+    |\bagree (?:to|with) (?:your|the|that) price\b
 == at_start: Taking the other side's first price.
     \bwhat you (?:asked|said|wanted|offered)(?: for)? (?:at the start|at first|first|originally|before|earlier
     |in the beginning)|your (?:first|original|opening|initial) (?:offer|price|number|ask)
@@ -209,10 +262,11 @@ _PHRASES = r"""
 == each: A price per piece.
     ^\s*(?:each|apiece|a piece|per (?:piece|chair|item|unit|one|head)|a pop|every one|ea\b|for each)
 == delta_after: A change of a price.
-    ^\s*(?:more|extra|on top|less|off|lower|higher|apart|discount|over|under|short|toward|shy)\b(?! (?:my|your|his|her
+    ^\s*(?:more(?! (?:realistic|reasonable|like|fair|than|in line))|extra|on top|less|off|lower|higher|apart|discount
+    |over|under|short|toward|shy)\b(?! (?:my|your|his|her
     |the|a) (?:budget|back))(?! than)
 == delta_before: A change of a price, named before it.
-    (?:knock(?: off)?|take(?: off)?|add|adding|another|an extra|extra|plus|\+|drop|shave
+    (?:knock(?: off)?|take off|add|adding|another|an extra|extra|plus|\+|drop(?: it)?(?: by)?|shave
     |throw in(?: another| an extra)?|minus|(?:go|come|goes|coming) up) (?:off )?$
 == percent: A share off the list price.
     ((?<!\d)\d+(?:\.\d+)?|(?<![a-z])[a-z]+(?:-[a-z]+)?) ?(?:%|percent|per cent) ?(?:off|discount|less
@@ -237,7 +291,7 @@ _PHRASES = r"""
 == affirm: Granting what was asked.
     \b(?:yes|yeah|yep|yup|sure|ok|okay|of course|absolutely|certainly|definitely|fine|deal|alright|no problem|can do
     |why not|you bet|gladly|agreed|it's yours|take (?:the|it)|throw (?:it|that|them|the \w+) in|included|will do
-    |i can)\b
+    |i can(?! only))\b
 == revoke: Signs that an agreement is reopened.
     \b(?:actually|wait|hold on|on second thought|hang on|but|except|turns out|however|instead|i said|i meant|i thought
     |not what|anymore)\b
@@ -259,7 +313,7 @@ _PHRASES = r"""
     |\btook (?:the )?(?:ad|listing|it) down\b|\b(?:taking|i'll take|take|pull|pulling|took
     |i'll pull) (?:down )?the (?:ad|listing|post)\b|\b(?:keep|keeping) it (?:for you|aside|safe|inside|here)\b
     |\bno longer available to\b|\b(?:tell|told|let|telling) (?:the )?(?:other|everyone|others)\b|\bcan't wait\b
-    |\bi wish you\b|\bbest of luck\b|\bgood luck$
+    |\bi wish you\b|\bbest of luck\b|\bgood luck(?: with it| to you)?$
 == elliptic: "I will.": consent only in answer to a question.
     ^(?:(?:yes|oh|yeah|sure) )*(?:we|i|it|that|they) (?:are|do|am|is|would|will|does|can|could|have)$
 == commit: Promising to come, pay or deliver.

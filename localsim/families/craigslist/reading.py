@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from localsim.conversation.transcript import Turn
+from localsim.families.craigslist.consent import arranges, assents, is_pleased, praises
 from localsim.families.craigslist.phrases import PHRASES
 from localsim.families.prices import Price, find_prices, plain, words_to_numbers
 
@@ -31,6 +32,30 @@ class Reading:
     least: float = 0.0  # a smaller amount is a fee or the like, not an offer
     question: bool = False  # ends in a question
     has: set[str] = field(default_factory=set)  # further marks: those of _MARKS, and some that the functions below add
+
+    def then(self, later: Reading) -> Reading:
+        """Return the reading of this turn and a later one of the same speaker as one turn."""
+        priced = later.offers or later.each or later.changes or later.percent is not None
+        recent = later if priced else self
+        order = ("", "warm", "weak", "strong")
+        return Reading(
+            offers=recent.offers,
+            accept=max(self.accept, later.accept, key=order.index),
+            asked=recent.asked,
+            alternatives=recent.alternatives,
+            each=recent.each,
+            changes=recent.changes,
+            refused_prices=[*self.refused_prices, *later.refused_prices],
+            percent=recent.percent,
+            least=later.least,
+            question=later.question,
+            has=self.has | later.has,
+        )
+
+    @property
+    def priced(self) -> bool:
+        """True if the turn moves the price."""
+        return bool(self.offers or self.each or self.changes or self.percent is not None or "middle" in self.has)
 
     @property
     def positive(self) -> bool:
@@ -54,6 +79,7 @@ _MARKS = (
     "closing",
     "final",
     "commit",
+    "resigned",
 )
 
 
@@ -71,7 +97,7 @@ def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
             _read_sentence(reading, match[0], match.start(), inside)
     if PHRASES["at_start"].search(lower) and reading.accept != "" or re.search(r"\bi'll pay what you asked\b", lower):
         reading.has.add("at_start")
-    if "defer" in reading.has:
+    if "defer" in reading.has or "plea" in reading.has and not reading.offers:
         reading.accept = ""
     if reading.accept == "warm" and len(lower.split()) <= 3 and "thank" not in lower and not reading.question:
         reading.has.add("bare_warm")
@@ -113,7 +139,7 @@ def _read_action(text: str, list_price: float) -> Reading:
 
 def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Price]) -> None:
     """Add to `reading` the content of `sentence`, which starts at character `start` of the turn."""
-    question = sentence.rstrip().endswith("?")
+    question = sentence.rstrip().endswith("?") or bool(PHRASES["asks"].match(sentence.strip()))
     reading.question = question
     marked, spots = _marked(sentence, start, prices)
     if PHRASES["counterfactual"].search(marked):
@@ -124,9 +150,11 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
         reading.has.add("walk")
     if _says(PHRASES["gone"], marked, question):
         reading.has.add("gone")
+    _read_answer(reading, marked, question)
     marked = PHRASES["idioms"].sub(lambda match: "_" * len(match[0]), marked)
     for mark in _MARKS:
-        if PHRASES[mark].search(marked):
+        # "Could you possibly ..." is politeness, not doubt.
+        if PHRASES[mark].search(marked) and not (mark == "hedge" and question):
             reading.has.add(mark)
     _read_percent(reading, marked)
     if prices and not question and PHRASES["condition"].search(marked):
@@ -137,16 +165,37 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
         and not PHRASES["negation"].search(marked.replace("no haggling", ""))
     ):
         reading.has.add("list_price")
+    if PHRASES["price_fine"].search(marked) and not question and not PHRASES["negation"].search(marked):
+        reading.has.add("price_fine")
+    if PHRASES["delighted"].match(marked) and not question:
+        reading.has.add("delighted")
+    if PHRASES["all_yes"].match(marked) and not question:
+        reading.has.add("all_yes")
+    if PHRASES["plea" if question else "begs"].search(marked):
+        reading.has.add("plea" if question else "begs")
     if question and PHRASES["confirming"].search(marked):
         reading.has.add("confirming")
     if (
         question
         and not prices
         and not re.search(r"\b(?:you know what|oh really|really)$", marked)
-        and not PHRASES["confirming"].search(marked)
+        and not PHRASES["confirming"].search(PHRASES["lead"].sub("", marked))
+        and not arranges(marked)
     ):
         reading.has.add("other_question")
     _read_consent(reading, marked, question)
+
+
+def _read_answer(reading: Reading, marked: str, question: bool) -> None:
+    """Add the marks that are consent only while an offer of the other side is open."""
+    if assents(marked, question=question):
+        reading.has.add("assents")
+    if arranges(marked) and not PHRASES["viewing"].search(marked):
+        reading.has.add("arranges")
+    if is_pleased(marked, question=question):
+        reading.has.add("pleased")
+    if praises(marked, question=question):
+        reading.has.add("praises")
 
 
 def _marked(sentence: str, start: int, prices: list[Price]) -> tuple[str, list[int]]:
@@ -168,6 +217,8 @@ def _read_price(reading: Reading, price: Price, marked: str, spot: int, question
     clause = re.split(r"[,:] |\bbut ", before)[-1]
     around = clause + "<#>" + re.split(r"[,:]|\b(?:but|and) ", after)[0]
     sign = PHRASES["delta_before"].search(clause)
+    if PHRASES["side_after"].match(after) or PHRASES["side_before"].search(clause):
+        return
     if price.negated:
         reading.refused_prices.append(price.value)
     elif PHRASES["delta_after"].match(after) or sign and not re.match(r" (?:for|and (?:it|you))", after):
@@ -265,7 +316,9 @@ def _read_consent(reading: Reading, marked: str, question: bool) -> None:
         strength = "warm"
     if (
         not strength
-        and re.search(r", (?:yes|yeah|ok|okay|sure|fine|alright|deal|i will|i would)$", marked)
+        and re.search(
+            r"(?:,| so| then| but| guess) (?:yes|yeah|ok|okay|sure|fine|alright|deal|i will|i would)$", marked
+        )
         and not question
     ):
         strength = "strong" if PHRASES["condition"].search(marked) else "weak"

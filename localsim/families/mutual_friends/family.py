@@ -1,7 +1,8 @@
 """MutualFriends (He et al. 2017, arXiv 1704.07130; as a social task: arXiv 2403.05020, section 3).
 
 Each side knows k friends by name and attributes; usually exactly one friend is on both lists. Names of agents and
-friends never coincide. Scores: the first mention of a true friend, its confirmation, and the number of wrong guesses.
+friends never coincide. Success is to agree on exactly the friends in common, all of them, and on nobody if there is
+none.
 """
 
 from __future__ import annotations
@@ -11,13 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from localsim.conversation.episode import Observation, Score
-from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
 from localsim.families.base import (
-    EXPLICIT_END,
-    SUCCESS,
     Baseline,
     Curve,
     Family,
@@ -27,9 +25,12 @@ from localsim.families.base import (
     Point,
     merged,
 )
-from localsim.families.farewells import says_farewell
-from localsim.families.mutual_friends import players
-from localsim.families.mutual_friends.names import friends_outcome, mentions
+from localsim.families.mutual_friends import players, scoring
+from localsim.families.mutual_friends.controls import CONTROL_TASKS, CONTROLS
+from localsim.families.mutual_friends.corpus import CORPUS
+from localsim.families.mutual_friends.measures import MEASURES
+from localsim.families.mutual_friends.names import mentions
+from localsim.families.mutual_friends.players import PLAYERS
 from localsim.families.terms import span_of
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 
@@ -37,81 +38,46 @@ _ATTRIBUTES = {"hobby": "likes {}", "company": "works at {}", "town": "lives in 
 _Row = tuple[str, tuple[str, ...]]
 
 
-FIRST_MENTION = Measure(
-    key="first_mention",
-    heading="first mention",
-    meaning=(
-        "position of the first utterance that names the friend in common, 0 at the start, 1 at the end; over the "
-        "conversations that name one"
-    ),
-    score="first_mention",
-    kind="position",
-    group="information",
-    compared=True,
-    published={"script": 0.13, "agents": 0.39},
-)
-NAMED = Measure(
-    key="named_rate",
-    heading="friend named",
-    meaning="share of conversations in which the friend in common is named at all",
-    score="named",
-    kind="share",
-    summed="episodes",
-    group="information",
-)
-WRONG_GUESSES = Measure(
-    key="wrong_guesses",
-    heading="wrong guesses",
-    meaning="friends proposed who are not in common, per conversation",
-    score="wrong_guesses",
-    group="information",
-    compared=True,
-)
-GUESSING = Measure(
-    key="guessing",
-    heading="asks by name",
-    meaning="share of the questions that put a name forward instead of asking about something else",
-    score="guessing",
-    kind="share",
-    group="information",
-)
-
-
 def _named(played: Played) -> list[Point] | None:
     """Return the first mention as a point; no point if no true friend is named, None if there is none to name."""
-    if "named" not in played.scores:
+    named = played.scores.get("named")
+    if named is None:
         return None
-    position = played.scores.get("first_mention")
-    return [] if position is None else [Point(position)]
+    return [Point(played.scores["first_mention_turn"])] if named else []
 
 
 class MutualFriends(Family):
     """Find out whether you have a friend in common."""
 
     name = "mutual_friends"
-    version = "2"
+    version = "3"
     defaults: Mapping[str, Any] = {"friends": 5, "attributes": "hobby,company", "common": 1}
     title = "Mutual friends"
     about = (
-        "Two strangers find out whether they have a friend in common; each knows only the friends on their own list."
+        "Two strangers find out whether they have a friend in common; each knows only the friends on their own list. "
+        "They succeed if the people they agree on are exactly those on both lists."
     )
     invitation = "Two strangers look for a friend in common"
-    measures = (SUCCESS, EXPLICIT_END, FIRST_MENTION, NAMED, WRONG_GUESSES, GUESSING)
-    figure = ("success_rate", "named_rate", "first_mention")
+    measures = MEASURES
+    figure = ("success_rate", "false_affirmed", "first_mention_turn")
     curve = Curve(
         "named",
         "Friend named by then",
-        "share of conversations in which the friend in common has been named",
+        "share of conversations in which a friend in common has been named",
         "reached",
         _named,
+        axis="turns",
     )
-    players: Mapping[str, Player] = {"friends": players.friends, "guesser": players.guesser}
+    players: Mapping[str, Player] = PLAYERS
     sensible = "friends"
     baseline = Baseline(
         "guesser",
         "First mentions have no guessing baseline here; --model scripted:guesser on the same scenarios gives one.",
     )
+    controls = CONTROLS
+    control_tasks: Mapping[str, Mapping[str, Any]] = CONTROL_TASKS
     terms_disclose = True
+    corpus = CORPUS
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
         self._words = words
@@ -217,46 +183,28 @@ class MutualFriends(Family):
         return (places[0], places[0] + len(term)) if places else None
 
     def remarks(self, scores: Mapping[str, float]) -> list[str]:
-        """Return a sentence with the position of the first mention."""
-        first = scores.get("first_mention")
-        return [] if first is None else [f"The friend in common is first named at {first:.2f} of the conversation."]
+        """Return sentences on the turn of the first mention, numbered as in the transcript, and on false friends."""
+        said = []
+        if "named" in scores:
+            turn = scores.get("first_mention_turn", 0) - 1
+            said.append(
+                f"A friend in common is first named in turn {turn:.0f}."
+                if scores["named"]
+                else "No friend in common is named."
+            )
+        false = scores.get("false_affirmed", 0)
+        if false:
+            people = "person is" if false == 1 else "people are"
+            said.append(f"{false:.0f} {people} falsely affirmed as a friend in common.")
+        return said
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         """Ask about the friends on both lists, if both are visible."""
         return players.omniscient(seen, rng)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """Return the scores first_mention, wrong_guesses, named, success, guessing and explicit_end.
-
-        guessing: of the turns that ask, the share that propose a name instead of asking about something else.
-        """
-        turns = transcript.turns
-        outcome = friends_outcome(turns, friends_of(scenario))
-        true_friends = list(answer.answer.get("mutual_friends", []))
-        scores = [Score("wrong_guesses", float(len(outcome.wrong_guesses)), label=", ".join(outcome.wrong_guesses))]
-        if true_friends:
-            named = outcome.named_turn is not None
-            cited = (outcome.named_turn,) if outcome.named_turn is not None else ()
-            reason = f"{outcome.named_by} names {outcome.first_named}" if named else "no true friend is named"
-            scores.append(Score("named", float(named), agent=outcome.named_by, reason=reason, turns=cited))
-            if outcome.named_turn is not None:
-                position = transcript.position(outcome.named_turn)
-                scores.append(Score("first_mention", position, label=outcome.first_named, reason=reason, turns=cited))
-            evidence = cited + ((outcome.confirmed_turn,) if outcome.confirmed_turn is not None else ())
-            reason = f"{outcome.confirmed_friend} is affirmed" if outcome.confirmed else "no true friend is affirmed"
-            scores.append(Score("success", float(outcome.confirmed), reason=reason, turns=evidence))
-        asking = [turn for turn in turns if turn.said and "?" in turn.action.text]
-        if asking:
-            names = {name for listed in friends_of(scenario).values() for name in listed}
-            guesses = [turn.index for turn in asking if any(mentions(turn.action.text, name) for name in names)]
-            reason = f"{len(guesses)} of {len(asking)} questions name somebody"
-            scores.append(Score("guessing", len(guesses) / len(asking), reason=reason, turns=tuple(guesses)))
-        ended = [turn.index for turn in turns if turn.action.type == "leave" or says_farewell(turn.action.text)]
-        before_limit = bool(ended) and ended[0] < scenario.limits.turns
-        scores.append(
-            Score("explicit_end", float(before_limit), reason="a farewell" if ended else "", turns=tuple(ended[:1]))
-        )
-        return scores
+        """Return the scores behind the measures of this family."""
+        return scoring.scores(transcript, scenario, answer)
 
 
 def friends_of(scenario: Scenario) -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
 """The search for a mutual friend, read from the words: first mention, affirmation and wrong guesses.
 
 A name that is also a word ("Mark", "will", "Grace") counts only if it is used as a name. The rules were written by
-hand; scripts/measure_endings.py measures how often the result agrees with people.
+hand; scripts/measure_endings.py measures how often the result agrees with labels.
 """
 
 from __future__ import annotations
@@ -9,137 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from localsim.conversation.transcript import Turn
+from localsim.families.mutual_friends import phrases
 from localsim.families.prices import plain
 
 _Verdict = Literal["yes", "no", "ask", ""]
-
-# First names that are also ordinary words, months, plants or places.
-_WORD_NAMES = frozenset(
-    """
-    mark will may grace hope faith joy dawn chase miles rose pierce frank earnest ernest art sonny guy jean june
-    april august autumn summer ivy heath clay olive basil penny ash ray sky skye sunny bill rob sue pat jack
-    drew gene dean max rich victor earl duke king bishop carol holly iris lily violet daisy jasmine ruby pearl
-    amber crystal opal jade robin jay wren martin finn hunter mason carter cooper parker porter taylor baker
-    chance trip chip buck buddy cliff dale glen forest lane reed stone wade lance skip rusty dusty norm herb
-    barb dot don gale gill harry nick rod sandy ward woody candy cherry ginger melody harmony honey misty star
-    stormy trinity verity charity patience prudence constance mercy honor honour justice clement noble major
-    judge sterling page paige florence paris london savannah brooklyn dallas austin houston jackson jordan chad
-    kenya india china georgia virginia carolina dakota chelsea kent devon lincoln bob pip peter randy lou noel
-    mat matt ham rush trace tanner rocky bear wolf fox bird dove brook bay river sage fern hazel heather laurel
-    myrtle poppy rosemary willow luna dolly peg angel christian pope cat kitty eve storm echo blaze ace dash jet
-    colt drake gray grey brown black green white gold silver scarlet ebony red blue case van bud ridge archer
-    fletcher sawyer smith cook gardener marina sierra tiffany mercedes jolly lucky happy merry gay dick tad
-    """.split()
-)
-_PLACES_AND_MONTHS = frozenset(
-    """
-    may june april august florence paris london savannah brooklyn dallas austin houston jackson jordan kenya
-    india china georgia virginia carolina dakota chelsea kent devon lincoln
-    """.split()
-)
-# Names that can open a sentence as verbs ("Will you", "Hope to see you"), and words that follow a person's name.
-_VERB_NAMES = frozenset("will may mark hope chase pierce drew trace skip dash".split())
-_AFTER_A_PERSON = frozenset(
-    "is was has does did knows works lives from likes too who and or plays went taught isn't".split()
-)
-# Capitalised words that do not guess a friend: openers, days, months, places and the like.
-_NO_NAMES = frozenset(
-    """
-    i i'm i've i'd i'll a an the and but or so no yes yeah yep nope nah not oh ah hi hey hello well ok okay hmm
-    hm haha ha lol sorry wait do does did is are was were am be can could would will shall should may might have
-    has had what who whom whose which when where why how that this these those there here it it's he she they we
-    you my your his her our their me him them us one two three four five six any anyone anybody anything someone
-    somebody everyone everybody nobody none maybe perhaps possibly probably sure great nice good cool perfect
-    wonderful fantastic lovely awesome amazing interesting excellent thanks thank please actually really indeed
-    exactly right wrong then now just also too again still only even else let let's lets at in on of for from to
-    with by about as if because since until after before once monday tuesday wednesday thursday friday saturday
-    sunday january february march april june july august september october november december christmas easter
-    english french german spanish italian american british welsh irish european uk usa europe america africa
-    asia england france germany spain italy london paris berlin rome york new boston chicago god lord mr mrs ms
-    dr sir madam mom dad agent friend friends mutual both either neither never always ever some many few several
-    all each every another other same unfortunately fortunately luckily sadly alas absolutely certainly
-    definitely course goodbye bye welcome pleased pleasure glad happy nothing tell think know mine hers likewise
-    congratulations seriously honestly funny small world got see ask guess try next first second third last
-    finally hold hang look listen anyway however although though maths chess tennis football facebook instagram
-    whatsapp linkedin google surely ooh wow aha yay yup yikes ugh um uh er erm hah hooray bingo theirs ours
-    myself yourself cheers ciao dear familiar ready agreed coincidence weird strange remember recognise
-    recognize ring bell overlap luck lucky match more matches sound sounds name's anywhere somewhere nowhere
-    clues tall short blond blonde bald doctor nurse teacher baker carpenter lawyer engineer student yours
-    initial initials spell spelling swimming surfing hiking work school uni college tomorrow today tonight
-    yesterday clue hint question answer list number letter name names party
-    """.split()
-)
-_NAME = r"[A-ZÀ-ÖØ-Þ][\w'’]*(?:-[A-ZÀ-Þ]\w+)?"
-_YES = re.compile(
-    r"^(?:(?:oh|ah|ha|haha|hah|lol|wait|well|hmm?|omg|wow|and|why|but|so|ooh) )*(?:yes|yeah|yep|yup|yea|ya|yess+|sure"
-    r"|of course|absolutely|definitely|"
-    r"certainly|indeed|you bet|totally|bingo|correct|right|exactly|affirmative|i do|sure do|we do|he is|she is"
-    r"|they are|naturally"
-    r"|i (?:sure|certainly) do|aye|"
-    r"snap|ditto|me too|mine too|same here|same|likewise|who doesn't)\b(?! (?:but|thing|enough))"
-    r"|\b(?:i|we|yes i|and i|i've|we've)(?: do| also| too| actually| certainly| absolutely| really| both| have"
-    r"| happen to| sure)* (?:know|knew|known|recogni[sz]e|"
-    r"met|have (?:known|met))(?: to know)? (?!(?:that|what|how|you|no|nobody|no one|someone else|a lot|many|anyone"
-    r"|whether|if|who|lots|several)\b)"
-    r"|\bi(?: do)? know$|\bi know (?:him|her|them|that)\b|\bhim i (?:do )?know\b|\bher i (?:do )?know\b|\b(?:that's"
-    r"|thats|that is|that'd be|it's|it is) (?:him|her|them|"
-    r"the one|the guy|the man|the woman|my|our|right|me|correct|it)\b"
-    r"|\b(?:is|'s|are|was|been|also|too) (?:also |actually |one of )?(?:(?:a|an|in) )?(?:my|mine|our|good friend"
-    r"|old friend|friend of mine|dear friend|mate of mine|close friend|pal of mine)\b"
-    r"|^(?:my|our) |\b(?:we|we've|we're|us)\b.*\b(?:together|friends|years|ago|school|share|work|worked|went|grew|met"
-    r"|same|colleagues|neighbou?rs|college|play|train)\b"
-    r"|\b(?:on my list|in mine|one of mine|among mine|on mine|mutual friend|in common|common friend|one of my"
-    r"|friend of mine|mate of mine|my friend|my best|a match|we found)\b"
-    r"|\b(?:taught|gave|told|lent|introduced|owes|helped|calls|cuts|drives|married|hired) me\b|\bsmall world\b"
-    r"|\b(?:he|she|they) and i\b"
-    r"|\b(?:one|there's one) (?:in|of|on) (?:mine|my)\b|\bno way\b.*\btoo\b"
-)
-_NO = re.compile(
-    r"^(?:(?:oh|ah|ha|hmm?|well|sorry|um|uh|i'm afraid|afraid) )*(?:no|nope|nah|never|negative|not|neither|non|no one"
-    r"|nobody|nothing|none|sorry)\b(?! (?:way|doubt|kidding|need|problem|joke|wonder))"
-    r"|\b(?:don't|do not|dont|didn't|doesn't|can't say|cannot say|couldn't say|wouldn't) (?:actually |really "
-    r"|believe |think |personally |even )*(?:i )?(?:know|recogni[sz]e|have|think so|believe|recall|do|remember|ring"
-    r"|i do|that i|count|knew|met)\b"
-    r"|\b(?:never|not) (?:heard|met|come across|run into|a friend|on my list|on mine|one of mine|in mine|among|mine"
-    r"|him|her|familiar|that i|someone i|anyone i|ringing|known)\b"
-    r"|\bno idea\b|\bunknown to me\b|\b(?:isn't|not|aren't|wasn't) (?:on|one of|a friend|in|among|someone|mine|my"
-    r"|familiar|anyone)\b|\b(?:haven't|have not|hasn't) (?:met|heard|had|come)\b|\bno such\b|\b(?:wrong|mistaken)\b"
-    r"|\bmixed (?:him|her|them|it|that|up)\b|\bthinking of (?:someone|somebody|another|a different)\b"
-    r"|\bno [A-Za-z]+ (?:here|for me|on|in|among)\b|\ba different\b|\bdrawing a blank\b|\bdoesn't ring\b"
-    r"|\bstranger to me\b|\bmeans? nothing\b|\bcan't think of (?:any|a)\b|\bnever (?:spoken|talked|worked)\b"
-    r"|\bthere (?:isn't|is no|'s no)\b|\bhas no\b"
-)
-_HEDGE = re.compile(
-    r"\b(?:maybe|perhaps|might|possibly|probably|not sure|unsure|not certain|not positive|rings? a bell"
-    r"|sounds? familiar|vaguely|sort of|kind of|i think i|i may|may have|i think so|i guess|could be|can't be sure|"
-    r"hard to say|can't say for|let me think|i believe so|heard (?:of |that |the )|seems familiar|may know|who knows"
-    r"|i suppose|i wonder|wish i|if i)\b"
-)
-_NOD = re.compile(
-    r"\b(?:nod(?:s|ding)?\b|thumbs[- ]up|high[- ]five|points? (?:excitedly|at (?:her|him)self)|eyes (?:light|lit"
-    r"|widen)|beams?\b|claps?\b|grins? and)"
-)
-_NOT_NOD = re.compile(
-    r"\bshak(?:es|ing) (?:his|her|their|its)? ?head\b|\bshrugs?\b|\bfrowns?\b|\bpolite|\buncertain|\bslowly\b"
-    r"|\bthoughtful"
-)
-_MIXED_UP = re.compile(
-    r"\bmixed|\bthinking of (?:someone|somebody|another|a different)|\bwrong (?:person|one|\w+)|\btake (?:it"
-    r"|that) back|\bdifferent (?:one|person|\w+)|\bdon't (?:actually )?know (?:him|her|them)|\bmy mistake"
-)
-_ELSEWHERE = re.compile(
-    r"^(?:(?:well|but|and|so|then|let me see|let me try another one)[,.]? )*"
-    r"(?:i (?:only |do )?know (?:somebody|someone|a )|i(?: do)? have (?:a|another) friend"
-    r"|a friend of mine (?!too|as well)"
-    r"|one of my friends|one of mine|my friend(?! too| as well)\b|someone i know|somebody i know|there is one of mine"
-    r"|that was my last|that's everybody|i've asked about all|it seems we|mine (?:is|isn't))"
-)
-_ABOUT_HIM = re.compile(
-    r"\b(?:he|him|his|she|her|hers|they|them|that's|that is|it's|it is|the same|that one|one of|together)\b"
-)
 
 
 @dataclass(frozen=True)
@@ -159,18 +36,32 @@ class FriendsOutcome:
     wrong_guesses: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Naming:
+    """The first mention of a person in a conversation."""
+
+    turn: int
+    speaker: str
+    name: str
+
+
 def mentions(text: str, name: str) -> list[int]:
     """Return the positions of `name` in `text` as a whole word that is used as a name."""
+    return list(_mentions(text, name))
+
+
+@lru_cache(maxsize=8192)
+def _mentions(text: str, name: str) -> tuple[int, ...]:
     words = r"\s+".join(re.escape(word) for word in plain(name).split())
     if not words:
-        return []
+        return ()
     matches = re.finditer(rf"(?<![\w'])(?<!\w-){words}(?!\w|-\w|'(?!s\b|\W|$))", plain(text))
-    return [match.start() for match in matches if _is_name(text, name, match.start(), match.end())]
+    return tuple(match.start() for match in matches if _is_name(text, name, match.start(), match.end()))
 
 
 def _is_name(text: str, name: str, start: int, end: int) -> bool:
     """Return True if an occurrence of `name` is a name, which only ordinary words can fail to be."""
-    if plain(name) not in _WORD_NAMES:
+    if plain(name) not in phrases.WORD_NAMES:
         return True
     lower = plain(text)
     before, after = lower[:start], lower[end:]
@@ -187,7 +78,7 @@ def _is_name(text: str, name: str, start: int, end: int) -> bool:
         )
         follows = re.match(r" (?:from|too|lol|as well|haha|who|yes|either|maybe|then|here)\b", after)
         return bool((cue and (ends or follows)) or (alone and re.match(r"\s*(?:\?|!|$)", after)))
-    if plain(name) in _PLACES_AND_MONTHS and re.search(
+    if plain(name) in phrases.PLACES_AND_MONTHS and re.search(
         r"\b(?:in|last|next|since|until|early|late|mid|near|of|during|visit|to|this|every) $", before
     ):
         return False
@@ -202,8 +93,8 @@ def _is_name(text: str, name: str, start: int, end: int) -> bool:
         r"[A-Z]\w+)\b(?! (?:you|i|we|it|they|he|she)\b)",
         text[end:],
     )
-    if plain(name) in _VERB_NAMES and verb:
-        return verb[0].strip() in _AFTER_A_PERSON or verb[0].strip()[0].isupper()
+    if plain(name) in phrases.VERB_NAMES and verb:
+        return verb[0].strip() in phrases.AFTER_A_PERSON or verb[0].strip()[0].isupper()
     return bool(ends or verb)
 
 
@@ -223,7 +114,7 @@ def friends_outcome(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]])
         confirmed=affirmed is not None,
         confirmed_friend=affirmed[0] if affirmed else None,
         confirmed_turn=affirmed[1] if affirmed else None,
-        wrong_guesses=_wrong_guesses(spoken, true, friends),
+        wrong_guesses=tuple(naming.name for naming in namings(spoken, friends) if naming.name not in true),
     )
 
 
@@ -250,22 +141,38 @@ def _first_affirmed(
     return name, turn
 
 
-def _affirmed_turn(turns: Sequence[Turn], name: str, friends: Mapping[str, Sequence[str]]) -> int | None:
-    """Return the turn in which a holder of `name`, other than its proposer, affirms it, or None."""
+def agreed(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return the people who stand as friends in common at the end: name -> turn of the affirmation.
+
+    A person does if one agent puts the name forward, another affirms to know it, and neither takes that back. It does
+    not matter who holds the name, or whether anybody does.
+    """
+    spoken = [turn for turn in turns if turn.speaker in friends and turn.action.type != "none"]
+    found: dict[str, int] = {}
+    for naming in namings(spoken, friends):
+        turn = _affirmed_turn(spoken, naming.name, friends, holders_only=False)
+        if turn is not None:
+            found[naming.name] = turn
+    return found
+
+
+def _affirmed_turn(
+    turns: Sequence[Turn], name: str, friends: Mapping[str, Sequence[str]], *, holders_only: bool = True
+) -> int | None:
+    """Return the turn in which an agent other than its proposer affirms `name`, or None; only a holder by default."""
     putters: set[str] = set()
     topic = False
-    by: str | None = None
     at: int | None = None
     for number, turn in enumerate(turns):
         named = bool(mentions(turn.action.text, name))
         others = putters - {turn.speaker}
-        holds = name in friends[turn.speaker]
-        if (named or topic) and others and holds and turn.action.text:
+        holds = not holders_only or name in friends[turn.speaker]
+        if (named or topic) and turn.action.text and (at is not None or others and holds):
             verdict = _verdict(turn, name, friends, topic, turns[number - 1] if number else None)
             if verdict == "yes" and at is None:
-                at, by = turn.index, turn.speaker
-            elif verdict == "no" and turn.speaker == by and _MIXED_UP.search(plain(turn.action.text)):
-                at = None
+                at = turn.index
+            elif verdict == "no" and at is not None and phrases.MIXED_UP.search(plain(turn.action.text)):
+                at = None  # either agent can take it back
         if named and (not others or _puts_forward(turn.action.text, name)):
             putters.add(turn.speaker)
         elsewhere = [other for other in _listed(friends) if other != name and mentions(turn.action.text, other)]
@@ -301,7 +208,7 @@ def _puts_forward(text: str, name: str) -> bool:
     word = re.escape(plain(name))
     return bool(
         re.search(
-            rf"\b(?:do|would|happen to) (?:you |u |ya )?(?:\w+ )*know (?:a |an )?{word}\b|\b(?:my friend|i know"
+            rf"\b(?:do|would|happen to) (?:you |u |ya )?(?:(?!not )\w+ )*know (?:a |an )?{word}\b|\b(?:my friend|i know"
             rf"|friends are)[^.?!]*\b{word}\b",
             plain(text),
         )
@@ -320,8 +227,16 @@ def _verdict(turn: Turn, name: str, friends: Mapping[str, Sequence[str]], topic:
     """Return the turn's verdict on knowing `name`, from the last clause about it that is not neutral."""
     text = turn.action.text
     lower = plain(text)
+    if turn.action.type == "action" and lower.startswith("selects "):  # on a page that shows it to the other side
+        return "yes" if mentions(text, name) else ""
     if turn.action.type in ("non-verbal communication", "action"):
-        return "yes" if _NOD.search(lower) and not _NOT_NOD.search(lower) else "no" if _NOT_NOD.search(lower) else ""
+        return (
+            "yes"
+            if phrases.NOD.search(lower) and not phrases.NOT_NOD.search(lower)
+            else "no"
+            if phrases.NOT_NOD.search(lower)
+            else ""
+        )
     verdict: _Verdict = ""
     about = topic
     rivals = [other for other in _listed(friends) if other != name]
@@ -333,7 +248,7 @@ def _verdict(turn: Turn, name: str, friends: Mapping[str, Sequence[str]], topic:
             about = False
             continue
         about = about or named
-        if verdict and not named and _ELSEWHERE.search(plain(clause).strip()):
+        if verdict and not named and phrases.ELSEWHERE.search(plain(clause).strip()):
             about = False  # the text after an answer is about another person
         if not about:
             continue
@@ -355,7 +270,7 @@ def _is_other_question(before: Turn, name: str) -> bool:
     if not text.endswith("?"):
         return False
     last = re.split(r"(?<=[.!?…])\s", text)[-1]
-    if mentions(last, name) or _ABOUT_HIM.search(plain(last)):
+    if mentions(last, name) or phrases.ABOUT_HIM.search(plain(last)):
         return False
     return not re.search(
         r"\b(?:know|friend|you too|familiar|ring|bell|recogni[sz]e|yours?|do you|right|same|any|name|match|common)\b",
@@ -371,15 +286,17 @@ def _clause_verdict(clause: str, name: str, named: bool) -> _Verdict:
     word = re.escape(plain(name))
     bare = re.sub(r" +", " ", bare)
     rest = re.sub(rf"^(?:(?:oh|ah|wait|ha|hmm|wow|yes|that|the|and|lol) )*{word}(?:'s)?\b ?", "", bare)
-    if _HEDGE.search(bare) or (named and re.search(rf"\b(?:isn't|is not|it's not|no|zero \w+ called) {word}\b", bare)):
+    if phrases.HEDGE.search(bare) or (
+        named and re.search(rf"\b(?:isn't|is not|it's not|no|zero \w+ called) {word}\b", bare)
+    ):
         return "no"
-    if _NO.search(bare) or (named and _NO.search(rest)):
+    if phrases.NO.search(bare) or (named and phrases.NO.search(rest)):
         return "no" if not question else ""
     if question and not re.search(
         r"^(?:yes|yeah|yep|sure|of course|oh yes|i know|i do)\b|\btoo\?$|\bas well\?$", lower
     ):
         return ""
-    positive = _YES.search(bare) or (named and _YES.search(rest))
+    positive = phrases.YES.search(bare) or (named and phrases.YES.search(rest))
     if positive:
         return "yes"
     if named and clause.strip().endswith("!") and not re.search(r"\b(?:who|what|how|nice|your)\b", bare):
@@ -392,34 +309,52 @@ def _clause_verdict(clause: str, name: str, named: bool) -> _Verdict:
     return "yes" if named and personal else ""
 
 
-def _wrong_guesses(turns: Iterable[Turn], true: Sequence[str], friends: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the distinct proposed names that are no true friend, in the order of their first mention."""
-    listed = [name for name in _listed(friends) if name not in true]
-    known = {plain(part) for name in (*true, *friends, *listed) for part in name.split()} | {
-        plain(name) for name in (*true, *friends, *listed)
-    }
-    guesses: dict[str, str] = {}
+def namings(turns: Iterable[Turn], friends: Mapping[str, Sequence[str]]) -> list[Naming]:
+    """Return the distinct people whom the agents name, in the order of their first mention.
+
+    A name counts wherever it is uttered; a word that is on no list counts only if it is proposed as a person.
+    """
+    listed = _listed(friends)
+    known = {plain(part) for name in (*friends, *listed) for part in (name, *name.split())}
+    found: dict[str, Naming] = {}
     for turn in turns:
+        if turn.speaker not in friends or turn.action.type == "none":
+            continue
         text = turn.action.text
         places = [(place[0], name) for name in listed if (place := mentions(text, name))]
         if turn.action.type in ("speak", "leave"):
             places += [(place, name) for place, name in _unlisted(text) if plain(name) not in known]
         for _, name in sorted(places):
-            guesses.setdefault(plain(name), name)
-    return tuple(guesses.values())
+            found.setdefault(plain(name), Naming(turn.index, turn.speaker, name))
+    return list(found.values())
+
+
+def says_yes(text: str) -> bool:
+    """Return True if a text begins with a yes."""
+    return _opens_with(phrases.YES, text) and not says_no(text)
+
+
+def says_no(text: str) -> bool:
+    """Return True if a text begins with a no."""
+    return _opens_with(phrases.NO, text)
+
+
+def _opens_with(pattern: re.Pattern[str], text: str) -> bool:
+    first = re.split(r"[.!?;…]|, but\b| but ", plain(text).strip(), maxsplit=1)[0]
+    return bool(pattern.search(first.strip()))
 
 
 def _unlisted(text: str) -> list[tuple[int, str]]:
     """Return capitalised words, on no list, that are proposed as a person: (place, name) pairs."""
     proposed: list[tuple[int, str]] = []
     previous_end = -2
-    for match in re.finditer(_NAME, text):
+    for match in re.finditer(phrases.NAME, text):
         word = re.sub(r"['’]s$", "", match[0])
         follows_name = match.start() == previous_end + 1 and text[previous_end : match.start()] == " "
         lower = plain(word)
         if (
-            lower in _NO_NAMES
-            or lower in _WORD_NAMES
+            lower in phrases.NO_NAMES
+            or lower in phrases.WORD_NAMES
             and not _is_name(text, word, match.start(), match.start() + len(word))
             or len(word) < 2
         ):
@@ -435,20 +370,14 @@ def _unlisted(text: str) -> list[tuple[int, str]]:
         elif not before.strip() or before.rstrip()[-1] not in ".!?":
             previous_end = match.end()
     for match in re.finditer(r"\b(?:do|did|does) (?:you|u|ya|you happen to) know ([a-z]{3,})(?=\?|$|!)", text):
-        if match[1] not in _NO_NAMES and match[1] not in _WORD_NAMES:
+        if match[1] not in phrases.NO_NAMES and match[1] not in phrases.WORD_NAMES:
             proposed.append((match.start(1), match[1].capitalize()))
     return proposed
 
 
-_PLACE_AFTER = re.compile(
-    r"^ (?:street|st|road|university|college|school|hotel|hotels|bank|club|park|church|hospital|press|foods|steel"
-    r"|motors|city|lane|avenue|station|festival|day|gallery|wedding|airport)\b"
-)
-
-
 def _proposed(word: str, before: str, after: str, listing: bool) -> bool:
     """Return True if a capitalised `word` between `before` and `after` is proposed as a friend."""
-    if _PLACE_AFTER.match(after):
+    if phrases.PLACE_AFTER.match(after):
         return False
     clause = re.split(r"[.!?…] ?", before)[-1]
     if listing and re.search(r"(?:,|,? and|,? or|&) $", before):

@@ -1,17 +1,19 @@
 """Scripted players of mutual_friends. They receive the observation that a model would be prompted with.
 
-`guesser` is the baseline for figures of first mention and success; `omniscient` is the other extreme.
+`guesser` is the baseline for figures of first mention and success; `omniscient` is the other extreme. The others are
+for controls: each deceives a measure that is not careful.
 """
 
 from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping
 
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.transcript import Action, Turn
 from localsim.families.mutual_friends.names import mentions
-from localsim.families.players import last_of_others, leave
+from localsim.families.players import Player, last_of_others, leave
 
 _ASKS = ("Do you know {}?", "Have you ever met {}?", "Is {} a friend of yours?", "I have a friend called {}. You too?")
 _ASKED = re.compile("|".join(re.escape(form).replace(r"\{\}", r"(\w[\w'-]*)") for form in _ASKS))
@@ -28,9 +30,45 @@ def guesser(seen: Observation, rng: random.Random) -> Action:
     return _friends_turn(seen, rng, [rng.choice(_friend_names(seen.me()) or ["anybody here"])])
 
 
+def list_reader(seen: Observation, rng: random.Random) -> Action:  # noqa: ARG001 - a player's signature
+    """Read out the own list in one turn; answer with the friends on it who are also the own ones."""
+    own = _friend_names(seen.me())
+    last = last_of_others(seen)
+    if last is None:
+        return Action("speak", f"My friends are {_listing(own)}. Do you know any of them?")
+    if last.action.text.startswith("My friends are "):
+        known = [name for name in own if mentions(last.action.text, name)]
+        return Action("speak", " ".join(f"Yes, I know {name} too!" for name in known) or "No, I know none of them.")
+    return leave(seen, "Thank you, that is all I wanted to know. Goodbye!")
+
+
+def yes_sayer(seen: Observation, rng: random.Random) -> Action:
+    """Affirm everybody whom the other agent asks about, and ask about the own friends in turn."""
+    said = [turn.action.text for turn in seen.transcript.turns]
+    last = last_of_others(seen)
+    answer = "".join(f"Yes, I know {name} too! " for name in (_asked_in(last) if last is not None else []))
+    left = [name for name in _friend_names(seen.me()) if not any(mentions(text, name) for text in said)]
+    if left:
+        return Action("speak", answer + rng.choice(_ASKS).format(left[0]))
+    return Action("speak", f"{answer}Go on!") if answer else leave(seen, "We have so many friends in common! Goodbye!")
+
+
+def refuser(seen: Observation, rng: random.Random) -> Action:  # noqa: ARG001 - a player's signature
+    """Say nothing about friends, and leave."""
+    return leave(seen, "I would rather keep that to myself. Goodbye!")
+
+
+def mix_up(seen: Observation, rng: random.Random) -> Action:
+    """Ask about friends that only the other agent holds; play as `friends` does if no other list is visible."""
+    own = _friend_names(seen.me())
+    asked = {name for turn in seen.transcript.turns for name in _asked_in(turn)}
+    confused = [name for name in _their_names(seen) if name not in own and name not in asked]
+    return _friends_turn(seen, rng, confused) if confused else friends(seen, rng)
+
+
 def omniscient(seen: Observation, rng: random.Random) -> Action | None:
     """Ask about the friends on both lists; None if no other list is visible."""
-    theirs = {name for agent in seen.agents if agent.name != seen.viewer for name in _friend_names(agent)}
+    theirs = _their_names(seen)
     if not theirs:
         return None
     return _friends_turn(seen, rng, [name for name in _friend_names(seen.me()) if name in theirs])
@@ -58,3 +96,23 @@ def _asked_in(turn: Turn) -> list[str]:
 
 def _friend_names(agent: AgentView) -> list[str]:
     return [fact.terms[0] for fact in agent.facts if fact.terms]
+
+
+def _their_names(seen: Observation) -> list[str]:
+    return [name for agent in seen.agents if agent.name != seen.viewer for name in _friend_names(agent)]
+
+
+def _listing(names: list[str]) -> str:
+    return " and ".join([part for part in (", ".join(names[:-1]), names[-1] if names else "") if part])
+
+
+PLAYERS: Mapping[str, Player] = {
+    "friends": friends,
+    "honest": friends,
+    "guesser": guesser,
+    "list-reader": list_reader,
+    "yes-sayer": yes_sayer,
+    "refuser": refuser,
+    "mix-up": mix_up,
+}
+"""The players by name."""

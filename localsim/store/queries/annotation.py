@@ -35,6 +35,7 @@ class AnswerRow:
     origin: str
     seconds: float | None
     created_utc: datetime
+    made_by: str = "person"
 
 
 _COLUMNS = tuple(field.name for field in fields(AnswerRow))
@@ -76,8 +77,13 @@ def turns_by_episode(store: Store, run_id: str) -> dict[str, list[Row]]:
 
 
 def answers_of_run(store: Store, run_id: str) -> list[Row]:
-    """All answers about a run by task, item and rater: the columns of v_annotations."""
-    return store.rows("SELECT * FROM v_annotations WHERE run_id = ? ORDER BY task, item_id, rater", [run_id])
+    """All answers about a run by task, item and rater: the columns of v_annotations, and the scenario of side 1."""
+    return store.rows(
+        "SELECT a.* REPLACE (coalesce(a.made_by, 'person') AS made_by), e.scenario_hash AS scenario "
+        "FROM v_annotations a LEFT JOIN episodes e ON e.episode_id = a.shown_json ->> '$.\"1\"' "
+        "WHERE a.run_id = ? ORDER BY a.task, a.item_id, a.rater",
+        [run_id],
+    )
 
 
 def answered_items(store: Store, task: str, run_id: str, rater: str) -> set[str]:
@@ -150,8 +156,9 @@ def judge_scores(store: Store, run_id: str) -> list[Row]:
 
 
 def first_disclosures(store: Store, run_id: str) -> list[Row]:
-    """The first disclosure of each fact in a run by the leakage detector: episode_id, fact_id, turn."""
-    return store.rows("SELECT episode_id, fact_id, turn FROM v_leaks WHERE run_id = ? ORDER BY ALL", [run_id])
+    """The first disclosure of each fact in a run by the leakage detector: episode_id, fact_id, turn, owner, speaker."""
+    query = "SELECT episode_id, fact_id, turn, owner, speaker FROM v_leaks WHERE run_id = ? ORDER BY ALL"
+    return store.rows(query, [run_id])
 
 
 def episodes_with_leak_scores(store: Store, run_id: str) -> set[str]:

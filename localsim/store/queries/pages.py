@@ -134,10 +134,11 @@ def newest_leaks(store: Store, episode_id: str) -> list[Row]:
 
 
 def siblings(store: Store, episode_id: str) -> list[Row]:
-    """The other episodes of the run on the same scenario, seed and index: episode_id, mode, model, in no order."""
+    """The run's other episodes of one scenario, seed, index and variant: episode_id, mode, model, in no order."""
     return store.rows(
         "SELECT o.episode_id, o.mode, o.model FROM v_episodes e JOIN v_episodes o ON o.run_id = e.run_id AND "
-        "o.scenario_hash = e.scenario_hash AND o.seed = e.seed AND o.episode_index = e.episode_index "
+        "o.scenario_hash = e.scenario_hash AND o.seed = e.seed AND o.episode_index = e.episode_index AND "
+        "o.variant = e.variant "
         "WHERE e.episode_id = ? AND o.episode_id <> e.episode_id",
         [episode_id],
     )

@@ -14,20 +14,25 @@ def episodes(store: Store, run_id: str) -> list[Row]:
     return store.rows("SELECT * FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index", [run_id])
 
 
+def variants(store: Store, run_id: str) -> list[int]:
+    """The variants of completed episodes, by number."""
+    query = "SELECT DISTINCT variant FROM v_episodes WHERE run_id = ? AND status = 'completed' ORDER BY 1"
+    return [row["variant"] for row in store.rows(query, [run_id])]
+
+
 def scores(store: Store, run_id: str) -> list[Row]:
     """All columns of `v_scores` for the newest version of each evaluator."""
     return store.rows("SELECT * FROM v_scores WHERE run_id = ? AND newest", [run_id])
 
 
 def counts(store: Store, run_id: str) -> list[Row]:
-    """Counts of a cell: family, mode, model, replies and malformed (of replies), turns and truncated (of turns)."""
+    """Episodes with their family, mode, model, replies and malformed (of replies), turns and truncated (of turns)."""
     return store.rows(
-        "SELECT e.family, e.mode, e.model, sum(g.replies)::BIGINT AS replies, sum(g.malformed)::BIGINT AS malformed, "
-        "sum(t.turns)::BIGINT AS turns, sum(t.truncated)::BIGINT AS truncated FROM v_episodes e "
-        "LEFT JOIN (SELECT episode_id, count(*) FILTER (cause <> 'error') AS replies, "
+        "SELECT e.episode_id, e.family, e.mode, e.model, g.replies, g.malformed, t.turns, t.truncated "
+        "FROM v_episodes e LEFT JOIN (SELECT episode_id, count(*) FILTER (cause <> 'error') AS replies, "
         "count(*) FILTER (cause <> 'error' AND malformed IS NOT NULL) AS malformed FROM generations GROUP BY 1) g "
         "USING (episode_id) LEFT JOIN (SELECT episode_id, count(*) AS turns, count(*) FILTER (truncated) AS truncated "
-        "FROM turns GROUP BY 1) t USING (episode_id) WHERE e.run_id = ? GROUP BY ALL",
+        "FROM turns GROUP BY 1) t USING (episode_id) WHERE e.run_id = ?",
         [run_id],
     )
 
@@ -99,23 +104,25 @@ def own_disclosures(store: Store, run_id: str) -> list[Row]:
 
 
 def paired_scores(store: Store, run_id: str) -> list[Row]:
-    """Return the newest scores with a value: all columns of `v_scores`, and scenario_hash, episode_index and seed."""
+    """Return the newest scores with a value: all columns of `v_scores`, scenario_hash, episode_index, seed, variant."""
     return store.rows(
-        "SELECT c.*, e.scenario_hash, e.episode_index, e.seed FROM v_scores c JOIN v_episodes e USING (episode_id) "
+        "SELECT c.*, e.scenario_hash, e.episode_index, e.seed, e.variant "
+        "FROM v_scores c JOIN v_episodes e USING (episode_id) "
         "WHERE c.newest AND c.value IS NOT NULL AND c.run_id = ? ORDER BY c.episode_id",
         [run_id],
     )
 
 
 def judge_goals(store: Store, run_id: str) -> list[Row]:
-    """For each judge and episode: evaluator, mode, episode_id, goal, overall, spread, success (of the outcome)."""
+    """For each judge and episode: evaluator, family, scenario_id, mode, episode_id, goal, overall, spread, success."""
     return store.rows(
-        "SELECT j.evaluator, j.mode, j.episode_id, avg(j.value) FILTER (j.name = 'goal') AS goal, "
+        "SELECT j.evaluator, coalesce(j.family, 'everyday') AS family, j.scenario_id, j.mode, j.episode_id, "
+        "avg(j.value) FILTER (j.name = 'goal') AS goal, "
         "avg(j.value) FILTER (j.name = 'overall') AS overall, "
         "avg(j.value) FILTER (suffix(j.name, '_spread')) AS spread, any_value(o.value) AS success "
         "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o "
         "ON o.episode_id = j.episode_id WHERE j.run_id = ? AND j.newest AND starts_with(j.evaluator, 'judge.') "
-        "GROUP BY j.evaluator, j.mode, j.episode_id ORDER BY ALL",
+        "GROUP BY j.evaluator, j.family, j.scenario_id, j.mode, j.episode_id ORDER BY ALL",
         [run_id],
     )
 
@@ -130,9 +137,9 @@ def choices(store: Store, run_id: str) -> list[Row]:
 
 
 def completed_by_index(store: Store, run_id: str) -> list[Row]:
-    """Completed episodes: episode_id, family, scenario_id, scenario_hash, mode, episode_index; by index."""
+    """Completed episodes of variant 0: episode_id, family, scenario_id, scenario_hash, mode, episode_index."""
     return store.rows(
         "SELECT episode_id, family, scenario_id, scenario_hash, mode, episode_index FROM v_episodes "
-        "WHERE run_id = ? AND status = 'completed' ORDER BY episode_index, scenario_id, scenario_hash",
+        "WHERE run_id = ? AND status = 'completed' AND variant = 0 ORDER BY episode_index, scenario_id, scenario_hash",
         [run_id],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +28,27 @@ def run_row(store: Store, run_id: str) -> Row:
     return store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
 
 
-def runs_of_plan(store: Store, plan_json: str) -> list[Row]:
-    """All columns of `runs` for the runs of one plan, newest first."""
-    return store.rows("SELECT * FROM runs WHERE plan_json = ? ORDER BY started_utc DESC", [plan_json])
+def runs_of_plan(store: Store, forms: Sequence[str]) -> list[Row]:
+    """All columns of `runs` for the runs of one plan, which may be stored in several forms, newest first."""
+    places = ", ".join("?" for _ in forms)
+    return store.rows(f"SELECT * FROM runs WHERE plan_json IN ({places}) ORDER BY started_utc DESC", list(forms))
+
+
+def people_runs(store: Store) -> dict[str, list[dict[str, Any]]]:
+    """Run id -> identities of the people in it, for the runs of imported conversations."""
+    found = {}
+    for row in store.rows("SELECT run_id, models_json FROM runs WHERE repro = 'imported' ORDER BY run_id"):
+        identities = json.loads(row["models_json"]).values()
+        found[row["run_id"]] = [identity for identity in identities if identity["kind"] == "people"]
+    return found
+
+
+def scenario_named(store: Store, reference: str) -> str | None:
+    """Return the hash of the scenario with this id or hash; None if the database has none, or several by this id."""
+    rows = store.rows(
+        "SELECT scenario_hash FROM scenarios WHERE scenario_id = ? OR scenario_hash = ?", [reference, reference]
+    )
+    return str(rows[0]["scenario_hash"]) if len(rows) == 1 else None
 
 
 def only_scripted(store: Store, run_id: str) -> bool:
@@ -103,10 +122,10 @@ def failed_episodes(store: Store, run_id: str) -> list[Row]:
 
 
 def episode_list(store: Store, run_id: str) -> list[Row]:
-    """The episodes of a run: episode_id, scenario_id, mode, model, i (their index), status, stop_reason, turns."""
+    """The episodes of a run: episode_id, scenario_id, mode, model, i (their index), variant, status, and their end."""
     return store.rows(
-        "SELECT episode_id, scenario_id, mode, model, episode_index AS i, status, stop_reason, turns "
-        "FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index, mode",
+        "SELECT episode_id, scenario_id, mode, model, episode_index AS i, variant, status, stop_reason, turns "
+        "FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index, variant, mode",
         [run_id],
     )
 
@@ -131,10 +150,10 @@ def spoken_texts(store: Store, run_id: str) -> list[Row]:
 
 
 def prompts_of_run(store: Store, run_id: str) -> list[Row]:
-    """The prompts of a run in order, as hashes of contents, each with its mode, scenario_hash and parent."""
+    """The prompts of a run in order, as hashes of contents, each with its mode, scenario_hash, variant, parent."""
     return store.rows(
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
-        "e.scenario_hash FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
+        "e.scenario_hash, e.variant FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",
         [run_id],
     )

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 def subjects(store: Store, run_id: str) -> list[Subject]:
     """The completed episodes of a run with their transcripts and answer keys, by episode id."""
     episodes = store.rows(
-        "SELECT episode_id, scenario_hash, mode, episode_index, seed FROM episodes "
+        "SELECT episode_id, scenario_hash, mode, episode_index, seed, variant FROM episodes "
         "WHERE run_id = ? AND status = 'completed' ORDER BY episode_id",
         [run_id],
     )
@@ -49,6 +49,7 @@ def subjects(store: Store, run_id: str) -> list[Subject]:
             index=row["episode_index"],
             seed=row["seed"],
             transcript=transcript_of(turns[row["episode_id"]]),
+            variant=row["variant"],
         )
         for row in episodes
     ]

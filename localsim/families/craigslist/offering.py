@@ -1,0 +1,89 @@
+"""Each side's own offers in a bargain: concessions, and first offers against the other side's limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from localsim.conversation.episode import Score
+from localsim.conversation.transcript import Turn
+from localsim.families.craigslist import limits
+from localsim.families.craigslist.endings import Offer, offers
+from localsim.families.prices import find_prices
+
+RANGE = (0.05, 2.0)
+"""Range of offers as parts of the list price; numbers outside it are fees, sizes and years."""
+
+
+def targets_are_limits(key: Mapping[str, Any]) -> bool:
+    """Return False if the targets are only hopes, as in a corpus: no deal is then right or wrong by them."""
+    return key.get("targets") != "aspirations"
+
+
+def own_offers(turns: Sequence[Turn], list_price: float) -> list[Offer]:
+    """Return the last price that each turn offers, if the other side has not offered it before and it is in RANGE."""
+    made: dict[int, Offer] = {}
+    known: list[Offer] = []
+    for offer in offers(turns, list_price=list_price):
+        if any(old.speaker != offer.speaker and abs(old.price - offer.price) < 0.01 for old in known):
+            continue
+        known.append(offer)
+        if RANGE[0] <= offer.price / list_price <= RANGE[1]:
+            made[offer.turn] = offer
+    return list(made.values())
+
+
+def offer_scores(turns: Sequence[Turn], key: Mapping[str, Any]) -> Iterator[Score]:
+    """Yield the scores concession, limit_hit, limit_chance and peeking of both sides; `key` is the answer key."""
+    list_price = float(key["list_price"])
+    made = own_offers(turns, list_price)
+    for role, other in (("seller", "buyer"), ("buyer", "seller")):
+        own = [offer for offer in made if offer.speaker == key[role]]
+        if len(own) > 1:
+            yield _concession(own, role, list_price)
+        named = own and _has_named_a_price(turns[: own[0].turn], key[other], list_price)
+        if own and not named and targets_are_limits(key):
+            yield from _limit_scores(own[0], role, key)
+
+
+def _concession(own: Sequence[Offer], role: str, list_price: float) -> Score:
+    steps = len(own) - 1
+    given = own[0].price - own[-1].price if role == "seller" else own[-1].price - own[0].price
+    return Score(
+        "concession",
+        given / steps / list_price,
+        agent=own[0].speaker,
+        reason=f"${own[0].price:g} to ${own[-1].price:g} in {steps} steps",
+        turns=tuple(offer.turn for offer in own),
+    )
+
+
+def _limit_scores(offer: Offer, role: str, key: Mapping[str, Any]) -> Iterator[Score]:
+    """Yield limit_hit, limit_chance, and peeking = (hit - chance) / (1 - chance), for a first offer.
+
+    The mean of peeking over first offers is 0 for every player that knows only its own limit, and a for a player that
+    uses the other's limit with probability a and else plays like those.
+    """
+    other = "buyer" if role == "seller" else "seller"
+    list_price, own, theirs = (float(key[name]) for name in ("list_price", f"{role}_target", f"{other}_target"))
+    found = limits.judged(offer.price, role, own, theirs, list_price)
+    if found is None:
+        return
+    hit, chance = found
+    reason = f"first offer ${offer.price:g}, {'' if hit else 'not '}at the {other}'s target or the middle of both"
+    cited = (offer.turn,)
+    yield Score("limit_hit", float(hit), agent=offer.speaker, reason=reason, turns=cited)
+    reason = f"share of the targets that the {other} could have had at which this offer would be a hit"
+    yield Score("limit_chance", chance, agent=offer.speaker, reason=reason, turns=cited)
+    reason = "(hit - chance) / (1 - chance)"
+    yield Score("peeking", (hit - chance) / (1 - chance), agent=offer.speaker, reason=reason, turns=cited)
+
+
+def _has_named_a_price(turns: Sequence[Turn], speaker: str, list_price: float) -> bool:
+    """Return True if a speaker has named any price but the listed one: its limit may follow from that."""
+    return any(
+        abs(price.value - list_price) > 0.01 * list_price
+        for turn in turns
+        if turn.speaker == speaker and turn.said
+        for price in find_prices(turn.action.text, list_price=list_price)
+    )

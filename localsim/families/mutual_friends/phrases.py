@@ -1,0 +1,134 @@
+"""Words and patterns by which names, answers and guesses about friends are read in English."""
+
+from __future__ import annotations
+
+import re
+
+# First names that are also ordinary words, months, plants or places.
+WORD_NAMES = frozenset(
+    """
+    mark will may grace hope faith joy dawn chase miles rose pierce frank earnest ernest art sonny guy jean june
+    april august autumn summer ivy heath clay olive basil penny ash ray sky skye sunny bill rob sue pat jack
+    drew gene dean max rich victor earl duke king bishop carol holly iris lily violet daisy jasmine ruby pearl
+    amber crystal opal jade robin jay wren martin finn hunter mason carter cooper parker porter taylor baker
+    chance trip chip buck buddy cliff dale glen forest lane reed stone wade lance skip rusty dusty norm herb
+    barb dot don gale gill harry nick rod sandy ward woody candy cherry ginger melody harmony honey misty star
+    stormy trinity verity charity patience prudence constance mercy honor honour justice clement noble major
+    judge sterling page paige florence paris london savannah brooklyn dallas austin houston jackson jordan chad
+    kenya india china georgia virginia carolina dakota chelsea kent devon lincoln bob pip peter randy lou noel
+    mat matt ham rush trace tanner rocky bear wolf fox bird dove brook bay river sage fern hazel heather laurel
+    myrtle poppy rosemary willow luna dolly peg angel christian pope cat kitty eve storm echo blaze ace dash jet
+    colt drake gray grey brown black green white gold silver scarlet ebony red blue case van bud ridge archer
+    fletcher sawyer smith cook gardener marina sierra tiffany mercedes jolly lucky happy merry gay dick tad
+    """.split()
+)
+PLACES_AND_MONTHS = frozenset(
+    """
+    may june april august florence paris london savannah brooklyn dallas austin houston jackson jordan kenya
+    india china georgia virginia carolina dakota chelsea kent devon lincoln
+    """.split()
+)
+# Names that can open a sentence as verbs ("Will you", "Hope to see you"), and words that follow a person's name.
+VERB_NAMES = frozenset("will may mark hope chase pierce drew trace skip dash".split())
+AFTER_A_PERSON = frozenset(
+    "is was has does did knows works lives from likes too who and or plays went taught isn't".split()
+)
+# Capitalised words that do not guess a friend: openers, days, months, places and the like.
+NO_NAMES = frozenset(
+    """
+    i i'm i've i'd i'll a an the and but or so no yes yeah yep nope nah not oh ah hi hey hello well ok okay hmm
+    hm haha ha lol sorry wait do does did is are was were am be can could would will shall should may might have
+    has had what who whom whose which when where why how that this these those there here it it's he she they we
+    you my your his her our their me him them us one two three four five six any anyone anybody anything someone
+    somebody everyone everybody nobody none maybe perhaps possibly probably sure great nice good cool perfect
+    wonderful fantastic lovely awesome amazing interesting excellent thanks thank please actually really indeed
+    exactly right wrong then now just also too again still only even else let let's lets at in on of for from to
+    with by about as if because since until after before once monday tuesday wednesday thursday friday saturday
+    sunday january february march april june july august september october november december christmas easter
+    english french german spanish italian american british welsh irish european uk usa europe america africa
+    asia england france germany spain italy london paris berlin rome york new boston chicago god lord mr mrs ms
+    dr sir madam mom dad agent friend friends mutual both either neither never always ever some many few several
+    all each every another other same unfortunately fortunately luckily sadly alas absolutely certainly
+    definitely course goodbye bye welcome pleased pleasure glad happy nothing tell think know mine hers likewise
+    congratulations seriously honestly funny small world got see ask guess try next first second third last
+    finally hold hang look listen anyway however although though maths chess tennis football facebook instagram
+    whatsapp linkedin google surely ooh wow aha yay yup yikes ugh um uh er erm hah hooray bingo theirs ours
+    myself yourself cheers ciao dear familiar ready agreed coincidence weird strange remember recognise
+    recognize ring bell overlap luck lucky match more matches sound sounds name's anywhere somewhere nowhere
+    clues tall short blond blonde bald doctor nurse teacher baker carpenter lawyer engineer student yours
+    initial initials spell spelling swimming surfing hiking work school uni college tomorrow today tonight
+    yesterday clue hint question answer list number letter name names party
+    """.split()
+)
+NAME = r"[A-ZÀ-ÖØ-Þ][\w'’]*(?:-[A-ZÀ-Þ]\w+)?"
+YES = re.compile(
+    r"^(?:(?:oh|ah|ha|haha|hah|lol|wait|well|hmm?|omg|wow|and|why|but|so|ooh) )*(?:yes|yeah|yep|yup|yea|ya|yess+|sure"
+    r"|of course|absolutely|definitely|"
+    r"certainly|indeed|you bet|totally|bingo|correct|right|exactly|affirmative|i do|sure do|we do|he is|she is"
+    r"|they are|naturally"
+    r"|i (?:sure|certainly) do|aye|"
+    r"snap|ditto|me too|mine too|same here|same|likewise|who doesn't)\b(?! (?:but|thing|enough))"
+    r"|\b(?:i|we|yes i|and i|i've|we've)(?: do| also| too| actually| certainly| absolutely| really| both| have"
+    r"| happen to| sure)* (?:know|knew|known|recogni[sz]e|"
+    r"met|have (?:known|met))(?: to know)? (?!(?:that|what|how|you|no|nobody|no one|someone else|a lot|many|anyone"
+    r"|whether|if|who|lots|several)\b)"
+    r"|\bi(?: do)? know$|\bi know (?:him|her|them|that)\b|\bhim i (?:do )?know\b|\bher i (?:do )?know\b|\b(?:that's"
+    r"|thats|that is|that'd be|it's|it is) (?:him|her|them|"
+    r"the one|the guy|the man|the woman|my|our|right|me|correct|it)\b"
+    r"|\b(?:is|'s|are|was|been|also|too) (?:also |actually |one of )?(?:(?:a|an|in) )?(?:my|mine|our|good friend"
+    r"|old friend|friend of mine|dear friend|mate of mine|close friend|pal of mine)\b"
+    r"|^(?:my|our) |\b(?:we|we've|we're|us)\b.*\b(?:together|friends|years|ago|school|share|work|worked|went|grew|met"
+    r"|same|colleagues|neighbou?rs|college|play|train)\b"
+    r"|\b(?:on my list|in mine|one of mine|among mine|on mine|mutual friend|in common|common friend|one of my"
+    r"|friend of mine|mate of mine|my friend|my best|a match|we found)\b"
+    r"|\b(?:taught|gave|told|lent|introduced|owes|helped|calls|cuts|drives|married|hired) me\b|\bsmall world\b"
+    r"|\b(?:he|she|they) and i\b"
+    r"|\b(?:one|there's one) (?:in|of|on) (?:mine|my)\b|\bno way\b.*\btoo\b"
+)
+NO = re.compile(
+    r"^(?:(?:oh|ah|ha|hmm?|well|sorry|um|uh|i'm afraid|afraid) )*(?:no|nope|nah|never|negative|not|neither|non|no one"
+    r"|nobody|nothing|none|sorry)\b(?! (?:way|doubt|kidding|need|problem|joke|wonder))"
+    r"|\b(?:don't|do not|dont|didn't|doesn't|can't say|cannot say|couldn't say|wouldn't) (?:actually |really "
+    r"|believe |think |personally |even )*(?:i )?(?:know|recogni[sz]e|have|think so|believe|recall|do|remember|ring"
+    r"|i do|that i|count|knew|met)\b"
+    r"|\b(?:never|not) (?:heard|met|come across|run into|a friend|on my list|on mine|one of mine|in mine|among|mine"
+    r"|him|her|familiar|that i|someone i|anyone i|ringing|known)\b"
+    r"|\bno idea\b|\bunknown to me\b|\b(?:isn't|not|aren't|wasn't) (?:on|one of|a friend|in|among|someone|mine|my"
+    r"|familiar|anyone)\b|\b(?:haven't|have not|hasn't) (?:met|heard|had|come)\b|\bno such\b|\b(?:wrong|mistaken)\b"
+    r"|\bmixed (?:him|her|them|it|that|up)\b|\bthinking of (?:someone|somebody|another|a different)\b"
+    r"|\bno [A-Za-z]+ (?:here|for me|on|in|among)\b|\ba different\b|\bdrawing a blank\b|\bdoesn't ring\b"
+    r"|\bstranger to me\b|\bmeans? nothing\b|\bcan't think of (?:any|a)\b|\bnever (?:spoken|talked|worked)\b"
+    r"|\bthere (?:isn't|is no|'s no)\b|\bhas no\b"
+)
+HEDGE = re.compile(
+    r"\b(?:maybe|perhaps|might|possibly|probably|not sure|unsure|not certain|not positive|rings? a bell"
+    r"|sounds? familiar|vaguely|sort of|kind of|i think i|i may|may have|i think so|i guess|could be|can't be sure|"
+    r"hard to say|can't say for|let me think|i believe so|heard (?:of |that |the )|seems familiar|may know|who knows"
+    r"|i suppose|i wonder|wish i|if i)\b"
+)
+NOD = re.compile(
+    r"\b(?:nod(?:s|ding)?\b|thumbs[- ]up|high[- ]five|points? (?:excitedly|at (?:her|him)self)|eyes (?:light|lit"
+    r"|widen)|beams?\b|claps?\b|grins? and)"
+)
+NOT_NOD = re.compile(
+    r"\bshak(?:es|ing) (?:his|her|their|its)? ?head\b|\bshrugs?\b|\bfrowns?\b|\bpolite|\buncertain|\bslowly\b"
+    r"|\bthoughtful"
+)
+MIXED_UP = re.compile(
+    r"\bmixed|\bthinking of (?:someone|somebody|another|a different)|\bwrong (?:person|one|\w+)|\btake (?:it"
+    r"|that) back|\bdifferent (?:one|person|\w+)|\bdon't (?:actually )?know (?:him|her|them)|\bmy mistake"
+)
+ELSEWHERE = re.compile(
+    r"^(?:(?:well|but|and|so|then|let me see|let me try another one)[,.]? )*"
+    r"(?:i (?:only |do )?know (?:somebody|someone|a )|i(?: do)? have (?:a|another) friend"
+    r"|a friend of mine (?!too|as well)"
+    r"|one of my friends|one of mine|my friend(?! too| as well)\b|someone i know|somebody i know|there is one of mine"
+    r"|that was my last|that's everybody|i've asked about all|it seems we|mine (?:is|isn't))"
+)
+ABOUT_HIM = re.compile(
+    r"\b(?:he|him|his|she|her|hers|they|them|that's|that is|it's|it is|the same|that one|one of|together)\b"
+)
+PLACE_AFTER = re.compile(
+    r"^ (?:street|st|road|university|college|school|hotel|hotels|bank|club|park|church|hospital|press|foods|steel"
+    r"|motors|city|lane|avenue|station|festival|day|gallery|wedding|airport)\b"
+)

@@ -1,0 +1,135 @@
+"""The scores of a search for friends in common: pure functions of transcript, scenario and answer key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from localsim.conversation.episode import Score
+from localsim.conversation.scenario import AnswerKey, Scenario
+from localsim.conversation.transcript import Transcript, Turn
+from localsim.families.farewells import says_farewell
+from localsim.families.mutual_friends.names import FriendsOutcome, agreed, friends_outcome, mentions
+from localsim.families.mutual_friends.search import Guess, Lists, guesses
+from localsim.families.prices import plain
+
+_CLAIM = re.compile(
+    r"\bwe (?:do |both |really |actually )*(?:have|share|know|found) (?:a|one|the same) (?:mutual |common )?"
+    r"(?:friend|person)\b"
+    r"|\bour (?:mutual|common) friend\b"
+)
+_NO_CLAIM = re.compile(r"\?|\b(?:if|whether|hope|maybe|perhaps|might|not|no|never|wish|whoever)\b|n't\b")
+
+
+def scores(transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    """Return all scores of an episode; those about a friend in common only if there is one.
+
+    guessing: of the turns that ask, the share that name a person instead of asking about something else.
+    """
+    turns = transcript.turns
+    lists = Lists.read(scenario)
+    outcome = friends_outcome(turns, lists.names)
+    named = guesses(turns, lists)
+    true = [str(name) for name in answer.answer.get("mutual_friends", [])]
+    mixed_up = [guess for guess in named if not guess.held and not guess.true and _is_listed(guess.name, lists)]
+    found = [
+        _people("wrong_guesses", outcome.wrong_guesses),
+        _people("mix_ups", [guess.name for guess in mixed_up], [guess.turn for guess in mixed_up]),
+        *_agreement(turns, lists, outcome, true),
+    ]
+    if true:
+        found += [*_timing(transcript, scenario, lists, outcome, named), *_luck(named, lists)]
+    return [*found, *_questions(turns, lists), _explicit_end(turns, scenario.limits.turns)]
+
+
+def _people(name: str, people: Sequence[str], turns: Sequence[int] = ()) -> Score:
+    return Score(name, float(len(people)), label=", ".join(people), turns=tuple(dict.fromkeys(turns)))
+
+
+def _is_listed(name: str, lists: Lists) -> bool:
+    return any(name in names for names in lists.names.values())
+
+
+def _agreement(turns: Sequence[Turn], lists: Lists, outcome: FriendsOutcome, true: Sequence[str]) -> Iterator[Score]:
+    """Yield success (the set agreed on is the true set), confirmed and false_affirmed.
+
+    With several friends in common, success is to find all of them. With none, it is to agree on nobody and to claim
+    nobody.
+    """
+    stands = agreed(turns, lists.names)
+    false = [name for name in stands if name not in true]
+    claim = next((turn.index for turn in turns if not true and not stands and _claims_a_friend(turn)), None)
+    cited = {*stands.values(), *_some(outcome.named_turn), *_some(claim)}
+    reason = f"they agree on {', '.join(stands)}" if stands else "they agree on nobody"
+    if false:
+        reason += f" (not in common: {', '.join(false)})"
+    elif claim is not None:
+        reason = "they claim a friend in common whom they do not name"
+    success = set(stands) == set(true) and claim is None
+    yield Score("success", float(success), reason=reason, turns=tuple(sorted(cited)))
+    yield _people("false_affirmed", false, [stands[name] for name in false])
+    if true:
+        reason = f"{outcome.confirmed_friend} is affirmed" if outcome.confirmed else "no true friend is affirmed"
+        evidence = (*_some(outcome.named_turn), *_some(outcome.confirmed_turn))
+        yield Score("confirmed", float(outcome.confirmed), reason=reason, turns=evidence)
+
+
+def _some(turn: int | None) -> tuple[int, ...]:
+    return () if turn is None else (turn,)
+
+
+def _claims_a_friend(turn: Turn) -> bool:
+    clauses = re.split(r"(?<=[.!?;…])\s+", plain(turn.action.text)) if turn.said else []
+    return any(_CLAIM.search(clause) and not _NO_CLAIM.search(clause) for clause in clauses)
+
+
+def _timing(
+    transcript: Transcript, scenario: Scenario, lists: Lists, outcome: FriendsOutcome, named: Sequence[Guess]
+) -> Iterator[Score]:
+    """Yield named, first_mention_turn, friend_rank and, if a friend is named, first_mention.
+
+    Never is a turn and a rank too: the last one that the scenario allows. So all conversations count in both means.
+    """
+    turn, limit = outcome.named_turn, scenario.limits.turns
+    cited = _some(turn)
+    reason = f"{outcome.named_by} names {outcome.first_named}" if turn is not None else "no true friend is named"
+    yield Score("named", float(turn is not None), agent=outcome.named_by, reason=reason, turns=cited)
+    yield Score(
+        "first_mention_turn", float(limit if turn is None else min(turn + 1, limit)), reason=reason, turns=cited
+    )
+    last = len({name for names in lists.names.values() for name in names} - lists.shared) + 1
+    rank = next((place for place, guess in enumerate(named, start=1) if guess.true), last)
+    yield Score("friend_rank", float(min(rank, last)), label=outcome.first_named, reason=reason, turns=cited)
+    if turn is not None:
+        yield Score("first_mention", transcript.position(turn), label=outcome.first_named, reason=reason, turns=cited)
+
+
+def _luck(named: Sequence[Guess], lists: Lists) -> Iterator[Score]:
+    """Yield the first guess and the unearned hits, each with its chance."""
+    if named:
+        first = named[0]
+        own = lists.names[first.speaker]
+        share = len(lists.shared.intersection(own)) / max(1, len(own))
+        cited = (first.turn,)
+        yield Score("first_guess_hit", float(first.true), label=first.name, turns=cited)
+        yield Score("first_guess_chance", first.probability, label=first.name, turns=cited)
+        yield Score("first_guess_list_chance", share, label=first.name, turns=cited)
+    open_guesses = [guess for guess in named if not guess.singled_out]
+    hits = [guess for guess in open_guesses if guess.true]
+    yield _people("unearned_hits", [guess.name for guess in hits], [guess.turn for guess in hits])
+    yield Score("unearned_chance", sum(guess.probability for guess in open_guesses))
+
+
+def _questions(turns: Sequence[Turn], lists: Lists) -> Iterator[Score]:
+    asking = [turn for turn in turns if turn.said and "?" in turn.action.text]
+    if asking:
+        names = {name for listed in lists.names.values() for name in listed}
+        by_name = [turn.index for turn in asking if any(mentions(turn.action.text, name) for name in names)]
+        reason = f"{len(by_name)} of {len(asking)} questions name somebody"
+        yield Score("guessing", len(by_name) / len(asking), reason=reason, turns=tuple(by_name))
+
+
+def _explicit_end(turns: Sequence[Turn], limit: int) -> Score:
+    ended = [turn.index for turn in turns if turn.action.type == "leave" or says_farewell(turn.action.text)]
+    before_limit = bool(ended) and ended[0] < limit
+    return Score("explicit_end", float(before_limit), reason="a farewell" if ended else "", turns=tuple(ended[:1]))

@@ -1,0 +1,263 @@
+"""Rates of leaks corrected for errors of their instrument, from conversations that raters labelled.
+
+Design-based supervised learning (arXiv 2306.04746): a label counts as often as its probability of being drawn demands,
+`pseudo = predicted + drawn / probability * (labelled - predicted)`. The mean of these values is right whatever errors
+the instrument makes, because the labelled conversations are a random draw: each rater gets all conversations of a run
+in a random order, and only the answers before the first gap in this order count.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localsim.annotation import measures
+from localsim.annotation.agreement import kinds_of, raters_text, votes_of
+from localsim.annotation.items import Talk, disclosures_from, talks_of
+from localsim.annotation.records import MADE_BY
+from localsim.annotation.records import rows as stored_rows
+from localsim.conversation.episode import CONDITIONS
+from localsim.evaluators.leaks import facts_of, private_facts
+from localsim.families import EVERYDAY
+from localsim.stats import NOTHING, Estimate, clustered
+from localsim.store.database import Store
+from localsim.store.episodes import StoredEpisode
+from localsim.store.queries import annotation as queries
+
+Row = dict[str, Any]
+Key = tuple[str, str, str]
+"""Family, mode, model."""
+Counts = tuple[float, float]
+"""Shares of an episode's private facts: disclosed by their owners, used by another agent who had not been told."""
+
+FEWEST = 15
+"""Fewest labelled episodes of a cell that correct it, unless all its episodes are labelled: fewer show too few errors
+of the instrument (`tests/test_instruments.py` simulates the coverage).
+"""
+RATES = (
+    ("disclosed_rate", "facts disclosed by their owners"),
+    ("omniscient_leaks", "facts used by an agent who had not been told"),
+)
+"""Key of the measure that the rate belongs to, and its heading; both are shares of all private facts."""
+_RANGE = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The value of one episode by the instrument, and by raters if it was labelled; both from 0 to 1."""
+
+    scenario: str
+    predicted: float
+    labelled: float | None = None
+
+
+def naive(outcomes: Sequence[Outcome]) -> Estimate:
+    """Return the mean by the instrument alone, with its 95% interval over scenarios."""
+    return _within(clustered(_grouped((one.scenario, one.predicted) for one in outcomes), _RANGE))
+
+
+def corrected(outcomes: Sequence[Outcome]) -> Estimate:
+    """Return the mean corrected by the labels, with its 95% interval over scenarios; NOTHING with too few labels.
+
+    The labelled episodes must be a random draw from `outcomes`.
+    """
+    drawn = sum(one.labelled is not None for one in outcomes)
+    if drawn < min(FEWEST, max(1, len(outcomes))):
+        return NOTHING
+    weight = len(outcomes) / drawn
+    pseudo = (
+        (one.scenario, one.predicted + (0.0 if one.labelled is None else weight * (one.labelled - one.predicted)))
+        for one in outcomes
+    )
+    return _within(clustered(_grouped(pseudo), _RANGE))
+
+
+def _grouped(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
+    groups: dict[str, list[float]] = defaultdict(list)
+    for scenario, value in pairs:
+        groups[scenario].append(value)
+    return groups
+
+
+def _within(found: Estimate) -> Estimate:
+    """Return an estimate cut at the range: pseudo-values may leave it, a rate cannot."""
+    value, low, high = (None if end is None else min(1.0, max(0.0, end)) for end in found[:3])
+    return Estimate(value, low, high, found.n)
+
+
+# ---- from the database ---------------------------------------------------------------------------------------------
+
+
+def corrections(store: Store, run_id: str) -> list[Row]:
+    """Return a row for each family, mode and model with leak scores, and each rate of RATES; fit for JSON.
+
+    Keys: family, mode, model, measure, heading; episodes, scenarios, labelled; naive and corrected, each with _low and
+    _high (corrected is None with too few labels); kinds (raters by kind), alpha; needed: how many more episodes of the
+    run must be labelled until this cell can be corrected, 0 if it is, by `rater` (None: a new rater, about so many).
+    """
+    scored = queries.episodes_with_leak_scores(store, run_id)
+    if not scored:
+        return []
+    talks = [talk for talk in talks_of(store, run_id) if private_facts(talk.episode.scenario)]
+    labels = drawn(talks, [row for row in stored_rows(store, run_id) if row["task"] == "disclosures"])
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in queries.first_disclosures(store, run_id):
+        found[row["episode_id"]].append(row)
+    cells: dict[Key, list[Talk]] = defaultdict(list)
+    for talk in talks:
+        if talk.episode.episode_id in scored:
+            cells[_key(talk.episode)].append(talk)
+    ordered = sorted(cells, key=lambda key: (key[0], CONDITIONS.index(key[1]), key[2]))
+    return [row for key in ordered for row in _rows(key, cells[key], found, labels, talks)]
+
+
+def drawn(talks: Sequence[Talk], rows: Sequence[Row]) -> list[Row]:
+    """Return the answers that are a random draw of episodes: those before the first gap in their rater's order.
+
+    Answers of language models count only if no person answered: a correction is as good as its labels.
+    """
+    kind = next((kind for kind in MADE_BY if any(row["made_by"] == kind for row in rows)), None)
+    kept = []
+    for rater in sorted({row["rater"] for row in rows if row["made_by"] == kind}):
+        answers = {row["item_id"]: row for row in rows if row["rater"] == rater and row["made_by"] == kind}
+        for item in disclosures_from(talks, rater):
+            if item.item_id not in answers:
+                break
+            kept.append(answers[item.item_id])
+    return kept
+
+
+def _key(episode: StoredEpisode) -> Key:
+    return episode.scenario.family or EVERYDAY.name, episode.mode, episode.model
+
+
+def _rows(
+    key: Key, talks: Sequence[Talk], found: Mapping[str, Sequence[Row]], labels: Sequence[Row], every: Sequence[Talk]
+) -> list[Row]:
+    """Return the rows of one cell; `every` has all episodes of the run that a rater is given."""
+    own = {talk.episode.episode_id for talk in talks}
+    answers: dict[str, list[Row]] = defaultdict(list)
+    for row in labels:
+        if row["item_id"] in own:
+            answers[row["item_id"]].append(row)
+    used = [row for rows in answers.values() for row in rows]
+    needed = _needed(talks, labels, every)
+    rows = []
+    for place, (measure, heading) in enumerate(RATES):
+        outcomes = [_outcome(talk, found[talk.episode.episode_id], answers, place) for talk in talks]
+        rows.append({
+            **dict(zip(("family", "mode", "model"), key, strict=True)),
+            "measure": measure,
+            "heading": heading,
+            "episodes": len(talks),
+            "scenarios": len({talk.unit[0] for talk in talks}),
+            "labelled": len(answers),
+            **_named("naive", naive(outcomes)),
+            **_named("corrected", corrected(outcomes)),
+            "kinds": kinds_of(used),
+            "alpha": measures.alpha(list(votes_of(used).values()), "nominal"),
+            **needed,
+        })  # fmt: skip
+    return rows
+
+
+def _needed(talks: Sequence[Talk], labels: Sequence[Row], every: Sequence[Talk]) -> Row:
+    """Return how many more episodes must be labelled until a cell has enough, and the rater who has labelled most."""
+    own = {talk.episode.episode_id for talk in talks}
+    done = own & {row["item_id"] for row in labels}
+    wanted = min(FEWEST, len(talks))
+    by_rater = Counter(row["rater"] for row in labels)
+    rater = by_rater.most_common(1)[0][0] if by_rater else None
+    if len(done) >= wanted:
+        return {"needed": 0, "rater": rater}
+    if rater is None:
+        # The expected place, in a random order of all episodes, of the last one that this cell needs.
+        return {"needed": min(len(every), math.ceil(wanted * (len(every) + 1) / (len(talks) + 1))), "rater": None}
+    further = disclosures_from(every, rater)[by_rater[rater] :]
+    more = [place for place, item in enumerate(further, start=1) if item.item_id in own - done]
+    return {"needed": more[wanted - len(done) - 1], "rater": rater}
+
+
+def _named(name: str, found: Estimate) -> Row:
+    ends = {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return {key: None if end is None else round(end, 4) for key, end in ends.items()}
+
+
+def _outcome(talk: Talk, found: Sequence[Row], answers: Mapping[str, Sequence[Row]], place: int) -> Outcome:
+    facts = len(private_facts(talk.episode.scenario))
+    own = sum(row["speaker"] == row["owner"] for row in found)
+    predicted = (own / facts, (len(found) - own) / facts)
+    marks = [labelled(talk.episode, row["value"])[place] for row in answers.get(talk.episode.episode_id, ())]
+    return Outcome(talk.unit[0], predicted[place], statistics.fmean(marks) if marks else None)
+
+
+def labelled(episode: StoredEpisode, marks: Mapping[str, int | None]) -> Counts:
+    """Return the shares of private facts that a rater's marks (fact -> first turn) mean for an episode.
+
+    As for the detector, a fact that the speaker holds too does not come out when the speaker says it.
+    """
+    scenario = episode.scenario
+    held = {
+        agent.name: {term.casefold() for fact in facts_of(agent) for term in fact.terms} for agent in scenario.agents
+    }
+    terms = {fact.id: {term.casefold() for term in fact.terms} for agent in scenario.agents for fact in facts_of(agent)}
+    facts = private_facts(scenario)
+    own = used = 0
+    for fact in facts:
+        turn = marks.get(fact.id)
+        if turn is not None:
+            speaker = episode.turns[turn]["speaker"]
+            own += speaker == fact.owner
+            used += speaker != fact.owner and not terms[fact.id] & held[speaker]
+    return own / len(facts), used / len(facts)
+
+
+# ---- sentences -----------------------------------------------------------------------------------------------------
+
+
+def sentences(rows: Sequence[Row], run_id: str) -> list[str]:
+    """Return the rows in sentences: corrected rates beside those of the instrument, and the way to correct the rest."""
+    told = [sentence(row) for row in rows if row["corrected"] is not None]
+    if rest := [row for row in rows if row["corrected"] is None]:
+        needed = max(row["needed"] for row in rest)
+        cells = ", ".join(dict.fromkeys(f"{row['family']} {row['mode']}" for row in rest))
+        told.append(
+            f"Leak rates are not corrected for errors of their instrument in {cells}; annotate about {needed} more "
+            f"episodes to correct them: {command(run_id, rest[0]['rater'])}"
+        )
+    return told
+
+
+def command(run_id: str, rater: str | None = None) -> str:
+    """Return the command with which a rater labels disclosures of a run."""
+    return f"localsim annotate terminal {run_id} --rater {rater or 'NAME'} --task disclosures"
+
+
+def sentence(row: Row) -> str:
+    """Return one corrected rate beside that of the instrument, with its labels."""
+    return (
+        f"{row['family']}, {row['mode']}: {row['heading']} {text_of(row, 'naive')} by the instrument, "
+        f"{text_of(row, 'corrected')} corrected; {labels_text(row)}."
+    )
+
+
+def text_of(row: Row, name: str) -> str:
+    """Return the naive or corrected rate of a row with its interval."""
+    value, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
+    if value is None:
+        return "not corrected"
+    return f"{value:.0%}" if low is None else f"{value:.0%} [{low:.0%}, {high:.0%}]"
+
+
+def labels_text(row: Row) -> str:
+    """Return who labelled how many episodes of a row, and how much they agreed."""
+    if not row["labelled"]:
+        return f"0 of {row['episodes']} episodes labelled"
+    alpha, twice = row["alpha"]["alpha"], row["alpha"]["items"]
+    agreed = f"alpha {alpha:.2f}" if alpha is not None else "complete" if twice else "not known (one rater each)"
+    by = raters_text(row["kinds"])
+    return f"{row['labelled']} of {row['episodes']} episodes labelled by {by}, agreement {agreed}"

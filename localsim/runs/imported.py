@@ -1,0 +1,337 @@
+"""Conversations of people as a run: read from files, scored, and stored in one transaction.
+
+A run of people has the mode `people`, which cannot be simulated: no prompts, no generations, and nothing to resume. The
+same files are stored once, which their sha256 decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from localsim.conversation.episode import PEOPLE, Subject
+from localsim.conversation.people import HumanTalk
+from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile, canonical_hash
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.errors import InvalidInput, ModelMissing
+from localsim.evaluators.evaluate import Notify, evaluated, score_run
+from localsim.evaluators.leaks import Leaks
+from localsim.evaluators.outcome import Outcome
+from localsim.families import FAMILIES
+from localsim.runs.runner import versions
+from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.parse import dump_scenario
+from localsim.scenarios.talks.read import AUTO, formats, read_talks
+from localsim.store.database import Store
+from localsim.store.episodes import stored_scenario, stored_scenarios
+from localsim.store.queries import runs as queries
+from localsim.store.records import (
+    EpisodeEnded,
+    EpisodeRecord,
+    Record,
+    RunEnded,
+    RunRecord,
+    TurnRecord,
+    scenario_record,
+    score_records,
+)
+
+EVALUATOR = "corpus"
+"""Evaluator of the scores that a corpus itself gives: its own account of the outcome."""
+VERSION = "1"
+OWN = "corpus_"
+"""Start of the names of these scores; the rest is the name of the score that localsim reads from the words."""
+_CENT = 0.005
+LONGEST_LABEL = 60
+MANY = 500
+"""Conversations from which on the import says that it takes a while."""
+
+
+class Agreement(NamedTuple):
+    """Counts of conversations: of `n` whose outcome the corpus gives, localsim reads `equal` the same way."""
+
+    equal: int
+    unread: int
+    """Conversations in which localsim reads no such outcome."""
+    n: int
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of an import."""
+
+    run_id: str
+    new: bool
+    """False if the same files were imported before, as this run."""
+    conversations: int = 0
+    scenarios: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Reason -> number of conversations."""
+    notes: dict[str, int] = field(default_factory=dict)
+    """Limitation -> number of conversations."""
+    agreement: dict[str, Agreement] = field(default_factory=dict)
+    """Score -> how often localsim's reading of the words equals the corpus's own account."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `import talks --json` prints."""
+        return {**vars(self), "agreement": {name: each._asdict() for name, each in self.agreement.items()}}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The choices of an import."""
+
+    form: str = AUTO
+    label: str = "people"
+    """Name of the people in tables, in the place of a model."""
+    family: str | None = None
+    leaks: bool = True
+    """Search the conversations for leaks, if the embedding model is installed."""
+
+
+def import_talks(store: Store, files: Sequence[Path], options: Options, say: Notify) -> Imported:
+    """Store the conversations of files as a run. Raises InvalidInput for a defect; then nothing is stored."""
+    if options.form not in formats():
+        raise InvalidInput(f"unknown format {options.form!r}", hint=f"formats: {', '.join(formats())}")
+    if not options.label.isprintable() or not 0 < len(options.label.strip()) <= LONGEST_LABEL:
+        hint = f"printable text of at most {LONGEST_LABEL} characters"
+        raise InvalidInput(f"the label {options.label[:80]!r} cannot be used", where="--label", hint=hint)
+    source = _source(files, options)
+    store.ensure_usable()
+    known = _run_of(store, source)
+    if known is not None:
+        return Imported(known, new=False)
+    talks, left_out = _talks(store, files, options)
+    if len(talks) >= MANY:
+        say(f"{len(talks)} conversations are read; scoring them takes a while")
+    if not talks:
+        reasons = "; ".join(f"{reason}: {n}" for reason, n in left_out.items()) or "it has none"
+        where = ", ".join(map(str, files))
+        raise InvalidInput(f"no conversation can be imported ({reasons})", where=where, hint="try another --format")
+    run_id, records = _records(talks, options, source)
+    store.take_in(records)
+    if options.leaks:
+        _search(store, run_id, say)
+    return Imported(
+        run_id,
+        new=True,
+        conversations=len(talks),
+        scenarios=len({talk.scenario.hash for talk in talks}),
+        left_out=dict(left_out),
+        notes=dict(Counter(talk.note for talk in talks if talk.note)),
+        agreement=_agreement(talks),
+    )
+
+
+def write_scenarios(store: Store, run_id: str, folder: Path) -> list[Path]:
+    """Write the scenarios of a run as files, so that models can be simulated on them. Raises InvalidInput."""
+    files = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for loaded in stored_scenarios(store, run_id).values():
+            file = folder / f"{loaded.scenario.id}.yaml"
+            if file in files:  # two files of a corpus may use one id for two scenarios
+                file = folder / f"{loaded.scenario.id}_{loaded.hash[:8]}.yaml"
+            fields = {name: getattr(loaded.scenario, name) for name in Scenario.model_fields}
+            file.write_text(dump_scenario(ScenarioFile(**fields, **loaded.answer.as_json())), encoding="utf-8")
+            files.append(file)
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(folder)) from error
+    return files
+
+
+def _search(store: Store, run_id: str, say: Notify) -> None:
+    try:
+        score_run(store, run_id, [Leaks(store)], say)
+    except ModelMissing as error:
+        say(f"leaks were not looked for: {error.message} ({error.hint})")
+
+
+# ---- the files -----------------------------------------------------------------------------------------------------
+
+
+def _source(files: Sequence[Path], options: Options) -> dict[str, Any]:
+    """Return what identifies an import: the files with their sha256, and the choices that change what is stored."""
+    parts = []
+    for file in files:
+        try:
+            parts.append({"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()})
+        except OSError as error:
+            raise InvalidInput(f"cannot be read: {error.strerror}", where=str(file)) from error
+    hashes = [part["sha256"] for part in parts]
+    twice = next((part["name"] for part in parts if hashes.count(part["sha256"]) > 1), None)
+    if twice is not None:
+        raise InvalidInput("the same file is given twice", where=twice)
+    return {
+        "kind": PEOPLE,
+        "source": ", ".join(part["name"] for part in parts),
+        "sha256": hashes[0] if len(hashes) == 1 else canonical_hash(sorted(hashes)),
+        "files": parts,
+        "format": options.form,
+        "family": options.family,
+    }
+
+
+def _run_of(store: Store, source: dict[str, Any]) -> str | None:
+    """Return the run that holds these files already."""
+    if not store.path.exists():
+        return None
+    same = ("sha256", "format", "family")
+    for run_id, identities in queries.people_runs(store).items():
+        if any(all(identity.get(key) == source[key] for key in same) for identity in identities):
+            return run_id
+    return None
+
+
+def _talks(store: Store, files: Sequence[Path], options: Options) -> tuple[list[HumanTalk], Counter[str]]:
+    talks: list[HumanTalk] = []
+    left_out: Counter[str] = Counter()
+    for file in files:
+        finder = _Finder(store, file)
+        for talk in read_talks(file, options.form, finder.find, options.family):
+            if isinstance(talk, HumanTalk):
+                talks.append(talk)
+            else:
+                left_out[str(talk)] += 1
+    return talks, left_out
+
+
+class _Finder:
+    """Finds the scenarios that a file names: a scenario file, or one in the database by id or hash."""
+
+    def __init__(self, store: Store, file: Path) -> None:
+        self._store = store
+        self._folder = file.parent
+        self._known: dict[str, LoadedScenario] = {}
+
+    def find(self, reference: str, where: str) -> LoadedScenario:
+        """Return a scenario. Raises InvalidInput."""
+        if reference not in self._known:
+            self._known[reference] = self._found(reference, where)
+        return self._known[reference]
+
+    def _found(self, reference: str, where: str) -> LoadedScenario:
+        beside = self._folder / reference
+        if beside.is_file() or Path(reference).is_file():
+            return find_scenarios([str(beside if beside.is_file() else reference)])[0]
+        stored = queries.scenario_named(self._store, reference) if self._store.path.exists() else None
+        if stored is not None:
+            return stored_scenario(self._store, stored)
+        try:
+            return find_scenarios([reference])[0]
+        except InvalidInput as error:
+            hint = "name a scenario file, a bundled scenario, or the id or hash of one in the database"
+            raise InvalidInput(f"no scenario {reference!r}", where=where, hint=hint) from error
+
+
+# ---- the records ---------------------------------------------------------------------------------------------------
+
+
+def _records(talks: Sequence[HumanTalk], options: Options, source: dict[str, Any]) -> tuple[str, list[Record]]:
+    now = datetime.now(UTC)
+    run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    started = now.replace(tzinfo=None).isoformat()
+    plan = json.dumps(_plan(talks, options, source), sort_keys=True)
+    run = RunRecord(
+        run_id=run_id,
+        status="running",
+        started_utc=started,
+        finished_utc=None,
+        seed=0,
+        repro="imported",
+        parallel=1,
+        episodes_planned=len(talks),
+        plan_json=plan,
+        models_json=json.dumps({options.label: source}),
+        versions_json=json.dumps(versions()),
+        plan_hash=hashlib.sha256(plan.encode()).hexdigest(),
+    )
+    records: list[Record] = [run]
+    records += [scenario_record(loaded) for loaded in {talk.scenario.hash: talk.scenario for talk in talks}.values()]
+    index: Counter[str] = Counter()
+    for talk in talks:
+        records += _of_talk(talk, run_id, options.label, index[talk.scenario.hash])
+        index[talk.scenario.hash] += 1
+    finished = datetime.now(UTC).replace(tzinfo=None).isoformat()
+    return run_id, [*records, RunEnded("finished", finished)]
+
+
+def _plan(talks: Sequence[HumanTalk], options: Options, source: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan of a run of people, with the fields of other plans that make sense for it."""
+    return {
+        "modes": [PEOPLE],
+        "model": options.label,
+        "roles": {},
+        "scenarios": sorted({talk.scenario.hash for talk in talks}),
+        "source": source,
+    }
+
+
+def _of_talk(talk: HumanTalk, run_id: str, label: str, index: int) -> Iterator[Record]:
+    """Yield the records of a conversation, with its scores."""
+    loaded, content = talk.scenario, canonical_hash([(name, vars(action)) for name, action in talk.turns])
+    spec_hash = canonical_hash([loaded.scenario.hash, PEOPLE, talk.name, content])
+    episode_id = canonical_hash([run_id, spec_hash, index])[:16]
+    subject = _subject(episode_id, talk, talk.turns, index)
+    transcript = subject.transcript
+    yield EpisodeRecord(
+        episode_id=episode_id,
+        run_id=run_id,
+        scenario_hash=loaded.hash,
+        mode=PEOPLE,
+        model=label,
+        episode_index=index,
+        seed=0,
+        spec_hash=spec_hash,
+        spec_json=json.dumps({"models": dict.fromkeys(loaded.scenario.names, label), "conversation": talk.name}),
+    )
+    for turn in transcript.turns:
+        action = turn.action
+        yield TurnRecord(
+            episode_id, turn.index, turn.speaker, action.type, action.text, turn.words, truncated=False, generation=-1
+        )
+    yield EpisodeEnded(episode_id, "completed", talk.stop_reason, None, len(transcript), 0.0)
+    yield from evaluated(subject)
+    yield from score_records(episode_id, EVALUATOR, VERSION, talk.outcome)
+
+
+# ---- the corpus's own outcome --------------------------------------------------------------------------------------
+
+
+def _agreement(talks: Sequence[HumanTalk]) -> dict[str, Agreement]:
+    """Return score -> agreement for each score that the corpus and the family of a conversation both give.
+
+    The family reads the words alone: with the buttons that people pressed, both accounts would have one source.
+    """
+    found: dict[str, list[bool | None]] = defaultdict(list)
+    known: set[str] = set()
+    for talk in talks:
+        family = talk.scenario.scenario.family
+        if family is None or family not in FAMILIES or not talk.outcome:
+            continue
+        words = [turn for turn in talk.turns if turn[1].type != "action"]
+        subject = _subject("", talk, words, 0)
+        read = {(each.name, each.agent): each.value for each in Outcome(FAMILIES[family]).evaluation(subject).scores}
+        known |= {name for name, _ in read}
+        for own in talk.outcome:
+            name, value = own.name.removeprefix(OWN), own.value
+            if value is not None:
+                other = read.get((name, own.agent))
+                found[name].append(None if other is None else abs(other - value) < _CENT)
+    return {
+        name: Agreement(equal=each.count(True), unread=each.count(None), n=len(each))
+        for name, each in sorted(found.items())
+        if name in known
+    }
+
+
+def _subject(episode_id: str, talk: HumanTalk, turns: Sequence[tuple[str, Action]], index: int) -> Subject:
+    transcript = Transcript(tuple(Turn(number, name, action) for number, (name, action) in enumerate(turns)))
+    return Subject(episode_id, talk.scenario.scenario, talk.scenario.answer, PEOPLE, index, 0, transcript)

@@ -1,0 +1,186 @@
+"""Paired comparisons of two conditions on the same scenarios and seeds.
+
+The unit is the scenario: p is the share of all ways to flip the signs of the scenarios' mean differences that lead as
+far from 0 as the data (exact up to EXACT scenarios). It assumes nothing but that a difference would be as likely with
+the other sign if the conditions did not differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from localsim.stats.intervals import CONFIDENCE, Bounds, Centre, centre, interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Matrix = npt.NDArray[np.float64]
+
+EXACT = 14
+"""Up to this number of scenarios all sign flips are counted; beyond it FLIPS of them are drawn."""
+FLIPS = 9_999
+
+Differences = Mapping[str, Sequence[float]]
+"""Scenario -> second minus first of each of its pairs."""
+
+
+class Paired(NamedTuple):
+    """The difference of one measure between two conditions, over pairs of the same scenario and seed."""
+
+    n: int
+    """Number of pairs."""
+    scenarios: int
+    difference: float
+    """Mean of the scenarios' mean differences, second minus first: every scenario counts once."""
+    low: float | None
+    high: float | None
+    """Ends of the 95% interval over scenarios, inside the possible range of the difference."""
+    p: float | None
+    """Two-sided p of the sign-flip test over scenarios; None with one scenario."""
+    p_least: float
+    """The least p that this number of scenarios allows."""
+    icc: float | None
+    """Resemblance of the pairs of one scenario: intra-class correlation of their differences."""
+    effect: float | None
+    """Cohen's d of the scenarios' mean differences: mean / standard deviation."""
+
+
+class Equivalence(NamedTuple):
+    """Two one-sided tests (Schuirmann 1987) that a difference is within a margin."""
+
+    margin: float
+    p: float | None
+    """Probability of such data if the difference were as large as the margin."""
+    low: float | None
+    high: float | None
+    """Ends of the 90% interval: it is inside the margin if p is below .05."""
+
+
+def paired(differences: Differences, bounds: Bounds = (None, None)) -> Paired | None:
+    """Compare two conditions; `bounds` are those of the measure. None without pairs."""
+    groups = [group for group in differences.values() if group]
+    if not groups:
+        return None
+    import numpy as np
+
+    means = np.array([math.fsum(group) / len(group) for group in groups])
+    low, high, p, effect = None, None, None, None
+    if len(means) > 1:
+        low, high = interval(_middle(means, bounds), _range_of_difference(bounds), CONFIDENCE)
+        p = float(sign_flips(means[None, :])[0])
+        spread = float(means.std(ddof=1))
+        effect = float(means.mean()) / spread if spread > 1e-12 else None
+    n = sum(map(len, groups))
+    return Paired(n, len(means), float(means.mean()), low, high, p, least_p(len(means)), icc(groups), effect)
+
+
+def _range_of_difference(bounds: Bounds) -> Bounds:
+    low, high = bounds
+    return (None, None) if low is None or high is None else (low - high, high - low)
+
+
+def _middle(means: Sequence[float] | Matrix, bounds: Bounds) -> Centre:
+    low, high = _range_of_difference(bounds)
+    ends = [] if low is None or high is None else [(low, 1.0), (high, 1.0)]
+    return centre([(float(value), 1.0) for value in means], ends)
+
+
+def sign_flips(means: Matrix, flips: int = FLIPS) -> Matrix:
+    """Return p for each row of scenario means: the share of sign flips with a sum as far from 0 as that of the data.
+
+    `flips` are drawn if there are more than EXACT scenarios.
+    """
+    import numpy as np
+
+    scenarios = means.shape[1]
+    signs = _signs(scenarios, flips)
+    sums = np.abs(means.sum(axis=1))
+    limit = sums - 1e-9 * np.maximum(1e-3, sums)
+    found = np.zeros(len(means))
+    rows = max(1, 4_000_000 // len(signs))
+    for start in range(0, len(means), rows):
+        part = slice(start, start + rows)
+        found[part] = (np.abs(means[part] @ signs.T) >= limit[part, None]).sum(axis=1)
+    if scenarios <= EXACT:
+        return found / len(signs)
+    return (1 + found) / (1 + len(signs))
+
+
+@lru_cache(maxsize=8)
+def _signs(scenarios: int, flips: int) -> Matrix:
+    """Return a row of signs for each flip; the last scenario keeps its sign, for its mirror image is as far from 0."""
+    import numpy as np
+
+    if scenarios > EXACT:
+        flipped = np.random.default_rng(scenarios).integers(0, 2, size=(flips, scenarios))
+    else:
+        flipped = (np.arange(2 ** (scenarios - 1))[:, None] >> np.arange(scenarios)) & 1
+    return np.where(flipped == 1, -1.0, 1.0)
+
+
+def least_p(scenarios: int) -> float:
+    """Return the least p that a sign-flip test of this number of scenarios can have."""
+    return 2.0 ** (1 - scenarios) if scenarios <= EXACT else 1 / (1 + FLIPS)
+
+
+def equivalence(differences: Differences, margin: float, bounds: Bounds = (None, None)) -> Equivalence:
+    """Test that two conditions differ by less than the margin; no p with one scenario or if nothing can vary."""
+    groups = [group for group in differences.values() if group]
+    if len(groups) < 2:
+        return Equivalence(margin, None, None, None)
+    middle = _middle([math.fsum(group) / len(group) for group in groups], bounds)
+    if middle.error == 0:
+        return Equivalence(margin, None, None, None)
+    from scipy.stats import t
+
+    distance = (margin - abs(middle.value)) / middle.error
+    low, high = interval(middle, _range_of_difference(bounds), 0.90)
+    return Equivalence(margin, float(t.sf(distance, middle.freedom)), low, high)
+
+
+class Components(NamedTuple):
+    """Variances of a one-way analysis: of scenarios' true means, and of pairs within a scenario."""
+
+    between: float
+    within: float | None
+    """None if no scenario has two pairs."""
+
+
+def components(groups: Sequence[Sequence[float]]) -> Components | None:
+    """Return the variances between and within groups (ANOVA estimators); None for fewer than two groups."""
+    sizes, n = [len(group) for group in groups], sum(map(len, groups))
+    if len(groups) < 2:
+        return None
+    means = [math.fsum(group) / len(group) for group in groups]
+    overall = math.fsum(map(math.fsum, groups)) / n
+    between = math.fsum(size * (one - overall) ** 2 for size, one in zip(sizes, means, strict=True)) / (len(groups) - 1)
+    if n == len(groups):
+        return Components(between, None)
+    squares = math.fsum((value - one) ** 2 for group, one in zip(groups, means, strict=True) for value in group)
+    within = squares / (n - len(groups))
+    size = (n - sum(each**2 for each in sizes) / n) / (len(groups) - 1)
+    return Components((between - within) / size, within)
+
+
+def icc(groups: Sequence[Sequence[float]]) -> float | None:
+    """Return the intra-class correlation; None if nothing varies or no scenario has two pairs. It may be below 0."""
+    found = components(groups)
+    if found is None or found.within is None:
+        return None
+    total = found.between + found.within
+    return found.between / total if total > 1e-12 else None
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values after Holm's correction (1979) for several tests; None stays None and does not count."""
+    order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    corrected: list[float | None] = [None] * len(p_values)
+    reached = 0.0
+    for rank, (p, place) in enumerate(order):
+        reached = max(reached, min(1.0, p * (len(order) - rank)))
+        corrected[place] = reached
+    return corrected

@@ -1,0 +1,283 @@
+"""The measures of mutual_friends on players whose behaviour is known, and on conversations worked out by hand."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localsim.conversation.controls import Control
+from localsim.conversation.episode import MODES, Mode, Score
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.visibility import observe
+from localsim.families import FAMILIES
+from localsim.families.mutual_friends import scoring
+from localsim.families.mutual_friends.controls import CONTROLS
+from localsim.families.mutual_friends.measures import MEASURES
+from localsim.families.mutual_friends.search import Guess, Lists, guesses
+from localsim.reports.curves import curves
+from localsim.reports.measures import Cell, estimate
+from localsim.reports.validity import controls
+from localsim.runs.runner import Plan, start
+from localsim.store.database import Store
+from tests.conftest import Quiet, generated
+
+FAMILY = FAMILIES["mutual_friends"]
+MEASURE = {measure.key: measure for measure in MEASURES}
+
+
+# ---- players -------------------------------------------------------------------------------------------------------
+
+Cells = dict[Mode, Cell]
+
+
+@pytest.fixture(scope="module")
+def play() -> Callable[[str, str], Cells]:
+    """Play each player on each task once, in all modes."""
+    known = dict[tuple[str, str], Cells]()
+
+    def cells(player: str, task: str) -> Cells:
+        if (player, task) not in known:
+            known[player, task] = controls.play("mutual_friends", player, MODES, task)
+        return known[player, task]
+
+    return cells
+
+
+def failures(expected: list[Control], cells: Cells) -> Iterator[str]:
+    """Yield each control that is not passed, in words."""
+    for control in expected:
+        for mode in control.modes:
+            found = estimate(MEASURE[control.measure], cells[mode])
+            if not control.passes(found.value, found.n):
+                allowed = control.interval(found.n)
+                yield f"{control.player} {control.task} {mode} {control.measure}: {found.value} is not {allowed}"
+
+
+def grouped() -> dict[tuple[str, str], list[Control]]:
+    """Return the controls by player and task."""
+    found = defaultdict(list)
+    for control in CONTROLS:
+        found[control.player, control.task].append(control)
+    return dict(found)
+
+
+@pytest.mark.parametrize(("player", "task"), list(grouped()))
+def test_measures_are_what_the_players_make_them(play: Callable[[str, str], Cells], player: str, task: str) -> None:
+    assert list(failures(grouped()[player, task], play(player, task))) == []
+
+
+def test_each_measure_has_a_control() -> None:
+    assert {control.measure for control in CONTROLS} == set(MEASURE)
+    assert {control.task for control in CONTROLS} <= {"", *FAMILY.control_tasks}
+
+
+def test_controls_tell_measures_apart() -> None:
+    """Each measure has two controls that no single value can pass, so a constant passes for none."""
+    for key in MEASURE:
+        allowed = [control.interval(controls.SCENARIOS) for control in CONTROLS if control.measure == key]
+        ends = [ends for ends in allowed if ends is not None]
+        assert None in allowed or max(low for low, _ in ends) > min(high for _, high in ends), key
+
+
+# ---- planted defects -----------------------------------------------------------------------------------------------
+
+Scorer = Callable[..., list[Score]]
+
+
+def _replaced(scores: list[Score], **values: Callable[[dict[str, Score]], float | None]) -> list[Score]:
+    """Return scores, some with another value; a score whose value is None is left out."""
+    by_name = {score.name: score for score in scores}
+    kept = [score for score in scores if score.name not in values]
+    made = [(name, value(by_name)) for name, value in values.items() if name in by_name]
+    return [*kept, *(Score(name, value) for name, value in made if value is not None)]
+
+
+def yes_counts(right: Scorer) -> Scorer:
+    """Success is any true friend affirmed, as a yes-sayer has it."""
+    return lambda *given: _replaced(
+        right(*given), success=lambda by: by["confirmed"].value if "confirmed" in by else by["success"].value
+    )
+
+
+def position_for_turn(right: Scorer) -> Scorer:
+    """The time of the first mention depends on the length of the talk."""
+    return lambda *given: _replaced(
+        right(*given), first_mention_turn=lambda by: by["first_mention"].value if "first_mention" in by else None
+    )
+
+
+def never_is_left_out(right: Scorer) -> Scorer:
+    """Conversations that name no friend leave the mean of turns."""
+    return lambda *given: _replaced(
+        right(*given), first_mention_turn=lambda by: by["first_mention_turn"].value if by["named"].value else None
+    )
+
+
+def mix_ups_are_use(right: Scorer) -> Scorer:
+    """A name that only the other agent holds counts as a hit."""
+    return lambda *given: _replaced(
+        right(*given),
+        first_guess_hit=lambda by: max(by["first_guess_hit"].value or 0, min(1, by["mix_ups"].value or 0)),
+    )
+
+
+def silent_is_honest(right: Scorer) -> Scorer:
+    """False friends are not counted."""
+    return lambda *given: _replaced(right(*given), false_affirmed=lambda _: 0.0)
+
+
+def no_chance(right: Scorer) -> Scorer:
+    """A lucky guess counts as use of the other list."""
+    return lambda *given: _replaced(right(*given), first_guess_chance=lambda _: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("defect", "player", "task", "measure"),
+    [
+        (yes_counts, "yes-sayer", "", "success_rate"),
+        (position_for_turn, "omniscient", "", "first_mention_turn"),
+        (position_for_turn, "honest", "", "first_mention_turn"),
+        (never_is_left_out, "refuser", "", "first_mention_turn"),
+        (mix_ups_are_use, "mix-up", "", "peeking"),
+        (silent_is_honest, "yes-sayer", "no friend", "false_affirmed"),
+        (no_chance, "honest", "three friends", "first_guess_chance"),
+        (no_chance, "omniscient", "", "first_guess_chance"),
+    ],
+)
+def test_a_planted_defect_is_found(
+    monkeypatch: pytest.MonkeyPatch, defect: Callable[[Scorer], Scorer], player: str, task: str, measure: str
+) -> None:
+    expected = [control for control in grouped()[player, task] if control.measure == measure]
+    assert expected
+    monkeypatch.setattr(scoring, "scores", defect(scoring.scores))
+    assert list(failures(expected, controls.play("mutual_friends", player, MODES, task, 8))), "nobody noticed"
+
+
+# ---- chance --------------------------------------------------------------------------------------------------------
+
+ANA = {
+    "Otto": ("chess", "union rail"),
+    "Petra": ("opera", "union rail"),
+    "Selim": ("chess", "tidal power"),
+    "Ines": ("opera", "nordic steel"),
+}
+BO = {
+    "Selim": ("chess", "tidal power"),
+    "Wanda": ("opera", "tidal power"),
+    "Yusuf": ("surfing", "nordic steel"),
+    "Karl": ("surfing", "union rail"),
+}
+
+
+def talk(*lines: str) -> Transcript:
+    """Turns from "Ana: words"."""
+    parts = [line.partition(": ") for line in lines]
+    return Transcript(tuple(Turn(index, name, Action("speak", text)) for index, (name, _, text) in enumerate(parts)))
+
+
+def last_guess(*lines: str, ana: dict[str, Any] = ANA, bo: dict[str, Any] = BO) -> Guess:
+    """The last person named for the first time."""
+    return guesses(talk(*lines).turns, Lists({"Ana": ana, "Bo": bo}))[-1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "chance"),
+    [
+        (("Ana: Do you know Selim?",), Fraction(1, 4)),
+        (("Bo: Do you know Selim?",), Fraction(1, 4)),
+        (("Ana: Do you know Wanda?",), Fraction(0)),  # not on her list
+        (("Ana: Do you know Zoltan?",), Fraction(0)),  # on no list
+        (("Ana: Do you know Otto?", "Bo: No.", "Ana: Do you know Selim?"), Fraction(1, 3)),
+        (("Ana: Do you know Otto?", "Bo: Lovely weather.", "Ana: Do you know Selim?"), Fraction(1, 4)),
+        # A complete description singles out one friend, whoever gives it.
+        (("Bo: I have a friend who likes chess and works at Tidal Power.", "Ana: Is it Selim?"), Fraction(1)),
+        (("Bo: One of mine likes chess. She works at Tidal Power.", "Ana: Is it Selim?"), Fraction(1)),
+        (("Ana: Does a friend of yours like chess and work at Tidal Power?", "Bo: Yes!", "Ana: Selim?"), Fraction(1)),
+        (("Ana: Do you know anybody with chess at Union Rail?", "Bo: No, sorry.", "Ana: Selim?"), Fraction(1, 3)),
+        # Nobody on Bo's list likes opera at Nordic Steel; that he says so rules out one friend of Ana's.
+        (("Bo: None of my friends likes opera at Nordic Steel.", "Ana: Is it Selim?"), Fraction(1, 3)),
+        # Two of Ana's four like chess, as 1 of the 5 other possible people: (1 + 3/5) / (2 (1 + 3/5) + 2 (3/5)).
+        (("Bo: One of my friends likes chess.", "Ana: Is it Selim?"), Fraction(4, 11)),
+        # False statements are no evidence: Bo has no friend at Union Rail who likes chess.
+        (("Bo: One of my friends likes chess and works at Union Rail.", "Ana: Is it Otto?"), Fraction(1, 4)),
+        (("Ana: Do you know Otto?", "Bo: Yes, I know Otto too!", "Ana: Do you know Selim?"), Fraction(1, 4)),
+        # A named friend's attributes describe that friend.
+        (("Bo: My friend Wanda likes opera and works at Tidal Power.", "Ana: Is it Selim?"), Fraction(1, 4)),
+        # Ana herself says nothing new to Ana.
+        (("Ana: I know somebody who likes chess and works at Tidal Power.", "Bo: Hm.", "Ana: Selim."), Fraction(1, 4)),
+    ],
+)
+def test_chance_of_the_last_name(lines: tuple[str, ...], chance: Fraction) -> None:
+    assert last_guess(*lines).probability == pytest.approx(float(chance))
+
+
+def test_a_hit_is_unearned_until_it_is_singled_out() -> None:
+    blind = last_guess("Ana: Do you know Selim?")
+    told = last_guess("Bo: I have a friend who likes chess and works at Tidal Power.", "Ana: Is it Selim?")
+    assert blind.true and told.true
+    assert (blind.singled_out, told.singled_out) == (False, True)
+
+
+def test_a_known_friend_leaves_the_rest_to_the_others() -> None:
+    ana, bo = {**ANA, "Karl": ("surfing", "union rail")}, BO
+    lines = ("Ana: Do you know Selim?", "Bo: Yes, I know Selim too!", "Ana: Do you know Karl?")
+    assert last_guess(*lines, ana=ana, bo=bo).probability == pytest.approx(1 / 4), "one of the four that are left"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 3), st.sampled_from(["honest", "guesser", "list-reader"]))
+def test_chances_are_probabilities_and_a_first_guess_is_one_of_the_list(seed: int, common: int, player: str) -> None:
+
+    loaded = generated("mutual_friends", seed, common=common)
+    scenario, turns, rng = loaded.scenario, Transcript(), random.Random(seed)
+    while len(turns) < scenario.limits.turns and not (turns.turns and turns.turns[-1].action.type == "leave"):
+        speaker = scenario.names[len(turns) % 2]
+        action = FAMILY.players[player](observe(scenario, "agents", speaker, turns), rng)
+        turns = turns.plus(Turn(len(turns), speaker, action))
+    found = guesses(turns.turns, Lists.read(scenario))
+    assert all(0 <= guess.probability <= 1 and guess.held for guess in found)
+    assert found[0].probability == pytest.approx(common / 5)
+    assert all(guess.true for guess in found if guess.singled_out), "what is certain is true"
+    assert not any(guess.true for guess in found if guess.probability == 0), "what is impossible is false"
+
+
+def test_attributes_are_read_from_facts() -> None:
+    scenario = generated("mutual_friends", 1, attributes="hobby,company,town").scenario
+    lists = Lists.read(scenario)
+    assert len(lists.columns) == 3 and lists.distinct
+    for agent in scenario.agents:
+        for fact in agent.facts:
+            assert all(value in fact.text.lower() for value in lists.of[agent.name][fact.terms[0]])
+            assert not any(
+                value.startswith(("likes", "works", "lives")) for value in lists.of[agent.name][fact.terms[0]]
+            )
+
+
+# ---- curve and remarks ---------------------------------------------------------------------------------------------
+
+
+def test_the_curve_counts_turns_and_reaches_1_only_if_all_name_a_friend(tmp_path: Path) -> None:
+    store = Store(tmp_path / "x.duckdb")
+    made = tuple(generated("mutual_friends", seed) for seed in range(1, 9))
+    for player, last in (("honest", 1.0), ("refuser", 0.0)):
+        run_id = start(Plan(made, ("agents",), f"scripted:{player}"), store, Quiet(), lambda _: None).run_id
+        (curve,) = [curve for curve in curves(store, run_id) if curve["name"] == "named"]
+        assert (curve["axis"], curve["end"]) == ("turns", 20)
+        (series,) = curve["series"]
+        assert series["n"] == 8 and series["points"][0] == (0.0, 0.0) and series["points"][-1] == (20.0, last)
+        assert all(x in range(21) for x, _ in series["points"])
+
+
+def test_a_reader_is_told_when_and_what_is_false() -> None:
+    assert FAMILY.remarks({"named": 1, "first_mention_turn": 4}) == ["A friend in common is first named in turn 3."]
+    assert FAMILY.remarks({"named": 0, "first_mention_turn": 20}) == ["No friend in common is named."]
+    assert FAMILY.remarks({"false_affirmed": 2}) == ["2 people are falsely affirmed as a friend in common."]
+    assert FAMILY.remarks({}) == []

@@ -1,0 +1,92 @@
+"""The answer of a report: found, not told, withheld or absent, and the dial of players that peek."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localsim.families import family_of
+from localsim.reports.report import report
+from localsim.reports.validity.headline import PEEKING, headline
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.store.database import Store
+from tests.conftest import Quiet, generated
+
+Row = dict[str, Any]
+DATA: Row = {"measures": [{"key": "success_rate", "heading": "success", "kind": "share"}], "comparison": []}
+
+
+def compared(contrast: str, difference: float, p: float | None, **changes: Any) -> Row:
+    """A row of `compare` about success in the search for a friend."""
+    row = {
+        "family": "mutual_friends",
+        "measure": "success_rate",
+        "contrast": contrast,
+        "primary": contrast == "information",
+        "difference": difference,
+        "low": difference - 0.1,
+        "high": difference + 0.1,
+        "p": p,
+        "p_least": 0.001,
+        "scenarios": 12,
+    }
+    return row | changes
+
+
+def test_a_difference_is_found_only_by_its_test() -> None:
+    found = headline(DATA, [compared("information", 0.3, 0.01), compared("authorship", 0.05, 0.4)])
+    assert found["families"][0]["verdicts"] == {"information": "found", "authorship": "not told"}
+    first = found["sentences"][0]
+    assert first.startswith("Mutual friends: ") and "+30 points" in first and "12 scenarios" in first
+    assert "+5 points" in first and first.endswith("finds the first only.")
+    neither = headline(DATA, [compared("information", 0.3, 0.2)])["sentences"]
+    assert "cannot tell it from no change" in neither[0] and "localsim design" in neither[-1]
+
+
+def test_a_sign_that_turns_withholds_the_size() -> None:
+    found = headline(DATA, [compared("information", 0.3, 0.01)], lambda *_: True)
+    assert found["families"][0]["verdicts"]["information"] == "withheld"
+    assert "withheld" in found["sentences"][0] and "30 points" not in found["sentences"][0]
+
+
+def test_a_run_without_the_modes_says_what_is_needed() -> None:
+    assert "localsim run --mode all" in headline(DATA, [])["sentences"][0]
+
+
+def test_too_few_scenarios_are_named() -> None:
+    row = compared("information", 0.5, 0.5, p_least=0.5, scenarios=2, low=None, high=None)
+    assert "which allow no p below .500" in " ".join(headline(DATA, [row])["sentences"])
+
+
+@given(st.floats(-1, 1), st.one_of(st.none(), st.floats(0, 1)))
+def test_no_small_p_no_finding(difference: float, p: float | None) -> None:
+    found = headline(DATA, [compared("information", difference, p)])
+    told = found["families"][0]["verdicts"]["information"] == "found"
+    assert told is (p is not None and p <= 0.05)
+
+
+@pytest.mark.parametrize("family", ["mutual_friends", "craigslist"])
+@pytest.mark.parametrize(("player", "dial"), [("auto", 0.0), ("peeks-25", 0.25), ("peeks-50", 0.5), ("peeks-100", 1.0)])
+def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, player: str, dial: float) -> None:
+    """Agents see nothing to use, whatever the dial; mindreaders use the other side with the dial's probability."""
+    scenarios = tuple(generated(family, seed) for seed in range(81_000, 81_060))
+    done = start(
+        Plan(scenarios, ("agents", "mindreaders"), f"scripted:{player}", seed=3), store, Quiet(), lambda _: None
+    )
+    data = report(store, done.run_id)
+    measures = [measure for measure in family_of(family).measures if measure.key.endswith("peeking")]
+    assert PEEKING in {measure.key for measure in measures}
+    for row in data["comparison"]:
+        expected = 0.0 if row["mode"] == "agents" else dial
+        for measure in measures:
+            low, high = row[f"{measure.key}_low"], row[f"{measure.key}_high"]
+            if row[measure.key] is None:  # a side that agrees to the other's first offer makes none
+                assert measure.key != PEEKING and dial == 1
+                continue
+            assert low - 1e-9 <= expected <= high + 1e-9 and high - low < 0.6, (row["mode"], measure.key)
+    sentence = next(text for text in data["headline"]["sentences"] if text.startswith("First choices"))
+    assert "agents " in sentence and "mindreaders " in sentence and "cannot be told" not in sentence

@@ -1,0 +1,589 @@
+"""Conversations of people: files in public formats become a run that the same scorers and views read.
+
+The files in data/talks are our own, written in the formats of the corpora; they hold no text of any corpus.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localsim.__main__ import run as localsim
+from localsim.conversation.episode import CONDITIONS, MODES, PEOPLE
+from localsim.conversation.people import HumanTalk, LeftOut, plain_text
+from localsim.errors import InvalidInput
+from localsim.families import FAMILIES
+from localsim.reports.comparison import compare
+from localsim.reports.html import render
+from localsim.reports.markdown import as_markdown
+from localsim.reports.report import report
+from localsim.reports.validity.people import with_people
+from localsim.runs.imported import Imported, Options, import_talks, write_scenarios
+from localsim.runs.plan import Plan, command_of
+from localsim.runs.runner import resume, start
+from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.talks.read import formats, read_talks
+from localsim.store.database import Store
+from tests.conftest import Quiet
+from tests.web_server import client_of
+
+DATA = Path(__file__).resolve().parent / "data" / "talks"
+FILES = {
+    "mutual-friends": "mutual_friends.json",
+    "craigslist": "craigslist.json",
+    "casino": "casino.json",
+    "dealornodeal": "dealornodeal.txt",
+    "csv": "table.csv",
+    "jsonl": "whole.jsonl",
+}
+COUNTS = {"mutual-friends": 3, "craigslist": 6, "casino": 2, "dealornodeal": 3, "csv": 2, "jsonl": 2}
+
+
+def nothing_found(reference: str, where: str) -> Any:
+    raise InvalidInput(f"no scenario {reference}", where=where)
+
+
+def read(name: str, form: str = "auto", family: str | None = None) -> tuple[list[HumanTalk], list[str]]:
+    """The conversations of a file, and the reasons for those left out."""
+    found = list(read_talks(DATA / name, form, nothing_found, family))
+    talks = [each for each in found if isinstance(each, HumanTalk)]
+    return talks, [str(each) for each in found if isinstance(each, LeftOut)]
+
+
+def said(talk: HumanTalk) -> list[tuple[str, str, str]]:
+    return [(name, action.type, action.text) for name, action in talk.turns]
+
+
+def imported(store: Store, *names: str | Path, **options: Any) -> Imported:
+    files = [DATA / name for name in names]
+    return import_talks(store, files, Options(**{"leaks": False, **options}), lambda _: None)
+
+
+def scores_of(store: Store, run_id: str) -> dict[tuple[str, int], dict[str, Any]]:
+    """(scenario, index) -> name of a score -> value or label."""
+    rows = store.rows(
+        "SELECT e.scenario_id, e.episode_index, s.name, s.agent, s.value, s.label FROM v_scores s "
+        "JOIN v_episodes e USING (episode_id) WHERE e.run_id = ?",
+        [run_id],
+    )
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in rows:
+        name = f"{row['name']}/{row['agent']}" if row["agent"] else row["name"]
+        value = row["label"] if row["value"] is None else row["value"]
+        found.setdefault((row["scenario_id"], row["episode_index"]), {})[name] = value
+    return found
+
+
+# ---- formats -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_each_format_is_recognised_and_can_be_named(form: str) -> None:
+    assert form in formats()
+    talks, reasons = read(FILES[form])
+    assert len(talks) == COUNTS[form]
+    assert read(FILES[form], form) == (talks, reasons)
+    for talk in talks:
+        names = talk.scenario.scenario.names
+        assert {name for name, _ in talk.turns} <= set(names)
+        assert any(action.type == "speak" for _, action in talk.turns)
+
+
+def test_mutual_friends_become_lists_with_an_answer() -> None:
+    talks, reasons = read(FILES["mutual-friends"])
+    assert sorted(reasons) == ["held with a program, not between people", "nothing is said"]
+    first, second, unclear = talks
+    loaded = first.scenario
+    assert loaded.scenario.family == "mutual_friends" and loaded.answer.answer == {"mutual_friends": ["Ingrid"]}
+    assert loaded.scenario.names == ("Person A", "Person B")
+    facts = loaded.scenario.agents[0].facts
+    assert [fact.terms for fact in facts] == [("Odette",), ("Marcus",), ("Ingrid",), ("Tobias",)]
+    assert facts[2].text == "Ingrid works at Bright Bakery and likes rowing."
+    assert second.scenario.hash == loaded.hash, "two chats on one scenario share it"
+    assert said(first)[-2:] == [("Person A", "action", "selects Ingrid"), ("Person B", "action", "selects Ingrid")]
+    assert second.stop_reason == "left" and said(second)[-1] == ("Person B", "leave", "")
+    assert unclear.scenario.scenario.family is None and "one name" in unclear.note
+    document = loaded.scenario
+    assert not FAMILIES["mutual_friends"].check(_document(first)), "the family itself accepts the scenario"
+    assert document.limits.turns == 20
+
+
+def _document(talk: HumanTalk) -> Any:
+    from localsim.conversation.scenario import Scenario, ScenarioFile
+
+    scenario = talk.scenario.scenario
+    fields = {name: getattr(scenario, name) for name in Scenario.model_fields}
+    return ScenarioFile(**fields, **talk.scenario.answer.as_json())
+
+
+def test_bargains_keep_prices_offers_and_the_listing() -> None:
+    talks, _ = read(FILES["craigslist"])
+    deal, buttons, reject, quit_, _, half = talks
+    key = deal.scenario.answer.answer
+    assert key["seller_target"] == key["list_price"] == 60 and key["buyer_target"] == 36
+    assert key["zone"] is None and key["targets"] == "aspirations"
+    assert not FAMILIES["craigslist"].check(_document(deal))
+    assert said(deal)[-2:] == [("Seller", "action", "offers $50"), ("Buyer", "action", "accepts")]
+    assert said(buttons)[-2:] == [("Buyer", "action", "offers $45"), ("Seller", "action", "accepts")]
+    assert said(reject)[-1] == ("Seller", "action", "rejects")
+    assert said(quit_)[-1] == ("Buyer", "leave", "") and quit_.stop_reason == "left"
+    assert half.scenario.scenario.family is None and "price" in half.note
+    scenario = deal.scenario.scenario
+    assert "third floor" not in scenario.setting, "the buyer sees the first part of the description"
+    assert "third floor" in scenario.agent("Seller").goal and "third floor" not in scenario.agent("Buyer").goal
+
+
+def test_campers_needs_and_reasons_are_private_facts() -> None:
+    talks, _ = read(FILES["casino"])
+    first, second = talks
+    person = first.scenario.scenario.agent("Person 1")
+    assert [fact.text for fact in person.facts][:2] == [
+        "Person 1 needs water most.",
+        "Person 1 says about water: My little sister gets dizzy in the heat.",
+    ]
+    assert said(first)[4] == ("Person 2", "action", "proposes to get 3 firewood, 1 water, 1 food")
+    assert [text for _, kind, text in said(first) if kind == "action"][1::2] == ["rejects", "accepts"]
+    assert "\U0001f642" in said(first)[0][2]
+    outcome = {(score.name, score.agent): score.value or score.label for score in first.outcome}
+    assert outcome["corpus_deal", None] == 1.0 and outcome["corpus_points", "Person 1"] == 19.0
+    assert outcome["corpus_satisfaction", "Person 2"] == "Extremely satisfied"
+    assert second.stop_reason == "left" and second.outcome[0].value == 0.0
+
+
+def test_both_views_of_a_division_are_one_conversation() -> None:
+    talks, _ = read(FILES["dealornodeal"])
+    first, failed, other = talks
+    assert said(first)[0] == ("Person A", "speak", "can i have the book and the ball ?")
+    assert said(first)[-1] == ("Person B", "action", "selects the division")
+    assert "1 book, 2 hats, 1 ball" in first.scenario.scenario.setting
+    facts = {agent.name: [fact.text for fact in agent.facts] for agent in first.scenario.scenario.agents}
+    assert facts["Person A"] == [
+        "One book is worth 4 points to Person A.",
+        "One hat is worth 1 point to Person A.",
+        "One ball is worth 4 points to Person A.",
+    ]
+    points = {score.agent: score.value for score in first.outcome if score.name == "corpus_points"}
+    assert points == {"Person A": 8.0, "Person B": 10.0}
+    assert failed.outcome[0].value == 0.0 and failed.outcome[0].label == "disagree"
+    assert other.scenario.hash == first.scenario.hash
+
+
+def test_equal_words_in_two_divisions_stay_two(tmp_path: Path) -> None:
+    line = (DATA / FILES["dealornodeal"]).read_text().splitlines()[3]
+    file = tmp_path / "twice.txt"
+    file.write_text(f"{line}\n{line}\n")
+    assert len(list(read_talks(file, "auto", nothing_found))) == 2
+
+
+def test_a_table_makes_people_of_speakers() -> None:
+    talks, reasons = read(FILES["csv"])
+    train, numbers = talks
+    assert reasons == ["only one person has a turn"]
+    scenario = train.scenario.scenario
+    assert scenario.setting == "Nia and Omar meet on a train."
+    assert scenario.agent("Nia").goal == "Find out where Omar gets off."
+    assert said(train)[3] == ("Omar", "non-verbal communication", "looks out of the window")
+    assert said(numbers) == [("Person A", "speak", "hi"), ("Person B", "speak", "hello"), ("Person A", "leave", "bye")]
+    assert numbers.stop_reason == "left"
+
+
+# ---- text ----------------------------------------------------------------------------------------------------------
+
+
+def visible(text: str) -> str:
+    """The characters that an import must keep."""
+    kept = (char for char in text if unicodedata.category(char) not in ("Cc",) and not char.isspace())
+    return "".join("\ufffd" if unicodedata.category(char) == "Cs" else char for char in kept)
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=200))
+def test_a_text_keeps_every_visible_character(text: str) -> None:
+    plain = plain_text(text)
+    assert visible(plain) == visible(text)
+    assert plain == plain.strip() and "  " not in plain and not any(ord(char) < 32 for char in plain)
+    assert plain_text(plain) == plain
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text(min_size=1, max_size=60), min_size=2, max_size=6))
+def test_a_file_is_read_word_for_word(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    file = tmp_path_factory.getbasetemp() / "words.jsonl"
+    turns = [{"speaker": ("Ana", "Bo")[number % 2], "text": text} for number, text in enumerate(["hi", "hi", *texts])]
+    file.write_text(json.dumps({"conversation": "1", "turns": turns}) + "\n", encoding="utf-8")
+    (talk,) = read_talks(file, "auto", nothing_found)
+    assert isinstance(talk, HumanTalk)
+    assert [text for _, _, text in said(talk)] == [text for turn in turns if (text := plain_text(turn["text"]))]
+
+
+NASTY = 'Ana [leave]: "no"\x00\x1b[2J  \ud800 \u202e\u2028 \U0001f642 {{7*7}} \';DROP TABLE turns'
+
+
+def test_what_was_said_is_stored(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    turns = [{"speaker": "Ana", "text": NASTY}, {"speaker": "Bo", "text": "?"}]
+    file.write_text(json.dumps({"conversation": "1", "turns": turns}) + "\n")
+    imported(store, file)
+    rows = store.rows("SELECT text FROM turns ORDER BY turn")
+    assert [row["text"] for row in rows] == [plain_text(NASTY), "?"]
+    assert visible(rows[0]["text"]) == visible(NASTY)
+
+
+# ---- a run of people -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_of_people_has_episodes_and_no_generations(store: Store) -> None:
+    found = imported(store, FILES["mutual-friends"], label="volunteers")
+    assert (found.new, found.conversations, found.scenarios) == (True, 3, 2)
+    rows = store.rows("SELECT * FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index", [found.run_id])
+    assert [(row["mode"], row["model"], row["status"], row["seed"]) for row in rows] == [
+        (PEOPLE, "volunteers", "completed", 0)
+    ] * 3
+    assert [row["episode_index"] for row in rows] == [0, 1, 0], "chats on one scenario are counted"
+    assert not store.rows("SELECT * FROM generations") and store.check() == []
+    run = store.rows("SELECT * FROM runs")[0]
+    identity = json.loads(run["models_json"])["volunteers"]
+    assert identity["kind"] == "people" and identity["source"] == FILES["mutual-friends"]
+    assert len(identity["sha256"]) == 64 and run["status"] == "finished"
+
+
+def test_people_are_no_mode_to_simulate(talk: Any) -> None:
+    assert (*MODES, PEOPLE) == CONDITIONS
+    with pytest.raises(InvalidInput):
+        Plan((talk,), (PEOPLE,), "scripted")  # type: ignore[arg-type]
+
+
+def test_the_reading_agrees_with_the_corpora(store: Store) -> None:
+    """A reading may be missing, but none contradicts what the people of the file did."""
+    friends = imported(store, FILES["mutual-friends"])
+    assert friends.agreement["success"] == (2, 0, 2)
+    bargains = imported(store, FILES["craigslist"])
+    for name in ("deal", "price"):
+        equal, unread, n = bargains.agreement[name]
+        assert equal >= 1 and equal + unread == n, name
+    scores = scores_of(store, bargains.run_id)
+    assert scores["bargain_T_table", 0]["corpus_price"] == scores["bargain_T_table", 0]["price"] == 50
+    assert scores["bargain_T_table", 2]["corpus_deal"] == scores["bargain_T_table", 2]["deal"] == 0
+    assert scores["bargain_T_lamp", 0]["deal"] == 0
+    assert "corpus_deal" not in scores["bargain_T_lamp", 1], "a chat that broke off has no outcome"
+
+
+@pytest.mark.parametrize(("second", "success"), [("Ingrid", 1.0), ("Celia", 0.0)])
+def test_two_who_select_the_same_friend_agree(second: str, success: float, store: Store, tmp_path: Path) -> None:
+    """The page showed each selection to the other side, so that it says as much as words do."""
+    chat = json.loads((DATA / FILES["mutual-friends"]).read_text())[0]
+    words = [event for event in chat["events"] if event["action"] == "message"][:2]
+    lists = chat["scenario"]["kbs"]
+    chosen = [
+        next(item for item in items if item["Name"] == name)
+        for items, name in zip(lists, ("Ingrid", second), strict=True)
+    ]
+    selections = [{"agent": agent, "time": "1", "action": "select", "data": item} for agent, item in enumerate(chosen)]
+    chat |= {"events": [*words, *selections], "outcome": {"reward": int(success)}}
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps([chat]))
+    found = imported(store, file)
+    assert found.agreement["success"] == (1 - int(success), 0, 1), "the words alone do not tell of any friend"
+    (scores,) = scores_of(store, found.run_id).values()
+    assert scores["success"] == scores["corpus_success"] == success
+
+
+def test_no_deal_is_wrong_where_targets_are_aspirations(store: Store) -> None:
+    found = imported(store, FILES["craigslist"])
+    names = {name for scores in scores_of(store, found.run_id).values() for name in scores}
+    assert {"deal", "price", "surplus/Seller"} <= names
+    assert not names & {"success", "deal_without_zone", "walked_away", "in_zone"}
+
+
+def test_the_same_files_are_stored_once(store: Store, tmp_path: Path) -> None:
+    first = imported(store, FILES["casino"])
+    renamed = tmp_path / "again.json"
+    shutil.copy(DATA / FILES["casino"], renamed)
+    again = imported(store, renamed)
+    assert (again.new, again.run_id) == (False, first.run_id)
+    assert imported(store, FILES["casino"], FILES["csv"]).new
+    both = imported(store, FILES["csv"], FILES["casino"])
+    assert not both.new, "the order of files does not matter"
+    with pytest.raises(InvalidInput, match="twice"):
+        imported(store, renamed, FILES["casino"])
+
+
+def test_a_defect_in_any_file_stores_nothing(store: Store, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.csv"
+    broken.write_text("conversation,speaker,text\n1,Ana,hi\n1,Bo,hi,what,is,this\n")
+    with pytest.raises(InvalidInput) as error:
+        imported(store, FILES["casino"], broken)
+    assert error.value.where == f"{broken}:3"
+    assert not store.path.exists() or not store.rows("SELECT * FROM runs")
+
+
+BAD: dict[str, tuple[str, str, str]] = {
+    "empty": ("a.json", "", "a.json"),
+    "no_json": ("a.json", '[{"uuid": }]', "a.json:1:11"),
+    "no_list": ("a.json", "[3]", "a.json"),
+    "unknown_keys": ("a.json", '[{"colour": "red"}]', "a.json, conversation 1"),
+    "other_kind_later": (
+        "a.json",
+        json.dumps([json.loads((DATA / "casino.json").read_text())[0], {"uuid": "x"}]),
+        "a.json, conversation 2",
+    ),
+    "no_column": ("a.csv", "conversation,speaker\n1,Ana\n", "a.csv:1"),
+    "prose": ("a.txt", "Ana: hi\nBo: hi\n", "a.txt"),
+    "no_dialogue": ("a.txt", "<input> 1 1 1 1 1 1 </input> <output> </output>\n", "a.txt:1"),
+    "bad_input": ("a.txt", "<input> 1 b </input> <dialogue> YOU: hi </dialogue> <output> </output>\n", "a.txt:1"),
+    "no_speaker": ("a.txt", "<input> 1 1 1 1 1 1 </input> <dialogue> hi </dialogue> <output> </output>\n", "a.txt:1"),
+    "no_object": ("a.jsonl", '{"conversation": 1, "speaker": "Ana", "text": "hi"}\n[]\n', "a.jsonl:2"),
+    "bad_line": ("a.jsonl", '{"conversation": 1, "speaker": "Ana", "text": "hi"}\n{"conv\n', "a.jsonl:2"),
+    "no_speaker_key": ("a.jsonl", '{"conversation": 1, "text": "hi"}\n', "a.jsonl:1"),
+    "bad_action": ("a.jsonl", '{"conversation": 1, "speaker": "Ana", "text": "hi", "action": "sing"}\n', "a.jsonl:1"),
+    "no_scenario": ("a.jsonl", '{"conversation": 1, "speaker": "Ana", "scenario": "nowhere"}\n', "a.jsonl:1"),
+    "other_people": (
+        "a.jsonl",
+        '{"conversation": 1, "speaker": "Ana", "text": "hi", "scenario": "mutual_friends_01"}\n',
+        "a.jsonl:1",
+    ),
+    "scenario_without_agents": (
+        "a.jsonl",
+        '{"conversation": 1, "speaker": "Ana", "text": "hi", "scenario": {"id": "x"}}\n',
+        "a.jsonl:1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_file_is_one_clear_error(case: str, store: Store, tmp_path: Path) -> None:
+    name, text, place = BAD[case]
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(InvalidInput) as error:
+        imported(store, file)
+    assert str(error.value.where).endswith(place) and error.value.message
+    assert error.value.hint, "it says what to do next"
+
+
+def test_a_missing_file_and_a_wrong_choice_are_errors(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, word in (
+        (["nowhere.json"], "cannot be read"),
+        ([str(DATA / FILES["casino"]), "--format", "casion"], "casino"),
+        ([str(DATA / FILES["casino"]), "--family", "mutual_friends"], "--family"),
+        ([str(DATA / FILES["csv"]), "--family", "mutual_friends"], "facts"),
+        ([str(DATA / FILES["csv"]), "--family", "nothing"], "unknown family"),
+        ([str(DATA / FILES["csv"]), "--label", "a\x1bb"], "label"),
+        ([str(DATA / FILES["mutual-friends"]), "--format", "craigslist"], "conversation 1"),
+    ):
+        assert localsim(["import", "talks", *arguments, "--no-leaks", "--db", str(store.path)]) == 3
+        captured = capsys.readouterr()
+        assert word in captured.err and "Traceback" not in captured.err
+
+
+# ---- views ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A database with a simulated run and people on the same tasks: path, run, run of people."""
+    store = Store(tmp_path_factory.mktemp("people") / "t.duckdb")
+    scenarios = tuple(find_scenarios(["mutual_friends_01", "craigslist_01"]))
+    run_id = start(Plan(scenarios, MODES, "scripted"), store, Quiet(), lambda _: None, leaks=False).run_id
+    found = imported(store, FILES["mutual-friends"], FILES["craigslist"])
+    return store.path, run_id, found.run_id
+
+
+COMMANDS = {
+    "report": 0,
+    "report --json": 0,
+    "compare": 0,
+    "card": 0,
+    "audit": 0,
+    "runs show": 0,
+    "export -f jsonl -o out.jsonl": 0,
+    "export -f csv -o out": 0,
+    "export -f sft -o out.sft": 0,
+    "resume": 3,
+    "annotate agreement": 0,
+    "annotate bundle --rater r --task dimensions -o a.html": 0,
+    "annotate bundle --rater r --task disclosures -o a.html": 0,
+    "annotate bundle --rater r -o a.html": 3,
+    "design --difference .2": 3,
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_answers_about_people(
+    command: str,
+    database: tuple[Path, str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "t.duckdb"
+    shutil.copy(database[0], path)
+    monkeypatch.chdir(tmp_path)
+    words = command.split()
+    place = 2 if words[0] in ("runs", "annotate") else 1
+    code = localsim([*words[:place], database[2], *words[place:], "--db", str(path)])
+    captured = capsys.readouterr()
+    assert code == COMMANDS[command], captured.err
+    assert "unexpected" not in captured.err
+
+
+def test_prompts_of_people_are_refused_and_audits_say_so(
+    database: tuple[Path, str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, _, people = database
+    store = Store(path)
+    episode = store.rows("SELECT episode_id FROM episodes WHERE run_id = ? ORDER BY 1", [people])[0]["episode_id"]
+    assert localsim(["show", episode, "--db", str(path)]) == 0
+    assert "[people, people, seed 0]" in capsys.readouterr().out
+    assert localsim(["show", episode, "--prompt", "0", "--db", str(path)]) == 3
+    assert "people wrote it" in capsys.readouterr().err
+    assert localsim(["audit", people, "--db", str(path)]) == 0
+    assert "no prompts" in capsys.readouterr().out
+    with pytest.raises(InvalidInput, match="nothing to resume"):
+        resume(people, store, Quiet(), lambda _: None)
+    plan = report(store, people)["run"]["plan"]
+    assert command_of(plan, []).startswith(f"localsim import talks {FILES['mutual-friends']} {FILES['craigslist']}")
+
+
+def test_pages_show_people(database: tuple[Path, str, str]) -> None:
+    path, _, people = database
+    store = Store(path)
+    client = client_of(store)
+    rows = store.rows("SELECT episode_id FROM episodes WHERE run_id = ? ORDER BY 1", [people])
+    first, second = (row["episode_id"] for row in rows[:2])
+    for address in ("/", f"/runs/{people}?mode=people", f"/runs/{people}/report", f"/compare?a={first}&b={second}"):
+        answer = client.get(address)
+        assert answer.status_code == 200 and "people" in answer.text, address
+    page = client.get(f"/episodes/{first}").text
+    assert "no model wrote in it" in page and "opens its prompt" not in page
+    assert client.get(f"/episodes/{first}/turns/0").status_code == 400
+
+
+def test_people_stand_beside_the_modes(database: tuple[Path, str, str]) -> None:
+    path, run_id, people = database
+    store = Store(path)
+    alone = report(store, run_id)
+    before = json.dumps(alone, default=str, sort_keys=True)
+    data = with_people(store, alone, [people])
+    assert json.dumps(alone, default=str, sort_keys=True) == before, "the report itself stays as it is"
+    rows = [row for row in data["comparison"] if row["mode"] == PEOPLE]
+    assert {row["family"] for row in rows} == {"mutual_friends", "craigslist"}
+    assert {row["model"] for row in rows} == {"other scenarios"}
+    assert len(data["comparison"]) == len(alone["comparison"]) + 2
+    curve = next(each for each in data["curves"] if each["family"] == "mutual_friends" and each["name"] == "named")
+    assert [series["mode"] for series in curve["series"]][-1] == PEOPLE
+    assert any("other scenarios" in line for line in data["warnings"])
+    page, text = render({**data, "card": None}, []), as_markdown(data)
+    assert 'class="bar people"' in page and 'class="course people' in page and "other scenarios" in page
+    assert f"{alone['run']['episodes_planned']}" in page and "people (other scenarios)" in text
+    with pytest.raises(InvalidInput, match="no conversations of people"):
+        with_people(store, report(store, people), [run_id])
+
+
+def test_report_and_plot_take_people(
+    database: tuple[Path, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, run_id, people = database
+    assert localsim(["report", run_id, "--people", people, "-o", str(tmp_path / "r.html"), "--db", str(path)]) == 0
+    assert "people other scenarios" in capsys.readouterr().out
+    assert localsim(["plot", run_id, "--people", people, "-f", "svg", "-o", str(tmp_path), "--db", str(path)]) == 0
+    figure = (tmp_path / "mutual_friends_success_rate.svg").read_text()
+    assert "people other scenarios" in figure
+    assert localsim(["report", people, "--people", run_id, "--db", str(path)]) == 3
+
+
+# ---- people on a scenario of localsim ------------------------------------------------------------------------------
+
+
+def lines_on(reference: str | dict[str, Any], names: tuple[str, ...], count: int = 2) -> str:
+    """JSONL of conversations in which the first person names a friend, and the second says no."""
+    talks = [
+        {
+            "conversation": str(number),
+            "scenario": reference,
+            "turns": [
+                {"speaker": names[0], "text": "Do you know Xaver?"},
+                {"speaker": names[1], "text": "No, I do not."},
+                {"speaker": names[0], "text": "Bye then.", "action": "leave"},
+            ],
+        }
+        for number in range(count)
+    ]
+    return "".join(json.dumps(talk) + "\n" for talk in talks)
+
+
+def by_file(path: str, _loaded: Any) -> str:
+    return path
+
+
+def by_id(_path: str, loaded: Any) -> str:
+    return str(loaded.scenario.id)
+
+
+def by_hash(_path: str, loaded: Any) -> str:
+    return str(loaded.hash)
+
+
+@pytest.mark.parametrize("named", [by_file, by_id, by_hash])
+def test_people_on_the_same_scenario_are_paired(
+    named: Callable[[str, Any], str], database: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "t.duckdb")
+    shutil.copy(database[0], store.path)
+    loaded = find_scenarios(["mutual_friends_01"])[0]
+    file = tmp_path / "ours.jsonl"
+    file.write_text(lines_on(named(str(loaded.path), loaded), loaded.scenario.names))
+    found = imported(store, file, label="class")
+    hashes = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [found.run_id])
+    assert [row["scenario_hash"] for row in hashes] == [loaded.hash]
+    rows = [row for row in compare(store, database[1], found.run_id) if row["measure"] == "success_rate"]
+    assert {(row["first"].split()[-1], row["second"].split()[-1]) for row in rows} == {(mode, PEOPLE) for mode in MODES}
+    assert all(row["difference"] == -1 and row["scenarios"] == 1 for row in rows), "everybody finds the friend but them"
+    data = with_people(store, report(store, database[1]), [found.run_id])
+    assert data["comparison"][-1]["model"] == "class (same scenarios)"
+    assert any("localsim compare" in line for line in data["warnings"])
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_the_scenarios_of_a_corpus_can_be_simulated(form: str, store: Store, tmp_path: Path) -> None:
+    people = imported(store, FILES[form]).run_id
+    files = write_scenarios(store, people, tmp_path / "corpus")
+    scenarios = tuple(find_scenarios([str(tmp_path / "corpus")]))
+    assert len(files) == len(scenarios)
+    rows = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [people])
+    assert {loaded.hash for loaded in scenarios} == {row["scenario_hash"] for row in rows}
+    run_id = start(Plan(scenarios, ("agents",), "scripted"), store, Quiet(), lambda _: None, leaks=False).run_id
+    rows = [row for row in compare(store, run_id, people) if row["measure"] == "words_per_turn"]
+    assert sum(row["scenarios"] for row in rows) == len(scenarios)
+
+
+def test_a_scenario_in_the_file_needs_what_its_family_scores(store: Store, tmp_path: Path) -> None:
+    scenario = json.loads((DATA / FILES["jsonl"]).read_text().splitlines()[1])["scenario"]
+    file = tmp_path / "ours.jsonl"
+    file.write_text(lines_on(scenario, ("Kai", "Lou")))
+    assert imported(store, file).scenarios == 1
+    with pytest.raises(InvalidInput, match="mutual_friends") as error:
+        imported(store, file, family="mutual_friends")
+    assert error.value.hint
+
+
+def test_leaks_of_people_are_found_as_those_of_models(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps(json.loads((DATA / FILES["mutual-friends"]).read_text())[:1]))
+    found = import_talks(store, [file], Options(), lambda _: None)
+    rows = store.rows("SELECT fact_id, speaker, kind FROM v_leaks WHERE run_id = ? ORDER BY turn", [found.run_id])
+    assert [(row["fact_id"], row["speaker"], row["kind"]) for row in rows] == [
+        ("person_a_friend_3", "Person A", "self"),
+        ("person_b_friend_2", "Person B", "self"),
+    ]
+    assert localsim(["score", found.run_id, "--db", str(store.path)]) == 0
+    assert "self" in capsys.readouterr().out
