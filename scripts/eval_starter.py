@@ -145,7 +145,7 @@ def _friends_figures(
     again = [_asked_again(turns, scenarios[key]) for key, turns in talks.items()]
     scores = _scores(store, run_id, "mutual_friends")
     return {
-        "friend named and confirmed": _percent(sum(scores["success"]), len(talks)),
+        "friend named and confirmed": _percent(sum(scores["confirmed"]), len(talks)),
         "claims of knowing a person who is not on the list": _percent(
             sum(yes and not holds for yes, holds in said), len(said)
         ),

@@ -27,6 +27,7 @@ from localsim import __version__  # noqa: E402
 
 TODAY = f"{datetime.now(UTC):%Y-%m-%d}"
 BLIND = "tests/data/endings_heldout.jsonl"
+CROWD = "tests/data/endings_people.jsonl"
 STUDY = [f"scenarios/{family}_{number:02d}.yaml" for family in ("mutual_friends", "craigslist") for number in (1, 2)]
 POLICIES = {
     "mutual_friends": ("guesser", "friends", "omniscient"),
@@ -50,6 +51,7 @@ def main() -> None:
         parts = [
             part("Start-up", start_up),
             part("Reading endings and names", parser),
+            part("Controls", controls),
             part("Baselines", lambda: baselines(folder)),
             part("A study on the embedded model", lambda: study(folder)),
             part("Reproducibility", lambda: exactness(folder)),
@@ -94,7 +96,20 @@ def parser() -> str:
     command = [sys.executable, "scripts/measure_endings.py", BLIND, "--write"]
     out = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     head = f"`python scripts/measure_endings.py {BLIND}` (the rules were written without these conversations):"
-    return f"{head}\n\n```\n{out}```"
+    command = [sys.executable, "scripts/measure_endings.py", CROWD, "--half", "heldout", "--write", "--key", "people"]
+    crowd = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    second = f"The same on the held-out half of `{CROWD}`, bargains in the manner of crowd workers:"
+    return f"{head}\n\n```\n{out}```\n\n{second}\n\n```\n{crowd}```\n\nLanguage models wrote and labelled both files."
+
+
+def controls() -> str:
+    """Check the table of controls."""
+    out = localsim("controls", "--json")
+    rows = json.loads(out)
+    return (
+        f"`localsim controls`: {sum(row['passed'] for row in rows)} of {len(rows)} values are what they must be "
+        "([the table](reference/controls.md))."
+    )
 
 
 def baselines(folder: Path) -> str:
@@ -103,7 +118,10 @@ def baselines(folder: Path) -> str:
         "60 fresh scenarios of each family (seeds 5000 to 5059) in agents mode; `omniscient` in mindreaders mode.",
         "",
     ]
-    lines += ["| family | player | success | first mention | deal rate | turns |", "|---|---|---|---|---|---|"]
+    lines += [
+        "| family | player | success | turns to friend | deal rate | peeking | turns |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for family, names in POLICIES.items():
         place = folder / family
         localsim("scenarios", "generate", "--family", family, "--seed", "5000", "-n", "60", "-o", str(place))
@@ -114,8 +132,9 @@ def baselines(folder: Path) -> str:
             row = json.loads(localsim("report", "@last", "--db", db, "--json"))["comparison"][0]
             cells = [
                 share(row, "success_rate"),
-                number(row, "first_mention"),
+                number(row, "first_mention_turn"),
                 share(row, "deal_rate"),
+                number(row, "peeking"),
                 number(row, "turns"),
             ]
             lines.append(f"| {family} | {name} | {' | '.join(cells)} |")

@@ -6,7 +6,6 @@ import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -97,16 +96,15 @@ def test_a_plan_without_a_primary_outcome_is_of_success(played: tuple[Store, str
 
 
 def test_zeros_by_construction_are_not_tested(three_modes: tuple[Store, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    known = comparison.measures_of
+    known = comparison.of_family
 
-    def with_zeros(*given: Any) -> list[Measure]:
-        return [
-            replace(each, structural_zero=("agents",)) if each.key in ("turns", "wrong_guesses") else each
-            for each in known(*given)
-        ]
+    def with_zeros(measure: Measure, family: str | None) -> Measure:
+        zero = ("agents",) if measure.key in ("turns", "wrong_guesses") else ()
+        return replace(known(measure, family), structural_zero=zero)
 
+    monkeypatch.setattr(comparison, "of_family", lambda *given: replace(known(*given), structural_zero=()))
     before = {(row["measure"], row["contrast"]): row for row in compare(*three_modes)}
-    monkeypatch.setattr(comparison, "measures_of", with_zeros)
+    monkeypatch.setattr(comparison, "of_family", with_zeros)
     after = {(row["measure"], row["contrast"]): row for row in compare(*three_modes)}
     for key in ("turns", "wrong_guesses"):
         for contrast in ("information", "both"):

@@ -425,3 +425,20 @@ def test_stored_errors_by_ending_add_up() -> None:
         )
         for label, counts in confusion.items():
             assert (counts[label], sum(counts.values())) == (endings[label]["right"], endings[label]["n"])
+
+
+@pytest.mark.parametrize(
+    ("buttons", "kind", "price"),
+    [
+        ((("Bo", "offers $45"), ("Ann", "accepts")), "deal", 45.0),
+        ((("Ann", "offers $1,050"), ("Bo", "rejects")), "no_deal", None),
+        ((("Ann", "offers $50"),), "unknown", None),
+    ],
+)
+def test_buttons_of_imported_conversations_are_read(
+    buttons: tuple[tuple[str, str], ...], kind: str, price: float | None
+) -> None:
+    turns = [Turn(0, "Bo", Action("speak", "hi, is it still there?")), Turn(1, "Ann", Action("speak", "yes"))]
+    turns += [Turn(number, who, Action("action", text)) for number, (who, text) in enumerate(buttons, start=2)]
+    found = bargain_ending(turns, seller="Ann", buyer="Bo", list_price=1200 if kind == "no_deal" else 60)
+    assert (found.kind, found.price) == (kind, price)

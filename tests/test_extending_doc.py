@@ -52,6 +52,8 @@ def test_the_printed_family_and_evaluator_work(tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert command(["report", done.run_id, "--json"]) == 0
     (cell,) = json.loads(capsys.readouterr().out)["comparison"]
+    assert command(["controls", "--family", "ultimatum", "--scenarios", "5"]) == 0
+    assert "6 of 6 values are what they must be" in capsys.readouterr().out
     assert (cell["success_rate"], cell["offer"], cell["please"]) == (1.0, 0.5, 0.0)
 
 

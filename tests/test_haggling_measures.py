@@ -33,6 +33,8 @@ from tests.test_families import bargain, names_of, one, talk
 
 FAMILY = FAMILIES["craigslist"]
 MEASURES = {measure.key: measure for measure in FAMILY.measures}
+FEW = 12
+"""Scenarios of each task; `localsim controls` plays more."""
 Cells = dict[Mode, Cell]
 Plays = Callable[[str, str], Cells]
 
@@ -44,7 +46,7 @@ def played() -> Plays:
 
     def cells(player: str, task: str) -> Cells:
         if (player, task) not in known:
-            known[player, task] = play("craigslist", player, MODES, task)
+            known[player, task] = play("craigslist", player, MODES, task, scenarios=FEW)
         return known[player, task]
 
     return cells
@@ -62,8 +64,10 @@ def failures(controls: Sequence[Control], played: Plays) -> Iterator[str]:
 # ---- controls ------------------------------------------------------------------------------------------------------
 
 
-def test_every_measure_passes_its_controls(played: Plays) -> None:
-    assert list(failures(FAMILY.controls, played)) == []
+def test_measures_pass_their_controls_on_few_scenarios(played: Plays) -> None:
+    """Ranges are for as many scenarios as `localsim controls` plays; tests/test_controls.py checks those rows, too."""
+    certain = [control for control in FAMILY.controls if control.theory != "range"]
+    assert len(certain) > 80 and list(failures(certain, played)) == []
 
 
 def test_every_measure_has_a_control_with_a_value() -> None:
@@ -137,19 +141,17 @@ def surplus_is_swapped(scores: list[Score]) -> list[Score]:
     ],
 )
 def test_a_planted_defect_fails_its_control(
-    defect: Callable[[list[Score]], list[Score]], measure: str, monkeypatch: pytest.MonkeyPatch
+    defect: Callable[[list[Score]], list[Score]], measure: str, played: Plays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    controls = [control for control in FAMILY.controls if control.measure == measure]
+    passed = [control for control in controls if not list(failures([control], played))]
     right = Craigslist.score
     monkeypatch.setattr(Craigslist, "score", lambda *given: defect(right(*given)))
-    known: dict[tuple[str, str], Cells] = {}
 
-    def cells(player: str, task: str) -> Cells:
-        if (player, task) not in known:
-            known[player, task] = play("craigslist", player, MODES, task, scenarios=10)
-        return known[player, task]
+    def defective(player: str, task: str) -> Cells:
+        return play("craigslist", player, MODES, task, scenarios=FEW)
 
-    controls = [control for control in FAMILY.controls if control.measure == measure]
-    assert next(failures(controls, cells), None), f"{defect.__name__} is not noticed"
+    assert passed and next(failures(passed, defective), None), f"{defect.__name__} is not noticed"
 
 
 def test_hits_that_are_not_set_against_chance_look_like_peeking(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,6 +330,9 @@ def test_peeking_is_an_offer_at_the_others_target_or_leaving() -> None:
 @pytest.mark.parametrize("player", ["mix-up", "peeks-100"])
 def test_players_that_look_play_honestly_where_nothing_is_shown(player: str, played: Plays) -> None:
     def values(name: str) -> list[Any]:
-        return [{**row, "episode_id": ""} for row in played(name, "")["agents"].scores]
+        rows = played(name, "")["agents"].scores
+        return [(row["name"], row["side"], row["value"]) for row in rows if row["name"] in moved]
+
+    moved = ("deal", "price", "turns", "surplus", "concession", "limit_hit", "peeking")
 
     assert values(player) == values("honest")

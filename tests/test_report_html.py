@@ -139,10 +139,11 @@ def test_every_family_and_mode_is_there(made: tuple[dict[str, Any], list[Example
 
 def test_figures_tell_what_they_show(made: tuple[dict[str, Any], list[Example]]) -> None:
     page = Page(render(*made))
-    assert len(page.all("svg")) == len(page.all("desc")) == 5 + 5 + 2 + 2
+    assert len(page.all("svg")) == len(page.all("desc")) == 5 + 6 + 2 + 2
     assert all(found["role"] == "img" and found["aria-labelledby"] for found in page.all("svg"))
     told = page.text("desc")
-    assert "95% interval" in told and "from 1 conversation." in told
+    assert "95% interval" in told, "of the family with two scenarios"
+    assert "from 1 conversation." in told
     assert "Paper’s GPT-3.5, script: 0.13. Paper’s GPT-3.5, agents: 0.39." in told
     assert "script: 94%" in told and "agents: 30%" in told and "agents: 29.8" in told
     assert "compare directions, not absolute numbers" in page.text("figcaption")
@@ -281,7 +282,7 @@ def test_family_of_ones_own_and_odd_numbers(made: tuple[dict[str, Any], list[Exa
     assert "Tea party" in page.text("h2")
     assert "−0.25" in page.text("td")
     assert "9–91%" in page.text("small") and "−35.10 to 41.10" in page.text("small")
-    assert "0.00–1.00" in page.text("small")
+    assert "−0.30 to 1.20" in page.text("small"), "the ends are printed as they are in the JSON"
     assert len(page.all("svg")) == 3
 
 

@@ -483,8 +483,9 @@ def test_people_stand_beside_the_modes(database: tuple[Path, str, str]) -> None:
     page, text = render({**data, "card": None}, []), as_markdown(data)
     assert 'class="bar people"' in page and 'class="course people' in page and "other scenarios" in page
     assert f"{alone['run']['episodes_planned']}" in page and "people (other scenarios)" in text
-    with pytest.raises(InvalidInput, match="no conversations of people"):
-        with_people(store, report(store, people), [run_id])
+    for runs, word in (([run_id], "no conversations of people"), ([people], "the run of this report")):
+        with pytest.raises(InvalidInput, match=word):
+            with_people(store, report(store, people), runs)
 
 
 def test_report_and_plot_take_people(

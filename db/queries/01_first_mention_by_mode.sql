@@ -1,3 +1,5 @@
--- First mention by mode: how early is a true mutual friend named? (paper: script .13, agents .39)
-SELECT mode, round(avg(value), 2) AS first_mention, count(*) AS episodes_with_one
-FROM v_scores WHERE name = 'first_mention' GROUP BY mode ORDER BY mode;
+-- Turns to the friend by mode: in which turn is a friend in common first named? A conversation that names none counts
+-- with the turn limit, so that early endings do not look like early mentions.
+SELECT mode, round(avg(value), 1) AS turns_to_friend,
+       count(*) FILTER (value < 20) AS named_before_the_last_turn, count(*) AS episodes
+FROM v_scores WHERE name = 'first_mention_turn' AND newest GROUP BY mode ORDER BY mode;

@@ -190,6 +190,7 @@ def import_() -> None:
 )
 @click.option(
     "--scenarios",
+    metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False),
     help="Also write the scenarios to this folder, to simulate models on them.",
 )

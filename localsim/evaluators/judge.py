@@ -1,7 +1,8 @@
 """A language model as judge: Sotopia's seven dimensions (arXiv 2310.11667, section 3).
 
 The judge sees everything, gives its reason before its score, and is bound by a grammar. Scores are stored under the
-name of the model. `reports.validity.judges` measures how well they follow verifiable outcomes; those of small judges do not.
+name of the model. `reports.validity.judges` measures how well they follow verifiable outcomes; those of small judges
+do not.
 """
 
 from __future__ import annotations

@@ -60,14 +60,15 @@ MEASURES = (
     Measure(
         key="omniscient_leaks",
         heading="omniscient leaks",
-        meaning="private facts that an agent used without having been told them, per conversation",
+        meaning=(
+            "private facts that an agent uttered without having been told them, per conversation: mix-ups, uses of the "
+            "other side and chance hits alike"
+        ),
         score="omniscient_leaks",
         summed="episode_sum",
         group="information",
         figure="secrets",
-        compared=True,
         bounds=(0, None),
-        structural_zero=("agents",),
     ),
 )
 

@@ -1,8 +1,8 @@
 """Naturalness: a model chooses the more natural of two modes of the same scenario and seed, twice, with the order
 swapped (the paper asks people, arXiv 2403.05020, section 4.2, and its appendix on annotation).
 
-A choice counts only if both orders agree. `reports.validity.judges` measures how often they do, because small judges choose a
-place rather than a conversation.
+A choice counts only if both orders agree. `reports.validity.judges` measures how often they do, because small judges
+choose a place rather than a conversation.
 """
 
 from __future__ import annotations

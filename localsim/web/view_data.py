@@ -72,7 +72,8 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
         if line := lines.get(row["scenario_id"]):
             line |= {"title": row["title"], "family": row["family"]}
             line["cells"].setdefault((row["mode"], row["model"]), []).append(row)
-    ordered = sorted(((row["mode"], row["model"]) for row in columns), key=lambda key: (CONDITIONS.index(key[0]), key[1]))
+    keys = ((row["mode"], row["model"]) for row in columns)
+    ordered = sorted(keys, key=lambda key: (CONDITIONS.index(key[0]), key[1]))
     pages = max(1, -(-len(names) // SCENARIOS_ON_A_PAGE))
     return Matrix(tuple(ordered), tuple(lines.values()), len(names), len(rows), pages)
 

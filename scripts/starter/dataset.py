@@ -87,4 +87,6 @@ def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
         return True
     scenario, answer = document.split()
     scores = {score.name: score for score in FAMILIES[document.family].score(transcript, scenario, answer)}
-    return "success" in scores and scores["success"].value == 1.0
+    # What the starter learned from: a friend in common is confirmed, and haggling succeeds.
+    wanted = "confirmed" if document.family == "mutual_friends" else "success"
+    return wanted in scores and scores[wanted].value == 1.0

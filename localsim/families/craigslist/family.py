@@ -77,6 +77,7 @@ class Craigslist(Family):
     corpus = CORPUS
     controls = CONTROLS
     control_tasks: Mapping[str, Mapping[str, Any]] = {NO_ZONE: {"zone": "no"}}
+    study_tasks = ("", NO_ZONE)
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
         self._words = words

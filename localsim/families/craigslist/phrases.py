@@ -157,7 +157,8 @@ _PHRASES = r"""
     |\b(?:good|best of) luck$|^(?:not doing this|no sale)$|\b(?:nah|no|nope),? i'?m (?:good|ok|fine)\b
 == walk: Walking away, breaking off, revoking.
     \b(?:i'll|i will|ill|i'm going to|i'm gonna|i have to|i'd have to|i must|i'll have to|gotta|going to have to
-    |think i'll|have to|need to|must|i'd rather) (?:just )?(?:pass|walk(?: away)?|bow out|back out|look elsewhere
+    |think i'll|have to|need to|must|i'd rather) (?:just )?(?:pass(?! \w+ (?:check|test|inspection))(?! the)
+    |walk(?: away)?|bow out|back out|look elsewhere
     |keep looking|look around|shop around|go elsewhere|move on|leave it|withdraw|bail|call it off|skip|end this
     |keep it|try (?:elsewhere|my luck|someone else))\b(?! (?:it|them) (?:on|at|by|in))|\b(?:backing|back) out\b
     |^(?:hard )?pass\b|\bi(?:'m| am)(?: so)? out\b(?! (?:of town|tonight|until|till|at|of the|with))

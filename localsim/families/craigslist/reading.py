@@ -119,10 +119,24 @@ def _without_answers(prices: list[Price], lower: str, before: str) -> list[Price
     ]
 
 
+_BUTTON = re.compile(r"(?P<verb>offers|accepts|rejects)(?: \$?[\d.,]+)?(?:, .*)?")
+
+
 def _read_action(text: str, list_price: float) -> Reading:
-    """Read an action: nods, handshakes and money are consent; going away is an exit; the rest means nothing."""
+    """Read an action: nods, handshakes and money are consent; going away is an exit; the rest means nothing.
+
+    Imported conversations also have the buttons of their page: "offers $45", "accepts", "rejects".
+    """
     lower = plain(text)
     reading = Reading()
+    if button := _BUTTON.fullmatch(lower.strip(" .")):
+        reading.offers = [price.value for price in find_prices(text, list_price=list_price)][:1]
+        if button["verb"] == "accepts":
+            reading.accept = "strong"
+            reading.has.add("gesture")
+        elif button["verb"] == "rejects":
+            reading.has.add("walk")
+        return reading
     if PHRASES["shake_head"].search(lower):
         reading.has.add("reject")
     elif PHRASES["nod"].search(lower) and not re.search(

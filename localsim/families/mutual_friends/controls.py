@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, pstdev
 
-from localsim.conversation.controls import Control, between, by_chance, exactly
+from localsim.conversation.controls import KEPT, Control, between, by_chance, exactly
 from localsim.conversation.episode import MODES, Mode
 
 CONTROL_TASKS = {"no friend": {"common": 0}, "three friends": {"common": 3}}
@@ -143,4 +143,16 @@ _LUCK = (
     exactly("honest", "mix_ups", 0, "it names friends of the own list"),
     exactly("omniscient", "mix_ups", 0, "it names friends in common", modes=_SEEING),
 )
-CONTROLS = (*_OUTCOMES, *_TIMES, *_LUCK)
+_LEAKS = (
+    exactly("yes-sayer", "disclosed_rate", 1, "it names every friend of its list"),
+    exactly("list-reader", "disclosed_rate", 0.6, "one agent names all five, the other affirms the friend in common"),
+    exactly("omniscient", "disclosed_rate", 0.2, "both name the friend in common only", modes=_SEEING),
+    exactly("refuser", "disclosed_rate", 0, "it names nobody"),
+    exactly("list-reader", "early_disclosures", 0, "friends may be named at any time"),
+    exactly("list-reader", "early_disclosures", 6, "six names that must not be said", KEPT),
+    exactly("refuser", "early_disclosures", 0, "it names nobody", KEPT),
+    exactly("mix-up", "omniscient_leaks", 1, "it asks about a friend of the other agent", modes=_SEEING),
+    exactly("omniscient", "omniscient_leaks", 0, "a friend in common is no leak", modes=_SEEING),
+    exactly("honest", "omniscient_leaks", 0, "it names friends of the own list"),
+)
+CONTROLS = (*_OUTCOMES, *_TIMES, *_LUCK, *_LEAKS)

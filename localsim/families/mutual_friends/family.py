@@ -40,10 +40,10 @@ _Row = tuple[str, tuple[str, ...]]
 
 def _named(played: Played) -> list[Point] | None:
     """Return the first mention as a point; no point if no true friend is named, None if there is none to name."""
-    named = played.scores.get("named")
-    if named is None:
+    named, turn = played.scores.get("named"), played.scores.get("first_mention_turn")
+    if named is None or turn is None:  # scores of an older version have no turn
         return None
-    return [Point(played.scores["first_mention_turn"])] if named else []
+    return [Point(turn)] if named else []
 
 
 class MutualFriends(Family):
@@ -59,7 +59,7 @@ class MutualFriends(Family):
     )
     invitation = "Two strangers look for a friend in common"
     measures = MEASURES
-    figure = ("success_rate", "false_affirmed", "first_mention_turn")
+    figure = ("success_rate", "false_affirmed", "first_mention_turn", "first_mention")
     curve = Curve(
         "named",
         "Friend named by then",
@@ -76,6 +76,7 @@ class MutualFriends(Family):
     )
     controls = CONTROLS
     control_tasks: Mapping[str, Mapping[str, Any]] = CONTROL_TASKS
+    study_tasks = ("", "no friend")
     terms_disclose = True
     corpus = CORPUS
 

@@ -80,7 +80,9 @@ class Checked:
 
 
 def controls_of(family: str) -> list[Control]:
-    """Return the controls of a family: its own, and those of the measures that every family has."""
+    """Return the controls of a family: its own, and in localsim's families those of measures that every family has."""
+    if family not in FAMILIES.own:
+        return list(family_of(family).controls)
     general = [*STYLE.controls, *CHECKS.controls, *Leaks.controls, *COUNTED_CONTROLS]
     return [*family_of(family).controls, *general]
 

@@ -97,11 +97,12 @@ def _parser(of: Sequence[str], accuracy: Mapping[str, Any]) -> Iterable[Row]:
             heading = name.replace("_", " ")
             meaning = f"of the labelled conversations, those whose {heading} it reads right"
             yield _row(PARSER, own, heading, meaning, share(part["right"], part["n"]), labels)
+    own = [family for family in of if accuracy["measures"].get("ending", {}).get("family") in (None, family)]
     for name, part in (accuracy.get("endings") or {}).items():
-        if part["n"]:
+        if own and part["n"]:
             ending = name.replace("_", " ")
             meaning = f"of the conversations that end so ({ending}), those whose ending it reads right"
-            yield _row(PARSER, of, f"ending: {ending}", meaning, share(part["right"], part["n"]), labels)
+            yield _row(PARSER, own, f"ending: {ending}", meaning, share(part["right"], part["n"]), labels)
 
 
 def _judge(judge: Row) -> Row:

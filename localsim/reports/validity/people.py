@@ -24,9 +24,11 @@ def with_people(store: Store, data: Row, runs: Sequence[str]) -> Row:
     """Return a report with the rows, curves and warnings of runs of people. Raises InvalidInput for other runs."""
     data = {**data, "comparison": [*data["comparison"]], "curves": [*data["curves"]], "warnings": [*data["warnings"]]}
     data["measures"], data["people"] = [*data["measures"]], []
-    for run_id in runs:
-        if run_id != data["run"]["run_id"]:
-            _add(store, data, run_id)
+    for run_id in dict.fromkeys(runs):
+        if run_id == data["run"]["run_id"]:
+            hint = "give the run of the models first, and a run of people with --people"
+            raise InvalidInput(f"run {run_id} is the run of this report", where="--people", hint=hint)
+        _add(store, data, run_id)
     return data
 
 
