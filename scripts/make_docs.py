@@ -408,7 +408,13 @@ KEPT = {
     "docs/tutorial.md run": (r"\w+/\w+/\d ", r"leakage ", r"run \S+: ", r"next: "),
     "docs/tutorial.md show --prompt": (r"--- (system|user)", r"Write", r"What ", r"- ", r"To end"),
     "docs/tutorial.md show": (r".*\[", r"episode ", r"  [0-5] "),
-    "docs/tutorial.md report": (r"mutual_friends \(", r" +script", r"-----", r"(?!run )[a-z]", r"! As few"),
+    "docs/tutorial.md report": (
+        r"Mutual friends: ",
+        r"mutual_friends \(",
+        r" +script",
+        r"-----",
+        r"(?!run |localsim )[a-z]",
+    ),
 }
 """Lines of an output that a page shows, by page and command; other outputs are shown whole."""
 SHORT = ("README.md show", r"    \^ first mention")

@@ -43,8 +43,8 @@ def test_fillers_agree_and_say_nothing(text: str, filler: float) -> None:
     assert scores(text)["filler_turns"] == filler
 
 
-def test_silence_has_turns_and_nothing_else() -> None:
-    assert scores("", "") == {"turns": 2.0}
+def test_silence_has_turns_and_their_limit_and_nothing_else() -> None:
+    assert scores("", "") == {"turns": 2.0, "turn_limit": 20.0}
 
 
 TALK_OF_THREE = ("Where did you put the cake that I baked?", "Ich habe den Kuchen nicht gesehen.", "Garage!")

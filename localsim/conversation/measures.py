@@ -54,6 +54,8 @@ class Measure:
     """Condition -> value that arXiv 2403.05020 reports for GPT-3.5: a reference for the reader, not a target."""
     bounds: Bounds = (None, None)
     """Limits of the value. By default 0 and 1 for shares and positions, at most 1 for `excess`, none for numbers."""
+    up_to: str = ""
+    """Name of the score that is the greatest possible value of an episode, if scenarios differ in it; else empty."""
     structural_zero: Sequence[str] = ()
     """Modes in which the measure is 0 by construction, so that comparing them with others would test nothing."""
 

@@ -39,6 +39,7 @@ MEASURES = (
         figure="style",
         compared=True,
         bounds=(0, None),
+        up_to="turn_limit",
     ),
     Measure(
         key="repeated_turn_rate",
@@ -81,20 +82,21 @@ class Style(Scorer):
     """The scores of style; `score` lists them."""
 
     name = "style"
-    version = "3"
+    version = "4"
     measures = MEASURES
     controls = CONTROLS
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
         """Return scores of the whole conversation, over turns with speech.
 
-        words_per_turn; turns; repeated_turns and own_repeated_turns (share said before by any agent, by the same
-        speaker); distinct_1, distinct_2 (different words and pairs of words as a share of all, Li et al. 2016);
-        filler_turns (share with an empty polite phrase); questions (share of turns that ask); other_language_turns
-        (share of turns that are not in the scenario's language, over turns long enough to judge).
+        words_per_turn; turns; turn_limit; repeated_turns and own_repeated_turns (share said before by any agent, by
+        the same speaker); distinct_1, distinct_2 (different words and pairs of words as a share of all, Li et al.
+        2016); filler_turns (share with an empty polite phrase); questions (share of turns that ask);
+        other_language_turns (share of turns that are not in the scenario's language, over turns long enough to
+        judge).
         """
         said = [turn for turn in transcript.turns if turn.said]
-        scores = [Score("turns", float(len(transcript)))]
+        scores = [Score("turns", float(len(transcript))), Score("turn_limit", float(scenario.limits.turns))]
         if not said:
             return scores
         scores.append(Score("words_per_turn", sum(turn.words for turn in said) / len(said)))

@@ -18,7 +18,7 @@ from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
 from localsim.families import EVERYDAY
-from localsim.reports.measures import by_episode, measures_of, of_family, sided
+from localsim.reports.measures import by_episode, measures_of, of_family, sided, within
 from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -102,7 +102,7 @@ def values_of(store: Store, runs: list[str]) -> Values:
     measures = measures_of((name for name in families if name), {row["evaluator"] for row in scores})
     for family in sorted(families, key=lambda name: name or EVERYDAY.name):
         own = [row for row in scores if row["family"] == family]
-        for measure in (of_family(each, family) for each in measures):
+        for measure in (within(of_family(each, family), own) for each in measures):
             if not measure.compared:
                 continue
             by_condition: dict[Condition, dict[Unit, float]] = defaultdict(dict)

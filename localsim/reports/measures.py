@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from localsim import plugins, stats
@@ -171,9 +171,15 @@ def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
         yield {**row, "side": side}
 
 
+def within(measure: Measure, scores: Iterable[Row]) -> Measure:
+    """Return a measure with its greatest possible value, if that is the greatest score `up_to` of these scores."""
+    most = [float(row["value"]) for row in scores if measure.up_to and row["name"] == measure.up_to and row["value"]]
+    return replace(measure, bounds=(measure.bounds[0], max(most))) if most else measure
+
+
 def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
     """Return a measure of one cell with its 95% interval over scenarios; NOTHING if it has no meaning or no scores."""
-    measure = of_family(measure, cell.family)
+    measure = within(of_family(measure, cell.family), cell.scores)
     if measure.summed == "count":
         counts = cell.grouped(cell.counts[measure.score].items())
         return stats.rate(

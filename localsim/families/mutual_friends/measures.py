@@ -40,6 +40,7 @@ FIRST_TURN = Measure(
     group="information",
     compared=True,
     bounds=(1, None),
+    up_to="turn_limit",
 )
 RANK = Measure(
     key="friend_rank",
