@@ -160,7 +160,7 @@ def read_json_lines(path: Path) -> list[tuple[str, Any]]:
     Raises InvalidInput for a file that cannot be read and for the first line that `json_value` refuses.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # a text may contain other line breaks, such as U+2028
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # a text may contain other line breaks, such as U+2028
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
     values: list[tuple[str, Any]] = []

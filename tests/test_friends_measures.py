@@ -21,6 +21,7 @@ from localsim.families import FAMILIES
 from localsim.families.mutual_friends import scoring
 from localsim.families.mutual_friends.controls import CONTROLS
 from localsim.families.mutual_friends.measures import MEASURES
+from localsim.families.mutual_friends.names import agreed
 from localsim.families.mutual_friends.search import Guess, Lists, guesses
 from localsim.reports.curves import curves
 from localsim.reports.measures import Cell, estimate, measures_of
@@ -281,3 +282,41 @@ def test_a_reader_is_told_when_and_what_is_false() -> None:
     assert FAMILY.remarks({"named": 0, "first_mention_turn": 20}) == ["No friend in common is named."]
     assert FAMILY.remarks({"false_affirmed": 2}) == ["2 people are falsely affirmed as a friend in common."]
     assert FAMILY.remarks({}) == []
+
+
+def test_a_plain_no_counts_as_evidence_even_if_the_answer_goes_on_to_ask() -> None:
+    """Who hears "No. Do you know X?" can rule out the person asked about, so the last one left is singled out."""
+    lists = Lists.read(generated("mutual_friends", 5).scenario)
+    (one, mine), (other, theirs) = lists.names.items()
+    (shared,) = lists.shared
+    ask = [name for name in mine if name != shared] + [shared]
+    back = [name for name in theirs if name != shared] + [shared]
+    texts = [f"Do you know {ask[0]}?"]
+    for number in range(4):
+        texts.append(f"No. Do you know {back[number]}?")
+        texts.append(f"No. Do you know {ask[number + 1]}?")
+    speakers = [one if number % 2 == 0 else other for number in range(len(texts))]
+    turns = [
+        Turn(number, speaker, Action("speak", text))
+        for number, (speaker, text) in enumerate(zip(speakers, texts, strict=True))
+    ]
+    last = guesses(turns, lists)[-1]
+    assert last.name == shared and last.singled_out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Wait, no, I was wrong: I do not know {}.",
+        "Sorry, I made a mistake, {} is not my friend.",
+        "Sorry, no, I do not know {} after all.",
+    ],
+)
+def test_an_affirmation_can_be_taken_back(words: str) -> None:
+    scenario = generated("mutual_friends", 5).scenario
+    names = Lists.read(scenario).names
+    one, other = names
+    name = names[one][0]
+    texts = (f"Do you know {name}?", f"Yes, I know {name}!", "Great!", words.format(name))
+    turns = [Turn(number, (one, other)[number % 2], Action("speak", text)) for number, text in enumerate(texts)]
+    assert name in agreed(turns[:3], names) and name not in agreed(turns, names)

@@ -27,10 +27,12 @@ def compared(contrast: str, difference: float, p: float | None, **changes: Any) 
         "measure": "success_rate",
         "contrast": contrast,
         "primary": contrast == "information",
+        "model": "starter",
         "difference": difference,
         "low": difference - 0.1,
         "high": difference + 0.1,
         "p": p,
+        "p_holm": p,
         "p_least": 0.001,
         "scenarios": 12,
     }
@@ -42,15 +44,15 @@ def test_a_difference_is_found_only_by_its_test() -> None:
     assert found["families"][0]["verdicts"] == {"information": "found", "authorship": "not told"}
     first = found["sentences"][0]
     assert first.startswith("Mutual friends: ") and "+30 points" in first and "12 scenarios" in first
-    assert "+5 points" in first and first.endswith("finds the first only.")
+    assert "+5 points" in first and first.endswith("finds only the change by seeing every side.")
     neither = headline(DATA, [compared("information", 0.3, 0.2)])["sentences"]
-    assert "cannot tell it from no change" in neither[0] and "localsim design" in neither[-1]
+    assert "this run cannot tell it from no change" in neither[0] and "localsim design" in neither[-1]
 
 
 def test_a_sign_that_turns_withholds_the_size() -> None:
     found = headline(DATA, [compared("information", 0.3, 0.01)], lambda *_: True)
     assert found["families"][0]["verdicts"]["information"] == "withheld"
-    assert "withheld" in found["sentences"][0] and "30 points" not in found["sentences"][0]
+    assert "withholds" in found["sentences"][0] and "30 points" not in found["sentences"][0]
 
 
 def test_a_run_without_the_modes_says_what_is_needed() -> None:
@@ -59,14 +61,30 @@ def test_a_run_without_the_modes_says_what_is_needed() -> None:
 
 def test_too_few_scenarios_are_named() -> None:
     row = compared("information", 0.5, 0.5, p_least=0.5, scenarios=2, low=None, high=None)
-    assert "which allow no p below .500" in " ".join(headline(DATA, [row])["sentences"])
+    assert "cannot give a p below .500" in " ".join(headline(DATA, [row])["sentences"])
 
 
 @given(st.floats(-1, 1), st.one_of(st.none(), st.floats(0, 1)))
 def test_no_small_p_no_finding(difference: float, p: float | None) -> None:
     found = headline(DATA, [compared("information", difference, p)])
     told = found["families"][0]["verdicts"]["information"] == "found"
-    assert told is (p is not None and p <= 0.05)
+    assert told is (p is not None and p <= 0.05 and abs(difference) > 0.1), "the interval is the difference +- .1"
+
+
+def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
+    rows = [compared("information", 0.3, 0.01), compared("authorship", 0.3, 0.03, p_holm=0.45)]
+    assert headline(DATA, rows)["families"][0]["verdicts"] == {"information": "found", "authorship": "not told"}
+
+
+def test_models_are_not_mixed() -> None:
+    """A difference between two models is none of information or authorship, and each model has its own sentence."""
+    mixed = compared("authorship", 0.4, 0.001, model="")
+    found = headline(DATA, [compared("information", 0.3, 0.01), mixed])
+    assert found["families"][0]["verdicts"]["authorship"] == "absent"
+    assert "lacks a mode to tell what one author for both sides" in found["sentences"][0]
+    two = headline(DATA, [compared("information", 0.3, 0.01), compared("information", -0.3, 0.01, model="other")])
+    assert [row["model"] for row in two["families"]] == ["starter", "other"]
+    assert "(other): " in two["sentences"][1]
 
 
 @pytest.mark.parametrize("family", ["mutual_friends", "craigslist"])
@@ -88,5 +106,5 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
                 assert measure.key != PEEKING and dial == 1
                 continue
             assert low - 1e-9 <= expected <= high + 1e-9 and high - low < 0.6, (row["mode"], measure.key)
-    sentence = next(text for text in data["headline"]["sentences"] if text.startswith("First choices"))
-    assert "agents " in sentence and "mindreaders " in sentence and "cannot be told" not in sentence
+    sentence = next(text for text in data["headline"]["sentences"] if text.startswith("First guesses"))
+    assert "agents " in sentence and "mindreaders " in sentence and "unknown" not in sentence

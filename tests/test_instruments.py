@@ -281,7 +281,7 @@ def test_names_are_the_instrument_where_terms_decide() -> None:
     assert not by_error(instruments.instruments(words, [], []), instruments.DETECTOR), "nothing was searched"
     said = instruments.leak_sources([*names, *words])
     assert (
-        "rely on names" in said[0] and "is not asked" in said[0] and said[-1].endswith("rely on the leakage detector.")
+        "rely on names" in said[0] and "is not used" in said[0] and said[-1].endswith("rely on the leakage detector.")
     )
 
 

@@ -181,7 +181,9 @@ def import_() -> None:
     help="Read the files in this format: auto, mutual-friends, craigslist, casino, dealornodeal, csv or jsonl.",
 )
 @click.option("--family", metavar="FAMILY", help="Score the conversations of a table (csv, jsonl) as this task family.")
-@click.option("--label", metavar="NAME", default="people", show_default=True, help="Call the people this in tables.")
+@click.option(
+    "--label", metavar="NAME", default="people", show_default=True, help="Show the people under this name in tables."
+)
 @click.option(
     "--leaks/--no-leaks",
     default=True,

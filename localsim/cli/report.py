@@ -42,11 +42,11 @@ def report(run: str, output: str | None, people: tuple[str, ...], db: str | None
     store = store_of(db)
     run_id = store.run_id(run)
     data = make_report(store, run_id)
-    data["card"] = make_card(store, run_id, data=data)
     if people:
         from localsim.reports.validity.people import with_people
 
         data = with_people(store, data, [store.run_id(each) for each in people])
+    data["card"] = make_card(store, run_id, data=data)
     if as_json:
         print_json(data)
     else:

@@ -173,7 +173,7 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     metavar="KEY[:CONTRAST]",
     default=PRIMARY,
     show_default=True,
-    help="Declare the one outcome to decide: a measure and information, authorship or both.",
+    help="Declare the primary outcome: a measure, and information, authorship or both.",
 )
 @click.option(
     "--leaks/--no-leaks",

@@ -56,7 +56,9 @@ class Control:
             return "no value"
         if self.theory == "chance":
             return f"{self.low:.3g}, as by chance"
-        return f"{self.low:g}" if self.theory == "exact" or self.high is None else f"{self.low:g} to {self.high:g}"
+        if self.theory == "exact" or self.high is None:
+            return f"{self.low:.3g}"
+        return f"{self.low:.3g} to {self.high:.3g}"
 
     def passes(self, value: float | None, n: int) -> bool:
         """Return True if a measured value over `n` episodes is what it must be."""

@@ -12,14 +12,14 @@ from typing import Literal
 
 Kind = Literal["share", "position", "number"]
 """`share`: 0 to 1, printed as a percentage. `position`: 0 (start of the conversation) to 1 (end). `number`: any."""
-Summed = Literal["mean", "episodes", "completed_episodes", "episode_sum", "count", "excess"]
+Summed = Literal["mean", "episodes", "episode_sum", "count", "excess"]
 """The ways to turn scores into one number; `stats` gives each an interval that treats a scenario as one draw.
 
-mean: the mean of the scores. episodes: the share of the scored episodes whose score is 1. completed_episodes: the same
-of all completed episodes; an episode without the score counts as 0. episode_sum: the scores of all agents are summed in
-each episode (and divided by the sum of `per`, if given), then averaged. count: a share of replies or turns, which have
-no scores; `score` names the count. excess: hits beyond chance, (hits - chance) / (n - chance), summed over all agents
-and episodes that have both scores; `score` is the hit (0 or 1) and `per` its probability by chance.
+mean: the mean of the scores. episodes: the share of the scored episodes whose score is 1. episode_sum: the scores of
+all agents are summed in each episode (and divided by the sum of `per`, if given), then averaged. count: a share of
+replies or turns, which have no scores; `score` names the count. excess: hits beyond chance, (hits - chance) / (n -
+chance), summed over all agents and episodes that have both scores; `score` is the hit (0 or 1) and `per` its
+probability by chance.
 """
 Bounds = tuple[float | None, float | None]
 """The least and the greatest value that a measure can have; None is no limit."""

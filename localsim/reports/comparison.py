@@ -53,7 +53,8 @@ def compare(store: Store, first_run: str, second_run: str | None = None, margin:
             row = _row(measure, one, other, _paired(one, other, by_condition), margin)
             if row is not None:
                 primary = (measure.key, row["contrast"]) == (key, contrast)
-                found.append({"family": family, **row, **_named(one, other, runs), "primary": primary})
+                model = one[2] if one[2] == other[2] else ""
+                found.append({"family": family, **row, **_named(one, other, runs), "model": model, "primary": primary})
     secondary = [row for row in found if not row["primary"]]
     for row, p in zip(secondary, stats.holm([row["p"] for row in secondary]), strict=True):
         row["p_holm"] = p
@@ -64,9 +65,16 @@ def check_primary(plan: Plan) -> None:
     """Raise InvalidInput unless the primary outcome of a plan is the default or a compared measure."""
     if plan.primary == PRIMARY:
         return
-    key = plan.primary.partition(":")[0]
+    key, _, contrast = plan.primary.partition(":")
     families = dict.fromkeys(loaded.scenario.family for loaded in plan.scenarios if loaded.scenario.family)
-    keys = [measure.key for measure in measures_of(families) if measure.compared]
+    compared = {measure.key: measure for measure in measures_of(families) if measure.compared}
+    keys = list(compared)
+    zero = [mode for mode in CONTRASTS[contrast] if key in compared and mode in compared[key].structural_zero]
+    if zero:
+        raise InvalidInput(
+            f"{key} is 0 by construction in {zero[0]} mode, so this difference tests nothing",
+            hint="choose another measure or difference",
+        )
     if key not in keys:
         hint = suggest(key, keys) or f"measures are {', '.join(keys)}"
         raise InvalidInput(f"modes are not compared by the measure {key!r}", hint=hint)

@@ -104,12 +104,8 @@ class Cell:
         ]
 
     def by_scenario(self, measure: Measure) -> dict[str, list[float]]:
-        """Return scenario -> values of a measure's score; `completed_episodes` counts an absent score as 0."""
+        """Return scenario -> values of a measure's score."""
         found = self._values(measure)
-        if measure.summed == "completed_episodes":
-            known = dict(found)
-            done = [row["episode_id"] for row in self.episodes if row["status"] == "completed"]
-            found = [(episode_id, known.get(episode_id, 0.0)) for episode_id in done]
         if measure.summed == "episode_sum":
             found = list(by_episode(measure, self.scores).items())
         return self.grouped(found)
@@ -171,10 +167,17 @@ def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
         yield {**row, "side": side}
 
 
-def within(measure: Measure, scores: Iterable[Row]) -> Measure:
-    """Return a measure with its greatest possible value, if that is the greatest score `up_to` of these scores."""
-    most = [float(row["value"]) for row in scores if measure.up_to and row["name"] == measure.up_to and row["value"]]
-    return replace(measure, bounds=(measure.bounds[0], max(most))) if most else measure
+def within(measure: Measure, scores: Sequence[Row]) -> Measure:
+    """Return a measure with its greatest possible value, the greatest of the scores named by `up_to`.
+
+    It has none if a value exceeds that limit, as imported conversations of people do, which had no limit.
+    """
+    most, values = (
+        [float(row["value"]) for row in scores if name and row["name"] == name and row["value"] is not None]
+        for name in (measure.up_to, measure.score)
+    )
+    known = most and max(values, default=0.0) <= max(most)
+    return replace(measure, bounds=(measure.bounds[0], max(most))) if known else measure
 
 
 def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
@@ -188,8 +191,6 @@ def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
     if measure.summed == "excess":
         tries = _tries(measure, cell.scores).items()
         return stats.excess(cell.grouped((episode_id, one) for episode_id, own in tries for one in own))
-    if measure.summed == "completed_episodes" and measure not in family_of(cell.family).measures:
-        return stats.NOTHING
     return stats.clustered(cell.by_scenario(measure), measure.bounds)
 
 

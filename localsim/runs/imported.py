@@ -11,6 +11,7 @@ import json
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -218,9 +219,10 @@ class _Finder:
         return self._known[reference]
 
     def _found(self, reference: str, where: str) -> LoadedScenario:
-        beside = self._folder / reference
-        if beside.is_file() or Path(reference).is_file():
-            return find_scenarios([str(beside if beside.is_file() else reference)])[0]
+        for path in (self._folder / reference, Path(reference)):
+            with suppress(OSError):  # a text that is too long for a file name names no file
+                if path.is_file():
+                    return find_scenarios([str(path)])[0]
         stored = queries.scenario_named(self._store, reference) if self._store.path.exists() else None
         if stored is not None:
             return stored_scenario(self._store, stored)

@@ -43,9 +43,16 @@ def _dose(player: str, dose: float) -> list[Control]:
     width = math.sqrt(right * (1 - right)) * _WIDTH / (1 - 1 / _FRIENDS)
     blind = math.sqrt(0.2 * 0.8) * _WIDTH / 0.8
     return [
-        by_chance(player, "first_guess_hit_rate", right, "it peeks, or is right by chance", modes=_SEEING),
+        by_chance(player, "first_guess_hit_rate", right, "it is right when it peeks, else by chance", modes=_SEEING),
         by_chance(player, "first_guess_hit_rate", 0.2, "there is nothing to peek at", modes=_AGENTS),
-        between(player, "peeking", dose - width, min(1, dose + width), "its dose", modes=_SEEING),
+        between(
+            player,
+            "peeking",
+            dose - width,
+            min(1, dose + width),
+            "it peeks with this probability, else it guesses",
+            modes=_SEEING,
+        ),
         between(player, "peeking", -blind, blind, "there is nothing to peek at", modes=_AGENTS),
     ]
 
@@ -83,14 +90,14 @@ _TIMES = (
     exactly("honest", "named_rate", None, "there is nobody to name", _NONE),
     exactly("omniscient", "first_mention_turn", 1, "it knows the friend at once", modes=_SEEING),
     exactly("list-reader", "first_mention_turn", 1, "its first turn names all friends"),
-    exactly("refuser", "first_mention_turn", _LIMIT, "never counts as the limit"),
-    exactly("mix-up", "first_mention_turn", _LIMIT, "never counts as the limit", modes=_SEEING),
+    exactly("refuser", "first_mention_turn", _LIMIT, "no mention counts as the turn limit"),
+    exactly("mix-up", "first_mention_turn", _LIMIT, "no mention counts as the turn limit", modes=_SEEING),
     _near("honest", "first_mention_turn", _TURNS, "the friend’s place on two lists"),
     _near(
         "yes-sayer", "first_mention_turn", _TURNS, "it names friends as an honest player does, but goes on for longer"
     ),
     exactly("omniscient", "friend_rank", 1, "nobody is named before", modes=_SEEING),
-    exactly("refuser", "friend_rank", 9, "never counts as after the eight others"),
+    exactly("refuser", "friend_rank", 9, "no mention counts as a place after the eight others"),
     _near("honest", "friend_rank", _TURNS, "each turn names one more friend"),
     _near("list-reader", "friend_rank", range(1, 6), "the friend’s place on one list"),
     exactly("omniscient", "first_mention", 0, "the first turn is the start", modes=_SEEING),
@@ -98,7 +105,7 @@ _TIMES = (
     _near(
         "honest", "first_mention", [(turn - 1) / (turn + 1) for turn in _TURNS], "two turns follow the friend’s name"
     ),
-    exactly("refuser", "first_mention", None, "never has no position"),
+    exactly("refuser", "first_mention", None, "a conversation without a mention has no position"),
     exactly("omniscient", "wrong_guesses", 0, "it names the friend only", modes=_SEEING),
     exactly("list-reader", "wrong_guesses", 4, "all others on one list"),
     exactly("refuser", "wrong_guesses", 0, "it names nobody"),
@@ -114,7 +121,7 @@ _LUCK = (
     exactly("mix-up", "first_guess_hit_rate", 0, "friends of the other agent alone are not in common", modes=_SEEING),
     exactly("refuser", "first_guess_hit_rate", None, "it names nobody"),
     exactly("honest", "first_guess_chance", 0.2, "one of five, and nothing is said before"),
-    exactly("omniscient", "first_guess_chance", 0.2, "what it sees is not said"),
+    exactly("omniscient", "first_guess_chance", 0.2, "nothing was said before"),
     exactly("honest", "first_guess_chance", 0.6, "three of five", _THREE),
     exactly("mix-up", "first_guess_chance", 0, "no friend of the own list is named", modes=_SEEING),
     exactly("honest", "first_guess_list_chance", 0.2, "one of five"),

@@ -196,7 +196,7 @@ def claims(turns: Sequence[Turn], friends: Mapping[str, Sequence[str]]) -> list[
         named += [name for _, name in _unlisted(text) if name not in (*named, *listed, *friends)]
         asked = [name for name in listed if before is not None and mentions(before.action.text, name)]
         for name in dict.fromkeys([*named, *asked]):
-            verdict = _verdict(turn, name, friends, name in asked and not named, before)
+            verdict = _verdict(turn, name, friends, name in asked, before)
             if verdict in ("yes", "no"):
                 verdicts.append((turn.index, name, verdict == "yes"))
         before = turn

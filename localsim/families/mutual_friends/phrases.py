@@ -116,7 +116,8 @@ NOT_NOD = re.compile(
 )
 MIXED_UP = re.compile(
     r"\bmixed|\bthinking of (?:someone|somebody|another|a different)|\bwrong (?:person|one|\w+)|\btake (?:it"
-    r"|that) back|\bdifferent (?:one|person|\w+)|\bdon't (?:actually )?know (?:him|her|them)|\bmy mistake"
+    r"|that) back|\bdifferent (?:one|person|\w+)|\b(?:don't|do not) (?:actually )?know (?:him|her|them)"
+    r"|\b(?:my|a) mistake|\bi was (?:wrong|mistaken)|\bafter all\b|\bonly heard"
 )
 ELSEWHERE = re.compile(
     r"^(?:(?:well|but|and|so|then|let me see|let me try another one)[,.]? )*"

@@ -25,6 +25,8 @@ from localsim.families.prices import plain
 Description = frozenset[str]
 """Values of different attributes of one person."""
 _VERB = re.compile(r"^(?:[a-z]+(?:s|ed) )?(?:(?:at|in|for|from|with|to|by|on) )?")
+_AND = re.compile(r"(?:,? and|,) (?=(?:likes|works|lives|attended|studied|prefers|has|is|plays|owns|speaks) )")
+"""Only before a verb: a value may be "Johnson and Johnson" or "University of California, Davis"."""
 _NEGATIVE = re.compile(r"\b(?:no|none|nobody|neither|never|not|nothing)\b|n't\b")
 _CONTINUES = re.compile(r"^(?:and |also )?(?:he|she|they|who|this person|that person)\b")
 _SURE = 1 - 1e-9
@@ -117,7 +119,7 @@ class Lists:
 def _values(text: str, name: str) -> tuple[str, ...]:
     """Return the attributes in a fact: "Ann likes chess and works at Union Rail." gives chess and union rail."""
     rest = text.replace(name, "", 1).strip(" .,:")
-    return tuple(plain(_VERB.sub("", part)) for part in re.split(r",? and |, ", rest) if part)
+    return tuple(plain(_VERB.sub("", part)) for part in _AND.split(rest) if part)
 
 
 @dataclass

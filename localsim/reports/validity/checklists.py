@@ -39,12 +39,11 @@ def as_json(found: Sequence[Item]) -> Row:
 def _guide_llm(data: Row, card: Row, authors: Row) -> list[Item]:
     run = data["run"]
     models = run["models"].values()
-    remote = any(model["kind"] == "remote" for model in models)
     answers = {
         "A.1 use of language models": "they simulate conversations between agents; localsim scores the conversations",
         "A.2 people in the loop": _people(data, card),
         "B.1 models": "; ".join(map(_model, models)) + f"; run on {run['started_utc'][:10]}",
-        "B.2 access": "a remote endpoint" if remote else "local files, through llama.cpp; no network",
+        "B.2 access": _access({model["kind"] for model in models}),
         "B.3 parameters": _parameters(run),
         "B.4 fine-tuning": "; ".join(card["simulation_details"]["agent_types"].values()),
         "B.5 state between calls": "none: each prompt holds all that the model knows",
@@ -87,6 +86,12 @@ def _model(identity: Row) -> str:
     return str(identity.get("name", identity["kind"]))
 
 
+def _access(kinds: set[str]) -> str:
+    if "remote" in kinds:
+        return "a remote endpoint"
+    return "local files, through llama.cpp; no network" if "llama" in kinds else "no language model is used"
+
+
 def _parameters(run: Row) -> str:
     sampling = run["plan"].get("sampling", {})
     named = [f"{name.replace('_', ' ')} {value}" for name, value in sampling.items()]
@@ -97,14 +102,16 @@ def _parameters(run: Row) -> str:
 
 def _people(data: Row, card: Row) -> str:
     played = "people play roles" if card["simulation_details"]["humans_in_the_loop"] else "models play all roles"
-    raters = data["annotations"]["raters"]
-    return f"{played}; {len(raters)} raters judged conversations" if raters else f"{played}; no person rated them"
+    persons = data["annotations"]["kinds"].get("person", 0)
+    return f"{played}; {persons} people rated conversations" if persons else f"{played}; no person rated them"
 
 
 def _validation(data: Row) -> str:
-    raters = data["annotations"]["raters"]
-    if raters:
-        return f"{len(raters)} raters judged conversations of this run; the report states their agreement"
+    kinds = data["annotations"]["kinds"]
+    if persons := kinds.get("person", 0):
+        return f"{persons} people rated conversations of this run; the report states their agreement"
+    if kinds:
+        return "none in this run: language models rated its conversations"
     return "none in this run (localsim annotate collects ratings)"
 
 

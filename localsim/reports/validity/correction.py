@@ -226,8 +226,8 @@ def sentences(rows: Sequence[Row], run_id: str) -> list[str]:
         needed = max(row["needed"] for row in rest)
         cells = ", ".join(dict.fromkeys(f"{row['family']} {row['mode']}" for row in rest))
         told.append(
-            f"Leak rates are not corrected for errors of their instrument in {cells}; annotate about {needed} more "
-            f"episodes to correct them: {command(run_id, rest[0]['rater'])}"
+            f"Leak rates of {cells} are not corrected. Label about {needed} more episodes to correct them: "
+            f"{command(run_id, rest[0]['rater'])}"
         )
     return told
 

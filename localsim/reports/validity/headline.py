@@ -1,8 +1,8 @@
 """The answer of a report in sentences: how much knowing every side changed success, and how much one author added.
 
 Each sentence is computed from the primary comparison (`reports.comparison`) and says so when the run cannot tell. A
-difference is said to be found only if its test finds it (p <= .05 over scenarios) and, in a perturbed run, no variant
-turns its sign.
+difference is said to be found only if its test finds it (p <= .05 over scenarios; corrected, if it is not primary), its
+interval leaves out 0 and, in a perturbed run, no variant turns its sign.
 """
 
 from __future__ import annotations
@@ -27,41 +27,37 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
 
     `data` is a report, `compared` the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
-    families = dict.fromkeys(row["family"] for row in compared)
-    found = [row for family in families if (row := _family(family, data, compared, turns)) is not None]
+    cells = dict.fromkeys((row["family"], row["model"]) for row in compared if row["model"])
+    found = [row for cell in cells if (row := _cell(*cell, data, compared, turns)) is not None]
     sentences = [sentence for row in found for sentence in row["sentences"]]
     if any("not told" in row["verdicts"].values() for row in found):
-        sentences.append("localsim design computes how many scenarios a difference of 20 points takes.")
+        sentences.append("localsim design computes how many scenarios are needed to find a difference of 20 points.")
     if not sentences:
         sentences = [
-            "This run cannot tell what knowing every side changes: that takes agents and mindreaders on the same "
+            "This run cannot tell how much seeing every side changes: this needs agents and mindreaders on the same "
             "scenarios (localsim run --mode all)."
         ]
     return {"sentences": sentences, "families": found}
 
 
-def _family(family: str, data: Row, compared: Sequence[Row], turns: Turns) -> Row | None:
-    primary = [row for row in compared if row["family"] == family and row.get("primary")]
-    measure = primary[0]["measure"] if primary else "success_rate"
-    contrasts = {
-        name: next(
-            (
-                row
-                for row in compared
-                if (row["family"], row["measure"], row.get("contrast")) == (family, measure, name)
-            ),
-            None,
-        )
-        for name in (INFORMATION, AUTHORSHIP)
-    }
+def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Turns) -> Row | None:
+    """Return the verdicts and sentences about one family and model; differences between models tell nothing here."""
+    own = [row for row in compared if (row["family"], row["model"]) == (family, model)]
+    primary = next((row for row in own if row["primary"]), None)
+    measure = primary["measure"] if primary else "success_rate"
+    names = dict.fromkeys([*([primary["contrast"]] if primary else []), INFORMATION, AUTHORSHIP])
+    found = {row["contrast"]: row for row in own if row["measure"] == measure}
+    contrasts = {name: found.get(name) for name in names}
     if all(row is None for row in contrasts.values()):
         return None
     verdicts = {name: _verdict(row, turns) for name, row in contrasts.items()}
     about = next(each for each in data["measures"] if each["key"] == measure)
-    title = title_of(family_of(family))
+    several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
+    title = title_of(family_of(family)) + (f" ({model})" if several else "")
     sentences = [f"{title}: {_sizes(contrasts, verdicts, about)}; {_tail(contrasts, verdicts)}."]
-    sentences += _peeking(family, data)
-    return {"family": family, "title": title, "measure": measure, "verdicts": verdicts, "sentences": sentences}
+    sentences += _peeking(family, model, data)
+    shown = {"family": family, "model": model, "title": title, "measure": measure}
+    return {**shown, "verdicts": verdicts, "sentences": sentences}
 
 
 def _verdict(row: Row | None, turns: Turns) -> Verdict:
@@ -69,7 +65,9 @@ def _verdict(row: Row | None, turns: Turns) -> Verdict:
         return "absent"
     if turns(row["family"], row["measure"], row["contrast"]):
         return "withheld"
-    return "found" if row["p"] is not None and row["p"] <= LEVEL else "not told"
+    p = row["p"] if row["primary"] else row["p_holm"]
+    excludes_0 = row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
+    return "found" if p is not None and p <= LEVEL and excludes_0 else "not told"
 
 
 def _sizes(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict], about: Row) -> str:
@@ -78,13 +76,19 @@ def _sizes(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict],
     for name, row in contrasts.items():
         if row is None:
             continue
-        size = "by an amount that is withheld" if verdicts[name] == "withheld" else _amount(row, about["kind"])
+        size = (
+            "by an amount that this report withholds" if verdicts[name] == "withheld" else _amount(row, about["kind"])
+        )
         changed = f"changed {about['heading']}" if not parts else "changed it"
         parts.append(f"{_CAUSES[name]} {changed} {size}")
     return ", ".join(parts)
 
 
-_CAUSES = {INFORMATION: "seeing every side", AUTHORSHIP: "writing both sides as one author"}
+_CAUSES = {
+    INFORMATION: "seeing every side",
+    AUTHORSHIP: "one author for both sides",
+    "both": "one author who sees every side",
+}
 
 
 def _amount(row: Row, kind: str) -> str:
@@ -93,37 +97,44 @@ def _amount(row: Row, kind: str) -> str:
 
 
 def _tail(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict]) -> str:
-    """Return what the test says of the differences."""
+    """Return what the tests say of the differences, in their order."""
     rows = [row for row in contrasts.values() if row is not None]
     scenarios = max(row["scenarios"] for row in rows)
     n = f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
     said = {name: verdict for name, verdict in verdicts.items() if verdict != "absent"}
+    absent = [_CAUSES[name] for name, verdict in verdicts.items() if verdict == "absent"]
+    missing = f"; it lacks a mode to tell what {' and '.join(absent)} changes" if absent else ""
     if "withheld" in said.values():
-        return "a sign that turns with the wording of the instructions is no finding"
+        return f"its sign depends on the wording of the prompts, so this is no finding{missing}"
     found = [name for name, verdict in said.items() if verdict == "found"]
-    if len(found) == len(said):
-        return f"the test over {n} finds {'both' if len(found) > 1 else 'it'}"
     if found:
-        return f"the test over {n} finds the {'first' if INFORMATION in found else 'second'} only"
+        which = (
+            "all of it"
+            if len(found) == len(said)
+            else f"only the change by {' and '.join(_CAUSES[each] for each in found)}"
+        )
+        return f"with {n} this run finds {which}{missing}"
     least = max(row["p_least"] for row in rows)
-    limit = f", which allow no p below {_p(least)}" if least > LEVEL else ""
-    return f"this run cannot tell {'either' if len(said) > 1 else 'it'} from no change with {n}{limit}"
+    if scenarios == 1:
+        return f"one scenario cannot tell a change from none{missing}"
+    limit = f" ({n} cannot give a p below {_p(least)})" if least > LEVEL else ""
+    which = "any of it" if len(said) > 1 else "it"
+    return f"with {n} this run cannot tell {which} from no change{limit}{missing}"
 
 
-def _peeking(family: str, data: Row) -> list[str]:
+def _peeking(family: str, model: str, data: Row) -> list[str]:
     """Return a sentence on choices that used the other side, for the modes that have this measure."""
-    rows = [row for row in data["comparison"] if row["family"] == family and row.get(PEEKING) is not None]
-    if not rows:
+    cells = [row for row in data["comparison"] if (row["family"], row["model"]) == (family, model)]
+    parts = [f"{row['mode']} {_share(PEEKING, row)}" for row in cells if row.get(PEEKING) is not None]
+    if not parts:
         return []
-    several = len({row["model"] for row in rows}) > 1
-    parts = [f"{row['mode']}{' ' + row['model'] if several else ''} {_share(PEEKING, row)}" for row in rows]
-    return [f"First choices that used the other side, beyond chance: {', '.join(parts)}."]
+    return [f"First guesses or offers that used the other side, beyond chance: {', '.join(parts)}."]
 
 
 def _share(key: str, row: Row) -> str:
     low, high = row[f"{key}_low"], row[f"{key}_high"]
     if low is None or high - low > 1:
-        return "cannot be told"
+        return "unknown"
     return f"{row[key]:.0%} ({low:.0%} to {high:.0%})"
 
 

@@ -41,7 +41,7 @@ _DETECTOR: tuple[tuple[str, str, str, str, str], ...] = (
         "silence_accuracy",
         "silent",
         "silence accuracy",
-        "of the facts that never come out, those that it leaves alone",
+        "of the facts that never come out, those for which it reports nothing",
     ),
     (
         "transcripts",
@@ -119,7 +119,7 @@ def leak_sources(searched: Iterable[str]) -> list[str]:
     """Return a sentence for each family searched for leaks that names the instrument its leak counts rely on."""
     return [
         f"Leak counts of {name} rely on names: a fact comes out when its name is uttered, and describing it is no "
-        f"disclosure; the {DETECTOR} is not asked."
+        f"disclosure; the {DETECTOR} is not used."
         if family_of(name).terms_disclose
         else f"Leak counts of {name} rely on the {DETECTOR}."
         for name in searched

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from localsim import stats
 from localsim.conversation.episode import CONDITIONS
 from localsim.leakage.accuracy import auroc
-from localsim.stats import NOTHING, Estimate, clustered, share
+from localsim.stats import NOTHING, Estimate, clustered
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
@@ -119,25 +120,32 @@ def _between(follows: Estimate) -> str:
 def rates(store: Store, run_id: str) -> list[Row]:
     """Return for each judge and pair of modes the share of pairs in which the first mode was chosen.
 
-    Only pairs that are decided alike in both orders count. Rows have a 95% interval, and the share of agreeing orders.
+    Only pairs that are decided alike in both orders count. Rows have a 95% interval over scenarios, and the share of
+    agreeing orders.
     """
     rows = queries.choices(store, run_id)
     found = []
     for judge in dict.fromkeys(row["evaluator"] for row in rows):
         for one, other in combinations(CONDITIONS, 2):
-            values = [
-                float(row["value"])
-                for row in rows
-                if (row["evaluator"], row["mode"], row["name"]) == (judge, one, f"natural_against_{other}")
-            ]
+            values: dict[str, list[float]] = defaultdict(list)
+            for row in rows:
+                if (row["evaluator"], row["mode"], row["name"]) == (judge, one, f"natural_against_{other}"):
+                    values[row["scenario_id"]].append(float(row["value"]))
             if values:
                 found.append(_rate(judge.removeprefix("naturalness."), one, other, values))
     return found
 
 
-def _rate(judge: str, one: str, other: str, values: Sequence[float]) -> Row:
+def _rate(judge: str, one: str, other: str, by_scenario: Mapping[str, Sequence[float]]) -> Row:
+    """Return the share of decided pairs in which the first mode was chosen; its interval is over scenarios."""
+    values = [value for group in by_scenario.values() for value in group]
     decided = [value for value in values if value != 0.5]
-    estimate = share(int(sum(decided)), len(decided))
+    estimate = stats.rate(
+        {
+            name: (int(sum(value == 1 for value in group)), sum(value != 0.5 for value in group))
+            for name, group in by_scenario.items()
+        }
+    )
     agree = len(decided) / len(values)
     warning = "picks a place, not a conversation: do not use it" if agree < 0.6 else None
     return {

@@ -84,6 +84,7 @@ def _with_curves(curves: Sequence[Row], theirs: Sequence[Row]) -> list[Row]:
     found = [
         {
             **curve,
+            "end": max([curve["end"], *(each["end"] for each in theirs if _same(each, curve))]),
             "series": [
                 *curve["series"],
                 *(series for each in theirs if _same(each, curve) for series in each["series"]),

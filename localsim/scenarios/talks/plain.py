@@ -71,7 +71,7 @@ class _Gathered:
 
 def rows_of_csv(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a CSV or TSV text with their places; empty cells are left out. Raises InvalidInput."""
-    reader = csv.DictReader(io.StringIO(text), delimiter="\t" if path.endswith(".tsv") else ",", strict=True)
+    reader = csv.DictReader(io.StringIO(text), delimiter="\t" if "\t" in text.partition("\n")[0] else ",", strict=True)
     try:
         header = [str(name or "").strip().casefold() for name in reader.fieldnames or ()]
         missing = [name for name in COLUMNS if name not in header]

@@ -128,9 +128,9 @@ def judge_goals(store: Store, run_id: str) -> list[Row]:
 
 
 def choices(store: Store, run_id: str) -> list[Row]:
-    """The choices of naturalness judges: evaluator, mode, name, value."""
+    """The choices of naturalness judges: evaluator, scenario_id, mode, name, value."""
     return store.rows(
-        "SELECT evaluator, mode, name, value FROM v_scores WHERE run_id = ? AND newest "
+        "SELECT evaluator, scenario_id, mode, name, value FROM v_scores WHERE run_id = ? AND newest "
         "AND starts_with(evaluator, 'naturalness.') AND value IS NOT NULL ORDER BY ALL",
         [run_id],
     )
