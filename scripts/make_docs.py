@@ -27,7 +27,7 @@ import click
 
 import localsim
 from localsim import api, errors
-from localsim.cli import cli
+from localsim.cli import cli, long_name
 from localsim.conversation.episode import MODES
 from localsim.families import FAMILIES, family_of, title_of
 from localsim.reports.validity.controls import controls_of
@@ -182,6 +182,8 @@ def _option_row(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
     value = "" if option.is_flag or option.count else f" · `{option.metavar or _values(option.type)}`"
     default = "" if option.default in (None, False, ()) or callable(option.default) else f"`{option.default}`"
+    if option.default is True:
+        default = f"`--{long_name(option)}`"
     if not isinstance(option.default, str | int | float | None) or "Sentinel" in str(option.default):
         default = ""
     return f"| {names}{value} | {_cell(option.help or '')} | {default} | `{option.envvar}` |"
@@ -192,6 +194,8 @@ def _values(kind: click.ParamType) -> str:
         return " or ".join(map(str, kind.choices))
     if isinstance(kind, click.IntRange | click.FloatRange):
         low, high = kind.min, kind.max
+        if low is None:
+            return "number"
         if high is None or high >= 2**31:
             return f"number from {low}"
         return f"number from {low} to {high}"
