@@ -72,7 +72,7 @@ def turns_in(chat: Chat, names: tuple[str, str]) -> tuple[tuple[str, Action], ..
 
 
 def ended_by_leaving(chat: Chat) -> bool:
-    """Return True if somebody quit."""
+    """Return True if an agent quit."""
     return any(event.action == "quit" for event in chat.events)
 
 
