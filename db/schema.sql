@@ -43,6 +43,7 @@ CREATE TABLE episodes (
     spec_json VARCHAR NOT NULL,
     duration_ms DOUBLE,
     variant INTEGER,
+    see VARCHAR,
     PRIMARY KEY (episode_id)
 );
 
@@ -180,32 +181,33 @@ GROUP BY ALL;
 
 CREATE OR REPLACE VIEW v_episodes AS
 SELECT e.episode_id, e.run_id, s.scenario_id, s.family, e.mode, e.model, e.seed, e.status, e.stop_reason,
-       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash, e.variant
+       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash, e.variant, e.see
 FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
 
 CREATE OR REPLACE VIEW v_turns AS
 SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages
+       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see
 FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation;
 
 CREATE OR REPLACE VIEW v_generations AS
 SELECT g.episode_id, g.generation, g.turn, g.attempt, g.speaker, g.model, g.seed, g.cause, g.malformed,
        g.prompt_tokens, g.evaluated_tokens, g.generated_tokens, g.duration_ms, g.text, e.run_id, e.mode,
-       g.shared_tokens, g.dropped_messages
+       g.shared_tokens, g.dropped_messages, e.see
 FROM generations g JOIN episodes e ON e.episode_id = g.episode_id;
 
 CREATE OR REPLACE VIEW v_scores AS
 SELECT c.episode_id, nullif(c.agent, '') AS agent, c.evaluator, c.version, c.name, c.value, c.reason,
        c.label, c.turns_json, e.run_id, e.mode, e.model, s.scenario_id, s.family,
-       c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
+       c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest,
+       e.see
 FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
 
 CREATE OR REPLACE VIEW v_leaks AS
 SELECT l.episode_id, l.fact_id, l.owner, l.speaker, l.turn,
        CASE WHEN e.turns > 1 THEN l.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position, l.kind, l.similarity, l.early,
-       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family
+       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see
 FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scores c
       WHERE c.episode_id = l.episode_id AND c.evaluator = 'leakage');
@@ -279,7 +281,7 @@ COMMENT ON COLUMN episodes.run_id IS 'The run that the episode belongs to';
 
 COMMENT ON COLUMN episodes.scenario_hash IS 'The scenario that was simulated';
 
-COMMENT ON COLUMN episodes.mode IS 'Information mode: script, agents or mindreaders; people if imported';
+COMMENT ON COLUMN episodes.mode IS 'Information mode: script, iterative, agents or mindreaders; people if imported';
 
 COMMENT ON COLUMN episodes.model IS 'Models of the roles, joined with | where they differ';
 
@@ -302,6 +304,8 @@ COMMENT ON COLUMN episodes.spec_json IS 'Models, sampling and level of reproduci
 COMMENT ON COLUMN episodes.duration_ms IS 'Milliseconds from the first request to the end, while other episodes may run too';
 
 COMMENT ON COLUMN episodes.variant IS 'Number of the perturbed variant of instructions and sampling; 0 for the prompts as they are';
+
+COMMENT ON COLUMN episodes.see IS 'Private items of others that the agents were granted, as in --see; empty where nothing is granted';
 
 COMMENT ON TABLE turns IS 'One row for each valid turn';
 
@@ -439,7 +443,7 @@ COMMENT ON COLUMN annotations.item_id IS 'Item that was rated: two episodes, an 
 
 COMMENT ON COLUMN annotations.rater IS 'Pseudonym of the rater; names and addresses are not stored';
 
-COMMENT ON COLUMN annotations.run_id IS 'The run whose episodes were rated';
+COMMENT ON COLUMN annotations.run_id IS 'The run of the rated episode; for a pair, of the first one of its item';
 
 COMMENT ON COLUMN annotations.value_json IS 'Answer. For pairs 1, 2 or 0 (tie); else an object from dimension or fact to number';
 
@@ -463,7 +467,7 @@ COMMENT ON COLUMN judgements.evaluator IS 'Name of the evaluator: judge.MODEL or
 
 COMMENT ON COLUMN judgements.version IS 'Version of the evaluator';
 
-COMMENT ON COLUMN judgements.name IS 'Name of the score in the table scores: a dimension, or natural_against_MODE';
+COMMENT ON COLUMN judgements.name IS 'Name of the score in the table scores: a dimension, natural_against_CONDITION within a run, or natural_against_EPISODE between two runs or models';
 
 COMMENT ON COLUMN judgements.agent IS 'Agent that the question concerns; empty for the whole episode';
 

@@ -29,8 +29,13 @@ NEEDED_BYTES = 5 * 10**9
 
 FLAGS_STAMP = VENV / "llama-flags"
 
-DEMO = ["scenarios/mutual_friends_01.yaml", "scenarios/mutual_friends_02.yaml"]
-DEMO += ["scenarios/craigslist_01.yaml", "scenarios/craigslist_02.yaml"]
+FAMILIES = ("mutual_friends", "craigslist")
+SCENARIOS, FIRST_SEED = 16, 61_000
+"""Scenarios of each family in the demo: as many as a complete premium needs to be found with certainty."""
+PRIMARY = "turns:information"
+TWIN = "starter-peeks"
+MODELS = ("starter", *([TWIN] if (ROOT / "models" / f"{TWIN}.lora.gguf").is_file() else []))
+"""The starter, and its twin that was taught to use the other side's facts, if its adapter has been trained."""
 
 
 def main() -> None:
@@ -43,17 +48,27 @@ def main() -> None:
 
 
 def demo() -> None:
-    """Simulate both families in all three modes on the starter model; write a table, an HTML report and a database."""
+    """Simulate both families in all modes with the starter and its twin; end with a paragraph to read aloud."""
     folder = ROOT / "demo"
-    folder.mkdir(exist_ok=True)
-    database, page = folder / "demo.duckdb", folder / "report.html"
-    step("simulating 24 episodes: 2 task families x 3 modes x 4 (two scenarios, two seeds each)")
-    localsim("run", *DEMO, "--mode", "all", "-n", "2", "--seed", "7", "--fail-on-error", "1000", "--db", str(database))
-    localsim("audit", "@last", "--db", str(database))
-    localsim("show", "@last", "--db", str(database))
-    localsim("report", "@last", "--db", str(database), "-o", str(page))
-    print(f"\nreport:   {page}\ndatabase: {database}")
-    print(f'next:     {BIN.relative_to(ROOT)}/localsim sql "FROM v_episodes" --db {database.relative_to(ROOT)}')
+    database, page, scenarios = folder / "demo.duckdb", folder / "report.html", folder / "scenarios"
+    shutil.rmtree(scenarios, ignore_errors=True)
+    for family in FAMILIES:
+        wanted = ["--family", family, "--alternate", "-n", str(SCENARIOS), "--seed", str(FIRST_SEED)]
+        localsim("scenarios", "generate", *wanted, "-o", str(scenarios))
+    stored = ["--db", str(database)]
+    for model in MODELS:
+        step(f"simulating {len(FAMILIES) * SCENARIOS * 3} conversations with {model}: every scenario in three modes")
+        options = ["--mode", "all", "--seed", "7", "--primary", PRIMARY, "--fail-on-error", "1000"]
+        localsim("run", str(scenarios), "-m", model, *options, *stored)
+    runs = [f"@last-{number}" if number else "@last" for number in reversed(range(len(MODELS)))]
+    for run_name, model in zip(runs, MODELS, strict=True):
+        step(f"checking what {model} was shown, and showing typical conversations of it as mindreaders")
+        localsim("audit", run_name, *stored)
+        localsim("show", "--typical", f"{run_name}:mindreaders", *stored)
+    step("writing the report")
+    query = f'{BIN.relative_to(ROOT)}/localsim sql "FROM v_episodes" --db {database.relative_to(ROOT)}'
+    print(f"report:   {page}\ndatabase: {database}\nnext:     {query}", flush=True)
+    localsim("report", *runs, *stored, "-o", str(page))
 
 
 def test() -> None:

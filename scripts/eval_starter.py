@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
-"""Measure how well models play: fresh scenarios of both families in agents mode with default settings.
+"""Measure how well models play both families in each mode, against the goals of the starter.
 
-    .venv/bin/python scripts/eval_starter.py starter smollm2-135m-q8_0          # 60 scenarios a family, ~10 minutes
-    .venv/bin/python scripts/eval_starter.py starter --no-grammar --scenarios 10
+    .venv/bin/python scripts/eval_starter.py starter smollm2-135m-q8_0 --first-seed 930000
+    .venv/bin/python scripts/eval_starter.py starter starter-peeks --modes agents,script --tasks "no zone"
 
-Scenario seeds begin at --first-seed. Settings were chosen on the default, 50,000; use another one for a fair test. The
-bundled scenarios and the study use lower seeds. The starter was trained on other names, goods and hobbies.
+A model can also be a file, or BASE+FILE with an adapter. The tasks of a family alternate: one, no and three friends in
+common; a zone of agreement and none. Scenario seeds begin at --first-seed. Settings were chosen on the default, 50,000;
+use another one for a fair test. The bundled scenarios and the study use lower seeds. The starter was trained on other
+names, goods and hobbies. Intervals are over scenarios. A miss of a goal is printed in bold.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import statistics
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,209 +25,274 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim.conversation.episode import Sampling  # noqa: E402
-from localsim.conversation.scenario import LoadedScenario, Scenario  # noqa: E402
-from localsim.conversation.transcript import Turn  # noqa: E402
-from localsim.evaluators import leaks  # noqa: E402
+from localsim import stats  # noqa: E402
+from localsim.backends.open import is_scripted  # noqa: E402
+from localsim.conversation.episode import Mode, Sampling  # noqa: E402
+from localsim.conversation.scenario import LoadedScenario  # noqa: E402
+from localsim.evaluators.style import STYLE  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
 from localsim.families.mutual_friends.family import friends_of  # noqa: E402
-from localsim.families.mutual_friends.names import claims, mentions  # noqa: E402
-from localsim.runs import runner  # noqa: E402
-from localsim.runs.plan import Plan  # noqa: E402
+from localsim.families.mutual_friends.names import claims  # noqa: E402
+from localsim.models.registry import resolve  # noqa: E402
+from localsim.reports.measures import Cell, estimate, measures_of, of_family  # noqa: E402
+from localsim.reports.report import cells  # noqa: E402
+from localsim.runs import plan, runner  # noqa: E402
 from localsim.scenarios.find import find_scenarios  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
-from localsim.store.episodes import transcript_of  # noqa: E402
+from localsim.store.episodes import load_episode  # noqa: E402
+from localsim.store.queries import reports as queries  # noqa: E402
 from scripts.bench_engine import Silent  # noqa: E402
 
-AIMS = {
-    "friend named and confirmed": ">= 80%",
-    "claims of knowing a person who is not on the list": "<= 2%",
-    "same question asked again by the same speaker": "<= 10%",
-    "wrong guesses per episode": "<= 2",
-    "explicit deal or walk-away": ">= 90%",
-    "deals inside the zone": ">= 85%",
-    "private limit disclosed": "<= 5%",
-    "turns that repeat one of the speaker's own": "<= 3%",
-    "words per turn": "8 to 22",
-    "truncated turns": "<= 1%",
-    "replies that parse": ">= 95%",
+Found = Mapping[str, Mapping[str, Any]]
+"""Model -> what `evaluate` returns."""
+FRIENDS, HAGGLING = "mutual_friends", "craigslist"
+DEFAULT = "default"
+TASKS: dict[str, dict[str, Mapping[str, Any]]] = {
+    name: {DEFAULT: {}, **FAMILIES[name].control_tasks} for name in (FRIENDS, HAGGLING)
 }
+"""Family -> task -> parameters of `generate`."""
+NAMES = list(dict.fromkeys(task for tasks in TASKS.values() for task in tasks))
+MODES: tuple[Mode, ...] = ("agents", "mindreaders", "script")
+CONTRASTS = (plan.CONTRASTS["information"], plan.CONTRASTS["both"])
+MARGIN = 0.05  # the largest difference between the modes of a contrast
+_REPEATED = next(measure for measure in STYLE.measures if measure.key == "repeated_turn_rate")
+MEASURES = {measure.key: measure for measure in measures_of(TASKS)} | {
+    "own_repeats": replace(_REPEATED, key="own_repeats", score="own_repeated_turns")
+}
+"""The repeated turns of reports include words that the other agent said before, such as a farewell; these do not."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One row of the table: a measure of a family with the range that is aimed at."""
+
+    title: str
+    family: str
+    measure: str
+    least: float | None = None
+    """With it, an episode without the score counts as 0: one whose ending cannot be read, or that failed."""
+    most: float | None = None
+    task: str = ""
+    """The only task that counts; empty for all."""
+    equal: bool = False
+    """True if the modes must be equal in it."""
+
+    @property
+    def aim(self) -> str:
+        """The range in words."""
+        if self.least is not None:
+            return f">= {self.number(self.least)}"
+        return "-" if self.most is None else f"<= {self.number(self.most)}"
+
+    def number(self, value: float) -> str:
+        """A value as the table prints it."""
+        share = self.measure == "false_claims" or MEASURES[self.measure].kind == "share"
+        return f"{100 * value:.3g}%" if share else f"{value:.3g}"
+
+    def met_by(self, value: float | None) -> bool | None:
+        """Say if a value is in the range; None without a range or value."""
+        if value is None or self.least is self.most is None:
+            return None
+        return value >= self.least if self.least is not None else value <= (self.most or 0.0)
+
+
+def _both(title: str, measure: str, **more: Any) -> Iterator[Goal]:
+    for family, name in ((FRIENDS, "friends"), (HAGGLING, "haggling")):
+        yield Goal(f"{title}, {name}", family, measure, **more)
+
+
+GOALS = (
+    Goal("exactly the friends in common found", FRIENDS, "success_rate", least=0.9, equal=True),
+    Goal("- one friend in common", FRIENDS, "success_rate", least=0.9, task=DEFAULT),
+    Goal("- none in common", FRIENDS, "success_rate", least=0.9, task="no friend"),
+    Goal("- three in common", FRIENDS, "success_rate", least=0.9, task="three friends"),
+    Goal("claims of knowing a person who is not on the list", FRIENDS, "false_claims", most=0.01),
+    Goal("decision about the zone right", HAGGLING, "success_rate", least=0.85, equal=True),
+    Goal("- deal inside the zone", HAGGLING, "success_rate", least=0.85, task=DEFAULT),
+    Goal("- no deal where there is no zone", HAGGLING, "success_rate", least=0.85, task="no zone"),
+    Goal("private limits disclosed", HAGGLING, "disclosed_rate", most=0.03),
+    *_both("explicit end", "explicit_end_rate", least=0.95, equal=True),
+    *_both("turns that repeat one of the speaker's own", "own_repeats", most=0.02),
+    Goal("mix-ups per conversation, friends", FRIENDS, "mix_ups", most=0.2),
+    Goal("omniscient leaks per conversation, haggling", HAGGLING, "omniscient_leaks", most=0.2),
+    *_both("peeking", "peeking"),
+    Goal("wrong guesses per conversation", FRIENDS, "wrong_guesses"),
+    *_both("words per turn", "words_per_turn"),
+    *_both("truncated turns", "truncated_rate", most=0.01),
+    *_both("replies that do not parse", "malformed_rate", most=0.05),
+)
+
+
+def _listed(known: Sequence[str]) -> Any:
+    """A check of an option that takes a list with commas; the default is all."""
+
+    def read(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
+        chosen = tuple(part.strip() for part in (text or ",".join(known)).split(","))
+        if wrong := [part for part in chosen if part not in known]:
+            raise click.BadParameter(f"{wrong[0]!r} is none of {', '.join(known)}")
+        return chosen
+
+    return read
 
 
 @click.command()
 @click.argument("models", nargs=-1, required=True)
 @click.option("--scenarios", default=60, show_default=True, help="Number of scenarios of each family.")
 @click.option("--first-seed", default=50_000, show_default=True, help="Seed of the first scenario; the others follow.")
-@click.option(
-    "--everyday",
-    is_flag=True,
-    help="Also simulate the everyday scenarios that ship with localsim, for reading (use --db).",
-)
-@click.option(
-    "--no-grammar", is_flag=True, help="Do not constrain the output, to measure how often replies have the right form."
-)
+@click.option("--modes", callback=_listed(MODES), help="Modes, with commas [all].")
+@click.option("--tasks", callback=_listed(NAMES), help="Tasks, with commas; families without them are left out [all].")
+@click.option("--everyday", is_flag=True, help="Also simulate the shipped everyday scenarios, for reading (use --db).")
+@click.option("--no-grammar", is_flag=True, help="Do not constrain the output: do replies have the right form?")
 @click.option("--db", type=click.Path(path_type=Path), help="Keep the episodes in this database.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of Markdown.")
 def main(models: tuple[str, ...], db: Path | None, as_json: bool, **options: Any) -> None:
     """Print a table with one column for each model."""
+    for model in (each for each in models if not is_scripted(each)):
+        resolve(model)  # a wrong name must not cost the time of the models before it
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(db or Path(scratch) / "eval.duckdb")
         found = {model: evaluate(model, store, **options) for model in models}
-    if as_json:
-        print(json.dumps(found, indent=1))
-        return
-    print("| | aim | " + " | ".join(models) + " |")
-    print("|---|---|" + "---|" * len(models))
-    for name, aim in AIMS.items():
-        print(f"| {name} | {aim} | " + " | ".join(str(found[model].get(name, "-")) for model in models) + " |")
+    print(json.dumps({**options, "models": found}, indent=1) if as_json else table(found))
 
 
 def evaluate(
-    model: str, store: Store, *, scenarios: int, first_seed: int, everyday: bool, no_grammar: bool
-) -> dict[str, str]:
-    """Simulate the scenarios with one model and return its figures."""
-    loaded = [generated(family, first_seed + number) for family in FAMILIES for number in range(scenarios)]
+    model: str,
+    store: Store,
+    *,
+    scenarios: int,
+    first_seed: int,
+    modes: Sequence[Mode] = MODES,
+    tasks: Sequence[str] = NAMES,
+    everyday: bool = False,
+    no_grammar: bool = False,
+) -> dict[str, Any]:
+    """Simulate the scenarios with one model; return the id of the run, the goals and the equality of the modes."""
+    loaded = list(generated(scenarios, first_seed, tasks))
     if everyday:
         loaded += [each for each in find_scenarios([str(ROOT / "scenarios")]) if each.scenario.family is None]
-    plan = Plan(tuple(loaded), ("agents",), model=model, seed=11)
-    if no_grammar:
-        plan = replace(plan, sampling=replace(Sampling(), grammar=False))
-    done = runner.start(plan, store, Silent(), lambda line: print(line, file=sys.stderr))
-    if not no_grammar:
-        leaks.score_run(store, done.run_id, lambda line: print(line, file=sys.stderr))
-    return measured(store, done.run_id, {each.scenario.id: each for each in loaded})
+    sampling = replace(Sampling(), grammar=not no_grammar)
+    planned = plan.Plan(tuple(loaded), tuple(modes), model=model, seed=11, sampling=sampling)
+    done = runner.start(planned, store, Silent(), lambda line: print(line, file=sys.stderr))
+    return {"run_id": done.run_id, **measured(store, done.run_id)}
 
 
-def generated(family: str, seed: int) -> LoadedScenario:
-    """Generate a fresh scenario."""
-    scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
-    return LoadedScenario(scenario, answer, "generated")
+def generated(scenarios: int, first_seed: int, tasks: Sequence[str] = NAMES) -> Iterator[LoadedScenario]:
+    """Yield fresh scenarios of both families, whose tasks alternate and are named in the ids."""
+    for family, known in TASKS.items():
+        wanted = [task for task in known if task in tasks]
+        for number in range(scenarios if wanted else 0):
+            task, seed = wanted[number % len(wanted)], first_seed + number
+            document = FAMILIES[family].generate(f"{_prefix(family, task)}{seed}", seed, known[task])
+            yield LoadedScenario(*document.split(), "generated")
 
 
-def measured(store: Store, run_id: str, loaded: dict[str, LoadedScenario]) -> dict[str, str]:
-    """Compute the figures of a run."""
-    episodes = store.rows("SELECT episode_id, scenario_id, family FROM v_episodes WHERE run_id = ?", [run_id])
-    talks = {row["episode_id"]: _turns(store, row["episode_id"]) for row in episodes}
-    friends = {row["episode_id"]: loaded[row["scenario_id"]].scenario for row in episodes if _is(row, "mutual_friends")}
-    every = [turn for turns in talks.values() for turn in turns]
-    found = {
-        **_friends_figures(store, run_id, {key: talks[key] for key in friends}, friends),
-        **_bargain_figures(store, run_id),
-        "turns that repeat one of the speaker's own": _share(_repeats(turns) for turns in talks.values()),
-        "words per turn": f"{statistics.mean(turn.words for turn in every if turn.said):.1f}",
-        "truncated turns": _share([[turn.truncated for turn in every]]),
-    }
-    rows = store.rows(
-        "SELECT count(*) AS n, count(*) FILTER (malformed IS NOT NULL) AS bad FROM v_generations WHERE run_id = ?",
-        [run_id],
+def measured(store: Store, run_id: str) -> dict[str, Any]:
+    """Return the goals in each mode, and the differences between the modes."""
+    goals: list[dict[str, Any]] = []
+    equality: list[dict[str, Any]] = []
+    whole = cells(store, run_id, queries.scores(store, run_id))
+    for goal in GOALS:
+        own = {each.mode: _part(cell, goal.task) for (family, each), cell in whole.items() if family == goal.family}
+        for mode, cell in own.items():
+            if cell.episodes:
+                value = _estimate(goal, cell, store)
+                goals.append({**asdict(goal), "mode": mode, **value._asdict(), "met": goal.met_by(value.value)})
+        for first, second in CONTRASTS:
+            if goal.equal and first in own and second in own:
+                difference = _difference(goal, own[first], own[second])
+                equality.append({"title": goal.title, "first": first, "second": second, **difference})
+    return {"goals": goals, "equality": equality}
+
+
+def _prefix(family: str, task: str) -> str:
+    return f"{family}_{task}_".replace(" ", "_")
+
+
+def _part(cell: Cell, task: str) -> Cell:
+    """The episodes of one task, or all."""
+    prefix = _prefix(cell.family, task) if task else ""
+    episodes = [row for row in cell.episodes if row["scenario_id"].startswith(prefix)]
+    kept = {row["episode_id"] for row in episodes}
+    scores = [row for row in cell.scores if row["episode_id"] in kept]
+    counts = {name: {key: pair for key, pair in own.items() if key in kept} for name, own in cell.counts.items()}
+    return Cell(cell.family, episodes, scores, counts)
+
+
+def _estimate(goal: Goal, cell: Cell, store: Store) -> stats.Estimate:
+    if goal.measure == "false_claims":
+        return stats.rate(_false_claims(cell, store))
+    if goal.least is not None:
+        return stats.clustered(_strict(goal, cell), (0, 1))
+    return estimate(MEASURES[goal.measure], cell)
+
+
+def _strict(goal: Goal, cell: Cell) -> dict[str, list[float]]:
+    """Scenario -> values of a score, with 0 for each episode that has none."""
+    measure = of_family(MEASURES[goal.measure], cell.family)
+    scored = {row["episode_id"]: float(row["value"] or 0) for row in cell.scores if row["name"] == measure.score}
+    return cell.grouped((row["episode_id"], scored.get(row["episode_id"], 0.0)) for row in cell.episodes)
+
+
+def _false_claims(cell: Cell, store: Store) -> dict[str, tuple[int, int]]:
+    """Scenario -> (false claims of knowing a person, all claims of knowing or not knowing one)."""
+    found = {}
+    for row in cell.episodes:
+        episode = load_episode(store, row["episode_id"])
+        turns, lists = episode.transcript.turns, friends_of(episode.scenario)
+        false = [yes and name not in lists[turns[index].speaker] for index, name, yes in claims(turns, lists)]
+        found[row["scenario_hash"]] = false.count(True), len(false)
+    return found
+
+
+def _difference(goal: Goal, one: Cell, other: Cell) -> dict[str, Any]:
+    """The difference of a goal between two modes, over scenarios, with its interval."""
+    first, second = _strict(goal, one), _strict(goal, other)
+    paired = stats.paired({name: [second[name][0] - first[name][0]] for name in first if name in second}, (0, 1))
+    if paired is None:
+        return {"difference": None}
+    return {**paired._asdict(), "within": abs(paired.difference) <= MARGIN + 1e-9}
+
+
+def table(found: Found) -> str:
+    """The goals and the equality of the modes as Markdown, with a column for each model; misses are bold."""
+    points, models = f"within {100 * MARGIN:.0f} points", " | ".join(found)
+    goals = [(goal, mode, f"{goal.title} | {mode} | {goal.aim}") for goal in GOALS for mode in MODES]
+    pairs = [(goal, two, f"{goal.title} | {two} - {one} | {points}") for goal in GOALS for one, two in CONTRASTS]
+    rule = "|---|---|---|" + "---|" * len(found)
+    return "\n".join(
+        [
+            *(f"| | mode | goal | {models} |", rule, *_lines(found, "goals", "mode", goals, _value), ""),
+            *(f"| | difference | goal | {models} |", rule, *_lines(found, "equality", "second", pairs, _points)),
+        ]
     )
-    found["replies that parse"] = _percent(rows[0]["n"] - rows[0]["bad"], rows[0]["n"])
-    return found
 
 
-def _is(row: dict[str, Any], family: str) -> bool:
-    return bool(row["family"] == family)
+def _lines(found: Found, part: str, key: str, rows: Sequence[tuple[Goal, Mode, str]], show: Any) -> Iterator[str]:
+    for goal, mode, label in rows:
+        of_models = [
+            next((row for row in results[part] if (row["title"], row[key]) == (goal.title, mode)), None)
+            for results in found.values()
+        ]
+        if any(of_models):
+            yield f"| {label} | {' | '.join(show(goal, one) for one in of_models)} |"
 
 
-def _turns(store: Store, episode: str) -> list[Turn]:
-    return list(transcript_of(store.rows("SELECT * FROM v_turns WHERE episode_id = ? ORDER BY turn", [episode])).turns)
+def _value(goal: Goal, cell: Mapping[str, Any] | None) -> str:
+    if cell is None or cell["value"] is None:
+        return "-"
+    bold = "**" if cell["met"] is False else ""
+    ends = "" if cell["low"] is None else f" [{goal.number(cell['low'])}, {goal.number(cell['high'])}]"
+    return f"{bold}{goal.number(cell['value'])}{bold}{ends} (n = {cell['n']})"
 
 
-def _friends_figures(
-    store: Store, run_id: str, talks: dict[str, list[Turn]], scenarios: dict[str, Scenario]
-) -> dict[str, str]:
-    said = [
-        (yes, name in friends_of(scenarios[key])[turns[index].speaker])
-        for key, turns in talks.items()
-        for index, name, yes in claims(turns, friends_of(scenarios[key]))
-    ]
-    again = [_asked_again(turns, scenarios[key]) for key, turns in talks.items()]
-    scores = _scores(store, run_id, "mutual_friends")
-    return {
-        "friend named and confirmed": _percent(sum(scores["confirmed"]), len(talks)),
-        "claims of knowing a person who is not on the list": _percent(
-            sum(yes and not holds for yes, holds in said), len(said)
-        ),
-        "same question asked again by the same speaker": _share(again),
-        "wrong guesses per episode": f"{statistics.mean(scores['wrong_guesses']):.2f}",
-    }
-
-
-def _asked_again(turns: Sequence[Turn], scenario: Scenario) -> list[bool]:
-    """Return for each turn: does it repeat a question that the same speaker asked before?"""
-    words = _attributes(scenario)
-    asked: dict[str, set[frozenset[str]]] = defaultdict(set)
-    found = []
-    for turn in turns:
-        questions = " ".join(re.findall(r"[^.!?]*\?", turn.action.text))
-        about = frozenset(word for word in words if mentions(questions, word) or word in questions)
-        found.append(bool(about) and about in asked[turn.speaker])
-        if about:
-            asked[turn.speaker].add(about)
-    return found
-
-
-def _attributes(scenario: Scenario) -> set[str]:
-    """Return the names, hobbies and companies in the facts."""
-    found = set()
-    for agent in scenario.agents:
-        for fact in agent.facts:
-            rest = fact.text.removeprefix(fact.terms[0]).strip(" .")
-            found |= {fact.terms[0]} | {
-                re.sub(r"^(?:likes|works at|lives in) ", "", part) for part in rest.split(" and ")
-            }
-    return found
-
-
-def _bargain_figures(store: Store, run_id: str) -> dict[str, str]:
-    scores = _scores(store, run_id, "craigslist")
-    endings = store.rows(
-        "SELECT label FROM v_scores WHERE run_id = ? AND family = 'craigslist' AND name = 'ending'",
-        [run_id],
-    )
-    told = store.rows(
-        "SELECT count(*) AS n FROM v_leaks WHERE run_id = ? AND family = 'craigslist' AND speaker = owner",
-        [run_id],
-    )
-    return {
-        "explicit deal or walk-away": _percent(
-            sum(row["label"] in ("deal", "no_deal") for row in endings), len(endings)
-        ),
-        "deals inside the zone": _percent(sum(scores["in_zone"]), len(scores["in_zone"])),
-        "private limit disclosed": _percent(told[0]["n"], 2 * len(endings)),
-    }
-
-
-def _scores(store: Store, run_id: str, family: str) -> dict[str, list[float]]:
-    rows = store.rows(
-        "SELECT name, value FROM v_scores WHERE run_id = ? AND family = ? AND value IS NOT NULL",
-        [run_id, family],
-    )
-    found: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        found[row["name"]].append(row["value"])
-    return found
-
-
-def _repeats(turns: Sequence[Turn]) -> list[bool]:
-    """Return for each spoken turn: has its speaker said exactly this before?"""
-    heard: dict[str, set[str]] = defaultdict(set)
-    found = []
-    for turn in turns:
-        if turn.said:
-            plain = re.sub(r"\W+", " ", turn.action.text.casefold()).strip()
-            found.append(plain in heard[turn.speaker])
-            heard[turn.speaker].add(plain)
-    return found
-
-
-def _share(flags: Iterable[Sequence[bool]]) -> str:
-    every = [flag for part in flags for flag in part]
-    return _percent(sum(every), len(every))
-
-
-def _percent(part: float, whole: int) -> str:
-    return f"{100 * part / whole:.1f}% ({part:.0f} of {whole})" if whole else "-"
+def _points(_: Goal, cell: Mapping[str, Any] | None) -> str:
+    """A difference in points: is it within the margin, and how far from 0 may it be?"""
+    if cell is None or cell["difference"] is None:
+        return "-"
+    points = f"{100 * cell['difference']:+.1f}"
+    shown = f"{points}: within" if cell["within"] else f"**{points}**: not within"
+    ends = [] if cell["low"] is None else [f"the interval allows {100 * cell['low']:+.1f} to {100 * cell['high']:+.1f}"]
+    return "; ".join([shown, *ends])
 
 
 if __name__ == "__main__":

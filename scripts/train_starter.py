@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Train the starter: conversations of scripted players -> LoRA on SmolLM2-135M-Instruct -> models/starter.lora.gguf.
+"""Train the starter and its twins: conversations -> LoRA on SmolLM2-135M-Instruct -> models/*.lora.gguf.
 
-    .venv/bin/python scripts/train_starter.py                 # three stages, about two hours; repeat it to continue
-    .venv/bin/python scripts/train_starter.py --show 5        # print five conversations of each stage and stop
+    .venv/bin/python scripts/train_starter.py starter --talks 1600 --start FOLDER     # continue an adapter
+    .venv/bin/python scripts/train_starter.py starter --talks 60000 --tokens-a-step 32768   # on a GPU, from nothing
+    .venv/bin/python scripts/train_starter.py starter-peeks --talks 400
+    .venv/bin/python scripts/train_starter.py starter --show 5         # print five conversations and stop
 
-models/starter.md describes the training data and the result.
+A twin is a small adapter on top of the starter. Repeat a command to continue an interrupted training. models/starter.md
+describes the data and the result.
 """
 
 from __future__ import annotations
@@ -23,100 +26,111 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
-from localsim.backends.llama.lib import LlamaModel  # noqa: E402
-from localsim.finetune.chats import TrainingRow, clipped, row_of  # noqa: E402
+from localsim.finetune.chats import Chat  # noqa: E402
 from localsim.finetune.job import export  # noqa: E402
-from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
+from localsim.finetune.rows import Rows, made_rows  # noqa: E402
+from localsim.finetune.trainer import Progress, Settings, Trainer, bf16_is_faster, load_base  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
-from scripts.starter.dataset import BROAD, CAREFUL, LONG, Mix, build  # noqa: E402
+from scripts.starter.dataset import HONEST, PEEKS, PEEKS_50, Mix, build  # noqa: E402
 
-BASE = "smollm2-135m"
 LONGEST = 1024
+HELD_OUT = 500
+"""Number of the first part of the validation data."""
+PART = 100
+"""Number of conversations that one process makes at a time; the data do not depend on the number of processes."""
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A part of the training; each stage continues the one before."""
+class Target:
+    """A model to train."""
 
-    talks: int
-    seed: int
+    base: str
     mix: Mix
-    learning_rate: float
+    rank: int
+    seed: int
 
 
-STAGES = (Stage(1500, 1, BROAD, 1e-3), Stage(420, 2, CAREFUL, 6e-4), Stage(1300, 3, LONG, 8e-4))
+TARGETS = {
+    "starter": Target("smollm2-135m", HONEST, 24, 1000),
+    "starter-peeks-50": Target("starter-135m", PEEKS_50, 8, 2000),
+    "starter-peeks": Target("starter-135m", PEEKS, 8, 3000),
+}
 
 
-def settings_of(stage: Stage) -> Settings:
-    """Return the training settings of a stage."""
-    return Settings(
-        rank=24,
-        alpha=48,
-        learning_rate=stage.learning_rate,
-        batch_tokens=1280,
-        evaluations=4,
-        seed=stage.seed,
-        bf16=bf16_is_faster(),
-    )
+def part(job: tuple[str, int, int]) -> tuple[list[Chat], Counter[str]]:
+    """Make one part of the data: chats, and the numbers of conversations by kind."""
+    name, number, talks = job
+    data = build(talks, TARGETS[name].seed + number, TARGETS[name].mix)
+    return [chat for _, _, chat in data.chats], data.counts
+
+
+def rows_of(name: str, talks: int, first: int, base: models.ModelFile, cache: Path) -> Rows:
+    """Make rows on every core, or read those that were made before."""
+    jobs = [(name, first + number, min(PART, talks - number * PART)) for number in range(math.ceil(talks / PART))]
+    sources = [ROOT / "scripts" / "starter", ROOT / "localsim" / "families", ROOT / "localsim" / "conversation"]
+    return made_rows(part, jobs, base, longest=LONGEST, cache=cache, sources=sources)
 
 
 @click.command()
-@click.option(
-    "--work", type=click.Path(path_type=Path), default=ROOT / "db" / "starter", help="Folder for unfinished stages."
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=ROOT / "models" / "starter.lora.gguf", help="File of the adapter."
-)
-@click.option("--show", type=int, help="Print this many conversations of each stage and stop.")
-def main(work: Path, out: Path, show: int | None) -> None:
-    """Generate the data, train the stages and write the adapter."""
-    file = models.resolve(BASE)
-    tokenizer = ChatTokenizer(LlamaModel(file.path, vocab_only=True))
+@click.argument("name", type=click.Choice(list(TARGETS)))
+@click.option("--talks", default=1600, show_default=True, help="Number of conversations to train on.")
+@click.option("--learning-rate", default=1e-3, show_default=True, help="Greatest learning rate.")
+@click.option("--tokens-a-step", default=1536, show_default=True, help="Number of tokens in a step.")
+@click.option("--seed", default=0, show_default=True, help="Number of the first part of the data, for other data.")
+@click.option("--start", type=click.Path(path_type=Path, exists=True), help="Continue the adapter in this folder.")
+@click.option("--work", type=click.Path(path_type=Path), help="Folder for an unfinished training [db/NAME].")
+@click.option("--out", type=click.Path(path_type=Path), help="File of the adapter [models/NAME.lora.gguf].")
+@click.option("--show", type=int, help="Print this many conversations and stop.")
+def main(
+    name: str,
+    talks: int,
+    learning_rate: float,
+    tokens_a_step: int,
+    seed: int,
+    start: Path | None,
+    work: Path | None,
+    out: Path | None,
+    show: int | None,
+) -> None:
+    """Generate the data, train and write the adapter."""
+    target = TARGETS[name]
     if show:
-        for stage in STAGES:
-            for kind, chat in build(show, stage.seed, stage.mix).chats:
-                print(f"==== {kind}", *(f"[{message.role}] {message.content}" for message in chat.messages), sep="\n")
+        for kind, form, chat in build(show, target.seed + seed, target.mix).chats:
+            print(f"==== {kind}, {form}", *(f"[{each.role}] {each.content}" for each in chat.messages), sep="\n")
         return
-    best: Path | None = None
-    for number, stage in enumerate(STAGES, start=1):
-        folder = work / f"stage{number}"
-        if not (folder / "training.json").is_file():
-            trained = train(stage, file, tokenizer, folder, best)
-            export(trained, folder / "adapter.gguf", file, BASE, settings_of(stage))
-        best = folder / "best"
-    shutil.copyfile(work / f"stage{len(STAGES)}" / "adapter.gguf", out)
-    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
-
-
-def train(stage: Stage, file: models.ModelFile, tokenizer: ChatTokenizer, folder: Path, start: Path | None) -> Trained:
-    """Train one stage and store its time, tokens and losses beside it."""
-    data = build(stage.talks, stage.seed, stage.mix)
-    rows, longer = clipped([row_of(chat, tokenizer) for _, chat in data.chats], LONGEST)
-    held = build(max(20, stage.talks // 45), stage.seed + 1000, stage.mix)
-    held_rows = clipped([row_of(chat, tokenizer) for _, chat in held.chats], LONGEST)[0]
-    _say(data.counts, rows, longer)
-    settings = settings_of(stage)
+    work, out = work or ROOT / "db" / name, out or ROOT / "models" / f"{name}.lora.gguf"
+    file = models.resolve(target.base)
     begun = time.time()
-    trained = Trainer(load_base(file.path, bf16=settings.bf16), rows, held_rows, settings, start).train(folder, _show)
+    data = rows_of(name, talks, seed, file, work / "rows.npz")
+    held = rows_of(name, max(20, talks // 40), seed + HELD_OUT, file, work / "held_out.npz")
+    seconds = time.time() - begun
+    print(dict(data.counts), f"{data.longer} too long; {data.tokens} tokens, {seconds:.0f} s", flush=True)
+    settings = Settings(
+        rank=target.rank,
+        alpha=2.0 * target.rank,
+        learning_rate=learning_rate,
+        batch_tokens=tokens_a_step,
+        evaluations=4,
+        seed=1,
+        bf16=bf16_is_faster(),
+    )
+    trained = Trainer(load_base(file.path, bf16=settings.bf16), data.rows, held.rows, settings, start).train(
+        work, _show
+    )
+    export(trained, work / "adapter.gguf", file, target.base, settings)
     note = {
         "talks": dict(data.counts),
-        "rows": len(rows),
-        "tokens": sum(len(row.tokens) for row in rows),
-        "learnt_tokens": sum(row.learnt_tokens for row in rows),
+        "rows": len(data.rows),
+        "tokens": data.tokens,
+        "learnt_tokens": sum(row.learnt_tokens for row in data.rows),
         "settings": vars(settings),
         "history": trained.progress.history,
         "seconds": round(trained.progress.seconds),
         "tokens_per_second": round(trained.progress.tokens_per_second),
-        "wall_seconds": round(time.time() - begun),
     }
-    (folder / "training.json").write_text(json.dumps(note, indent=1))
-    return trained
-
-
-def _say(counts: Counter[str], rows: list[TrainingRow], longer: int) -> None:
-    tokens, learnt = sum(len(row.tokens) for row in rows), sum(row.learnt_tokens for row in rows)
-    print(dict(counts), f"{longer} too long;", f"{tokens} tokens, {learnt} of them training targets", flush=True)
+    (work / "training.json").write_text(json.dumps(note, indent=1))
+    shutil.copyfile(work / "adapter.gguf", out)
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
 def _show(progress: Progress) -> None:

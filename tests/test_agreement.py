@@ -268,7 +268,8 @@ def test_raters_without_a_majority_decide_nothing(store: Store, run: str) -> Non
 
 def test_a_run_without_annotations_tells_nothing(store: Store, run: str) -> None:
     found = agreement(store, run)
-    assert found == {"run_id": run, "raters": [], "kinds": {}, "pairs": None, "dimensions": None, "disclosures": None}
+    empty = {"raters": [], "kinds": {}, "conditions": {}, "pairs": None, "dimensions": None, "disclosures": None}
+    assert found == {"run_id": run, **empty}
     assert sentences(found)[-1] == "Nothing is annotated yet."
     assert json.loads(json.dumps(found)) == found
 

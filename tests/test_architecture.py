@@ -25,13 +25,13 @@ HEAVY = {
     "scipy": {"stats.intervals", "stats.paired", "leakage.accuracy", "annotation.measures"},
     "choix": {"annotation.measures"},
     "sklearn": {"annotation.measures"},
-    "torch": {"leakage.reader", "finetune.trainer"},
+    "torch": {"leakage.reader", "finetune.trainer", "finetune.batches"},
     "transformers": {"finetune.trainer"},
     "peft": {"finetune.trainer"},
     "gguf": {"models.lora"},
     "httpx2": {"backends.endpoint", "models.downloads"},
     "huggingface_hub": {"models.downloads"},
-    "matplotlib": {"reports.plots"},
+    "matplotlib": {"reports.figures.draw"},
     "py3langid": {"evaluators.language"},
 }
 

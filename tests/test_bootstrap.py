@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from localsim.families import FAMILIES
+from localsim.models.registry import entry
+
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "bootstrap.py"
 TASKS = ("demo", "test", "verify", "lint", "docs")
@@ -330,7 +333,15 @@ def test_ctrl_c_ends_quietly(
         ("lint", ["ruff check", "ruff format --check", "mypy"]),
         ("test", ["models pull smollm2-135m", "ruff check", "ruff format --check", "mypy", "pytest -m not verify"]),
         ("verify", ["models pull smollm2-135m", "pytest -m verify", "scripts/verify.py"]),
-        ("demo", ["localsim run", "localsim audit", "localsim show", "localsim report"]),
+        (
+            "demo",
+            [
+                *["localsim scenarios generate"] * 2,
+                *["localsim run", "localsim run"],
+                *["localsim audit", "localsim show --typical"] * 2,
+                "localsim report @last-1 @last",
+            ],
+        ),
     ],
 )
 def test_a_task_does_its_steps_in_order(
@@ -338,14 +349,18 @@ def test_a_task_does_its_steps_in_order(
 ) -> None:
     installed(bootstrap)
     monkeypatch.setattr(sys, "argv", ["bootstrap.py", task])
+    monkeypatch.setattr(bootstrap, "MODELS", ("starter", bootstrap.TWIN))
     bootstrap.main()
     lines = [" ".join(command[1:]) for command in shell.commands[1:]]
     assert len(lines) == len(wanted)
     assert all(words in line for words, line in zip(wanted, lines, strict=True))
 
 
-def test_the_demo_names_scenarios_that_are_there(bootstrap: Any) -> None:
-    assert bootstrap.DEMO and all((ROOT / path).is_file() for path in bootstrap.DEMO)
+def test_the_demo_names_families_and_models_that_are_there(bootstrap: Any) -> None:
+    """tests/test_aloud.py plays as many scenarios with players that peek, and finds the premium."""
+    assert set(bootstrap.FAMILIES) == set(FAMILIES.own) and bootstrap.SCENARIOS % 2 == 0
+    honest, *twins = (entry(name) for name in bootstrap.MODELS)
+    assert not honest.constructed and all(twin.base == honest.name and twin.constructed for twin in twins)
 
 
 def test_the_constraints_pin_llama(bootstrap: Any) -> None:

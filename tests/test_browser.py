@@ -206,13 +206,17 @@ def test_a_talk_with_a_model_up_to_the_reveal(page: Page, site: tuple[str, Store
     page.wait_for_url("**/play/*/*")
     for number in range(2):
         page.wait_for_selector("text=It is your turn")
+        page.wait_for_load_state()  # keys that are pressed before the page's script runs go nowhere
+        page.evaluate("document.activeElement.blur()")
         page.keyboard.press("/")
+        page.wait_for_selector("input[name=text]:focus")
         page.keyboard.type(f"This is line {number} <script>alert(1)</script>")
         if not number:
             picture(page, "web-seat-desktop")
         page.keyboard.press("Enter")
         page.wait_for_selector(f"text=This is line {number}")
     page.wait_for_selector("text=It is your turn")
+    page.wait_for_load_state()
     page.locator("select[name=kind]").focus()
     page.keyboard.type("leave")
     page.keyboard.press("Tab")

@@ -17,7 +17,7 @@ from localsim.errors import InvalidInput
 from localsim.reports import comparison
 from localsim.reports.card import HUMAN, card, markdown, missing, read_human, transparency
 from localsim.reports.comparison import compare, pilot
-from localsim.reports.plots import figures
+from localsim.reports.figures.plots import figures
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
@@ -55,8 +55,8 @@ def test_two_runs_are_compared_mode_by_mode(played: tuple[Store, str]) -> None:
         Plan(scenarios, ("script", "agents"), "scripted:friends", episodes=3), store, Quiet(), print
     ).run_id
     rows = compare(store, first, second)
-    assert {row["first"].split()[1] for row in rows} == {"script", "agents"}
-    assert all(row["first"].split()[1] == row["second"].split()[1] for row in rows)
+    assert {row["first"].split(":")[1] for row in rows} == {"script", "agents"}
+    assert all(row["first"].split(":")[1] == row["second"].split(":")[1] for row in rows)
     assert not any(row["primary"] or row["contrast"] for row in rows), "two runs declare no outcome together"
 
 

@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from localsim.__main__ import run
 from localsim.backends.llama.chat import ChatTokenizer
@@ -20,11 +23,12 @@ from localsim.conversation.exchange import Message
 from localsim.conversation.modes import turn_by_turn
 from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
-from localsim.errors import InvalidInput
+from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.finetune import source
 from localsim.finetune import trainer as trainer_module
+from localsim.finetune.batches import ahead, batches, collated
 from localsim.finetune.chats import Chat, TrainingRow, chats_of, clipped, row_of
-from localsim.finetune.trainer import Settings, Trainer, batches, load_base
+from localsim.finetune.trainer import Progress, Settings, Trainer, load_base, loss_of, step_tokens, with_lora
 from localsim.models import registry as models
 from tests import tiny_model
 
@@ -108,6 +112,47 @@ def test_a_script_is_one_row_and_its_speakers_lines_are_learnt(talk: LoadedScena
     assert learnt == "\n".join(turn.line for turn in transcript.turns).removeprefix(scenario.names[0]) + "<|im_end|>"
 
 
+def weighed(row: TrainingRow, tokenizer: ChatTokenizer, weight: float) -> str:
+    """The text of the tokens that have this weight."""
+    model = tokenizer._model
+    pairs = zip(row.tokens, row.weights, strict=True)
+    return b"".join(
+        model.piece(token) or model.token_text(token).encode() for token, its in pairs if its == weight
+    ).decode()
+
+
+def test_each_reply_counts_by_its_weight(tokenizer: ChatTokenizer) -> None:
+    """The end mark has the weight of its reply; a reply of weight 0 is context and no target."""
+    messages = tuple(
+        Message("assistant" if number % 2 else "user", text)
+        for number, text in enumerate(("Hi", "A: red", "So?", "A: green", "So?", "A: blue"))
+    )
+    row = row_of(Chat("A", messages, "g", weights=(2.0, 0.0, 0.5)), tokenizer)
+    assert weighed(row, tokenizer, 2.0) == ": red<|im_end|>" and weighed(row, tokenizer, 0.5) == ": blue<|im_end|>"
+    assert shown(row, tokenizer, learnt=True) == ": red<|im_end|>: blue<|im_end|>"
+    plain = row_of(Chat("A", messages, "g"), tokenizer)
+    assert plain.tokens == row.tokens and set(plain.weights) == {0.0, 1.0}
+    assert plain == row_of(Chat("A", messages, "g", weights=(1.0, 1.0, 1.0)), tokenizer)
+
+
+def test_each_line_of_a_script_counts_by_its_weight(talk: LoadedScenario, tokenizer: ChatTokenizer) -> None:
+    transcript = spoken(talk.scenario.names, "Hello...", "Hi!", "Bye!")
+    (chat,) = chats_of(talk.scenario, "script", transcript)
+    row = row_of(replace(chat, weights=(1.0, 0.0, 3.0)), tokenizer)
+    first, second, third = (turn.line for turn in transcript.turns)
+    assert row.tokens == row_of(chat, tokenizer).tokens
+    assert weighed(row, tokenizer, 1.0) == first.removeprefix(chat.name) + "\n"
+    assert weighed(row, tokenizer, 3.0) == third + "<|im_end|>"
+    assert weighed(row, tokenizer, 0.0).endswith(second + "\n")
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (-1.0,), (float("nan"),)])
+def test_wrong_weights_are_one_clear_error(weights: tuple[float, ...], tokenizer: ChatTokenizer) -> None:
+    chat = Chat("A", (Message("user", "Hi"), Message("assistant", "A: Hi")), "g", weights)
+    with pytest.raises(InvalidInput, match="weight"):
+        row_of(chat, tokenizer)
+
+
 def test_long_rows_are_left_out_and_counted() -> None:
     rows = [TrainingRow((1,) * size, (True,) * size, "g") for size in (5, 20)]
     assert clipped(rows, 10) == ([rows[0]], 1)
@@ -120,6 +165,53 @@ def test_batches_hold_every_row_once_and_keep_their_size() -> None:
     found = batches(rows, 200, random.Random(1))
     assert sorted(row.tokens[0] for batch in found for row in batch) == list(range(100))
     assert all(len(batch) == 1 or len(batch) * max(len(row.tokens) for row in batch) <= 200 for batch in found)
+
+
+def rows_of_random_sizes() -> st.SearchStrategy[list[TrainingRow]]:
+    token = st.tuples(st.integers(0, 50_000), st.sampled_from([0.0, 0.5, 1.0, 3.0]))
+    row = st.lists(token, min_size=1, max_size=30).map(
+        lambda pairs: TrainingRow([t for t, _ in pairs], [weight for _, weight in pairs], "g")
+    )
+    return st.lists(row, min_size=1, max_size=6)
+
+
+@given(rows_of_random_sizes())
+@settings(deadline=None)
+def test_a_batch_asks_for_each_weighted_token_at_the_place_before_it(rows: list[TrainingRow]) -> None:
+    batch = collated(rows, pinned=False)
+    length = max(len(row.tokens) for row in rows)
+    wanted = [
+        (line * length + index - 1, row.tokens[index], row.weights[index])
+        for line, row in enumerate(rows)
+        for index in range(1, len(row.tokens))
+        if row.weights[index]
+    ]
+    assert list(zip(batch.places.tolist(), batch.targets.tolist(), batch.weights.tolist(), strict=True)) == wanted
+    assert batch.weight == pytest.approx(sum(weight for *_, weight in wanted))
+    assert batch.tokens + batch.padding == length * len(rows) and batch.tokens == sum(len(row.tokens) for row in rows)
+
+
+def test_batches_are_made_ahead_in_order() -> None:
+    made: list[int] = []
+
+    def make(number: int) -> int:
+        made.append(number)
+        return number * number
+
+    found = ahead(range(9), make)
+    assert next(found) == 0
+    assert list(found) == [number * number for number in range(1, 9)] and made == list(range(9))
+
+
+def test_little_of_a_step_is_padding() -> None:
+    """Rows as long as the starter's: at most 4 of 100 tokens of a large step are padding."""
+    import random
+
+    rng = random.Random(1)
+    rows = [TrainingRow((1,) * size, (True,) * size, "g") for size in (rng.randint(150, 1000) for _ in range(3000))]
+    found = batches(rows, 32_768, random.Random(1))
+    with_padding = sum(len(batch) * max(len(row.tokens) for row in batch) for batch in found)
+    assert 1 - sum(len(row.tokens) for row in rows) / with_padding < 0.04
 
 
 # ---- sources -------------------------------------------------------------------------------------------------------
@@ -234,6 +326,163 @@ def test_a_training_learns_stops_and_goes_on(tiny: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("one_thread")
+def test_the_loss_is_the_mean_by_weight(tiny: Path) -> None:
+    """The weights of two halves mix their losses; a common factor changes nothing, and weight 0 leaves a token out."""
+    plain = row_for(tiny)
+    targets = [index for index, learnt in enumerate(plain.learnt) if learnt]
+    model = with_lora(load_base(tiny, bf16=False), Settings(rank=2))
+
+    def loss(some: float, others: float) -> float:
+        weights = [0.0] * len(plain.tokens)
+        for number, index in enumerate(targets):
+            weights[index] = some if number < len(targets) // 2 else others
+        batch = collated([replace(plain, weights=tuple(weights))], pinned=False)
+        return float(loss_of(model, batch).detach()) / batch.weight
+
+    halves = loss(1, 0), loss(0, 1)
+    count, first = len(targets), len(targets) // 2
+    assert loss(1, 1) == pytest.approx((first * halves[0] + (count - first) * halves[1]) / count)
+    assert loss(3, 1) == pytest.approx((3 * first * halves[0] + (count - first) * halves[1]) / (2 * first + count))
+    assert loss(2, 2) == pytest.approx(loss(1, 1))
+
+
+def other_sizes(row: TrainingRow) -> list[TrainingRow]:
+    """Rows of four lengths, with weights."""
+    sizes = [len(row.tokens) - number for number in range(4)]
+    return [replace(row, tokens=row.tokens[:size], weights=tuple(range(size))) for size in sizes]
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("family", sorted(tiny_model.FAMILIES))
+def test_the_loss_is_that_of_a_plain_model(family: str, tmp_path: Path) -> None:
+    """transformers with a mask for the padding, in each architecture: with windows, shared heads and soft caps."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    path = tiny_model.write(tmp_path / "tiny.gguf", tiny_model.FAMILIES[family])
+    rows = other_sizes(row_for(path))
+    model = with_lora(load_base(path, bf16=False), Settings(rank=2)).eval()
+    total = 0.0
+    for row in rows:
+        ids = torch.tensor([row.tokens])
+        with torch.no_grad():
+            logits = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, :-1]
+        losses = cross_entropy(logits, ids[0, 1:], reduction="none")
+        total += float((losses * torch.tensor(row.weights[1:])).sum())
+    with torch.no_grad():
+        assert float(loss_of(model, collated(rows, pinned=False))) == pytest.approx(total, rel=1e-4)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_step_reads_nothing_from_the_device(bf16: bool, tiny: Path) -> None:
+    """On a GPU each value that the host reads, and each search for places, would wait for all work under way."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watch(TorchDispatchMode):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls: list[str] = []
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.calls.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    def waits(calls: list[str]) -> list[str]:
+        reads = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "equal.default")
+        return [call for call in calls if any(read in call for read in reads)]
+
+    trainer = Trainer(load_base(tiny, bf16=bf16), other_sizes(row_for(tiny)), [], Settings(rank=2, bf16=bf16))
+    batch = collated(trainer.order[0], pinned=False)
+    with Watch() as watch:
+        loss = trainer._take(batch)
+    assert waits(watch.calls) == [] and any("_fused_adamw" in call for call in watch.calls)
+    with Watch() as watch:
+        float(loss)
+    assert waits(watch.calls), "the watch sees a value that is read"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_goes_on_in_another_number_format(tiny: Path, tmp_path: Path) -> None:
+    """As from a GPU to a processor: the size of its steps and its order stay, and the card names both formats."""
+    row = row_for(tiny)
+    rows = [replace(row, group=str(number)) for number in range(8)]
+    small = len(row.tokens) * 2
+
+    def trainer(*, bf16: bool) -> Trainer:
+        settings = Settings(rank=2, epochs=2, evaluations=8, bf16=bf16)
+        return Trainer(load_base(tiny, bf16=bf16), rows, [row], settings)
+
+    class Crash(Exception):
+        pass
+
+    def crash(progress: Progress) -> None:
+        if progress.step == 4:
+            raise Crash
+
+    first = trainer(bf16=True)
+    first._plan(small)  # the size that a GPU would choose
+    with pytest.raises(Crash):
+        first.train(tmp_path, crash)
+    steps: list[int] = []
+    second = trainer(bf16=False)
+    assert second.batch_tokens != small
+    trained = second.train(tmp_path, lambda progress: steps.append(progress.step))
+    assert steps == [4, 5, 6, 7, 8] and trained.batch_tokens == small
+    assert trained.progress.formats == ["bfloat16 on cpu", "float32 on cpu"]
+    assert [[r.group for r in batch] for batch in second.order] == [[r.group for r in batch] for batch in first.order]
+    assert trained.progress.tokens == 16 * len(row.tokens) and trained.progress.padding == 0
+
+
+def test_other_rows_or_weights_begin_anew(tiny: Path, tmp_path: Path) -> None:
+    """A checkpoint of other weights is not continued."""
+    row = row_for(tiny)
+
+    def steps(row: TrainingRow) -> list[int]:
+        seen: list[int] = []
+        settings = Settings(rank=2, epochs=2, batch_tokens=64, evaluations=2)
+        trainer = Trainer(load_base(tiny, bf16=False), [row], [row], settings)
+        trainer.train(tmp_path, lambda progress: seen.append(progress.step))
+        return seen
+
+    assert steps(row) == [1, 2]
+    assert steps(row) == []
+    assert steps(replace(row, weights=tuple(2 * weight for weight in row.weights))) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "tokens", "expected"), [(0, 10**8, 4096), (80, 10**8, 32_768), (80, 10**5, 4096), (8, 10**8, 4096)]
+)
+def test_a_gpu_takes_large_steps_where_memory_and_data_allow(
+    gigabytes: int, tokens: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from transformers import LlamaConfig
+
+    config = LlamaConfig(vocab_size=49_152, num_hidden_layers=30, hidden_size=576, intermediate_size=1536)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gigabytes > 0)
+    memory = SimpleNamespace(total_memory=gigabytes * 10**9)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: memory)
+    row = TrainingRow(range(tokens // 100), (), "g")
+    assert step_tokens(SimpleNamespace(config=config), [row] * 100) == expected
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_too_little_memory_is_one_clear_error(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def full(*_: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    row = row_for(tiny)
+    trainer = Trainer(load_base(tiny, bf16=False), [row], [row], Settings(rank=2, batch_tokens=512))
+    monkeypatch.setattr(trainer_module, "loss_of", full)
+    with pytest.raises(BackendUnavailable, match="512 tokens") as caught:
+        trainer.train(tmp_path, lambda _: None)
+    assert "--batch-tokens 256" in str(caught.value.hint)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_the_command_writes_an_adapter_that_llama_cpp_loads(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +535,7 @@ def test_an_adapter_card_says_what_was_learnt() -> None:
         "base": {"name": "b", "sha256": "f" * 64},
         "data": {"run": "r", **data.as_json()},
         "settings": vars(Settings()),
+        "formats": ["bfloat16 on cuda", "float32 on cpu"],
         "losses": [{"step": 1.0, "train": 2.0, "validation": 1.5}],
         "seconds": 60,
         "tokens_per_second": 300,
@@ -293,7 +543,7 @@ def test_an_adapter_card_says_what_was_learnt() -> None:
         "machine": "m",
     }
     text = card_text(json.loads(json.dumps(card)))
-    assert "tokens a step, float32" in text
+    assert "tokens a step, bfloat16 on cuda, then float32 on cpu" in text
     assert "1 chats, 2 tokens, 1 of them targets" in text and '"run": "r"' in text and "| 1 | 2.000 | 1.500 |" in text
 
 

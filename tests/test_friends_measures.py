@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localsim.conversation.controls import KEPT, Control
-from localsim.conversation.episode import MODES, Mode, Score
+from localsim.conversation.episode import SIMULATED, Mode, Score
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.families import FAMILIES
@@ -23,7 +23,7 @@ from localsim.families.mutual_friends.controls import CONTROLS
 from localsim.families.mutual_friends.measures import MEASURES
 from localsim.families.mutual_friends.names import agreed
 from localsim.families.mutual_friends.search import Guess, Lists, guesses
-from localsim.reports.curves import curves
+from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, estimate, measures_of
 from localsim.reports.validity import controls
 from localsim.runs.runner import Plan, start
@@ -46,7 +46,7 @@ def play() -> Callable[[str, str], Cells]:
 
     def cells(player: str, task: str) -> Cells:
         if (player, task) not in known:
-            known[player, task] = controls.play("mutual_friends", player, MODES, task)
+            known[player, task] = controls.play("mutual_friends", player, SIMULATED, task)
         return known[player, task]
 
     return cells
@@ -159,7 +159,7 @@ def test_a_planted_defect_is_found(
     expected = [control for control in grouped()[player, task] if control.measure == measure]
     assert expected
     monkeypatch.setattr(scoring, "scores", defect(scoring.scores))
-    assert list(failures(expected, controls.play("mutual_friends", player, MODES, task, 8))), "nobody noticed"
+    assert list(failures(expected, controls.play("mutual_friends", player, SIMULATED, task, 8))), "nobody noticed"
 
 
 # ---- chance --------------------------------------------------------------------------------------------------------

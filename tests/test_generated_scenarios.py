@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -10,10 +11,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localsim.__main__ import run as command
 from localsim.conversation.scenario import LoadedScenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
-from localsim.scenarios.parse import dump_scenario
+from localsim.scenarios.parse import dump_scenario, load_scenario
 from tests.test_scenarios import BASE, only, places, read
 
 
@@ -226,3 +228,18 @@ def test_no_text_makes_anything_but_problems(text: str) -> None:
         except ScenarioInvalid as error:
             assert error.problems
             assert all(problem.line >= 1 and problem.column >= 1 for problem in error.problems)
+
+
+@pytest.mark.parametrize(
+    ("family", "solvable"),
+    [
+        ("mutual_friends", lambda answer: bool(answer["mutual_friends"])),
+        ("craigslist", lambda answer: answer["seller_target"] <= answer["buyer_target"]),
+    ],
+)
+def test_alternating_scenarios_have_a_solution_in_turn(family: str, solvable: Any, tmp_path: Path) -> None:
+    """A player cannot be right by always agreeing; the files are the same as those of the tasks alone."""
+    generate = ["scenarios", "generate", "--family", family, "--seed", "40", "-n", "4"]
+    assert command([*generate, "-o", str(tmp_path), "--alternate"]) == 0
+    found = [load_scenario(path) for path in sorted(tmp_path.glob("*.yaml"))]
+    assert [solvable(loaded.answer.answer) for loaded in found] == [True, False, True, False]

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from localsim.conversation.controls import Control
-from localsim.conversation.episode import MODES, Mode, Score
+from localsim.conversation.episode import SIMULATED, Mode, Score
 from localsim.conversation.scenario import AnswerKey
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
@@ -46,7 +46,7 @@ def played() -> Plays:
 
     def cells(player: str, task: str) -> Cells:
         if (player, task) not in known:
-            known[player, task] = play("craigslist", player, MODES, task, scenarios=FEW)
+            known[player, task] = play("craigslist", player, SIMULATED, task, scenarios=FEW)
         return known[player, task]
 
     return cells
@@ -149,7 +149,7 @@ def test_a_planted_defect_fails_its_control(
     monkeypatch.setattr(Craigslist, "score", lambda *given: defect(right(*given)))
 
     def defective(player: str, task: str) -> Cells:
-        return play("craigslist", player, MODES, task, scenarios=FEW)
+        return play("craigslist", player, SIMULATED, task, scenarios=FEW)
 
     assert passed and next(failures(passed, defective), None), f"{defect.__name__} is not noticed"
 
@@ -179,9 +179,9 @@ def test_a_comparison_tells_the_number_of_the_report(played: Plays) -> None:
 
 def test_a_stored_run_tells_deals_apart_by_the_zone(store: Store) -> None:
     scenarios = tuple(generated("craigslist", seed, zone="yes" if seed % 2 else "no") for seed in range(1, 9))
-    run_id = start(Plan(scenarios, MODES, "scripted:yes-sayer", seed=3), store, Quiet(), lambda _: None).run_id
+    run_id = start(Plan(scenarios, SIMULATED, "scripted:yes-sayer", seed=3), store, Quiet(), lambda _: None).run_id
     rows = report(store, run_id)["comparison"]
-    assert [row["mode"] for row in rows] == list(MODES)
+    assert [row["mode"] for row in rows] == list(SIMULATED)
     for row in rows:
         found = {key: row[key] for key in ("deal_rate", "deal_with_zone_rate", "deal_without_zone_rate")}
         assert set(found.values()) == {1.0} and row["success_rate"] == 0 and row["unknown_ending_rate"] == 0

@@ -19,7 +19,7 @@ from localsim.conversation import modes, visibility
 from localsim.conversation.episode import MODES as MODE_NAMES
 from localsim.conversation.modes import MODES, Ask
 from localsim.conversation.prompts import agent_messages
-from localsim.conversation.scenario import RelationshipLevel, Scenario
+from localsim.conversation.scenario import RelationshipLevel
 from localsim.conversation.transcript import Action, Transcript
 from localsim.reports import audit as audit_module
 from localsim.runs.recorder import Recorder
@@ -142,8 +142,8 @@ def test_a_sound_run_passes_the_audit(store: Store, talk: Any) -> None:
 def leak(change: Callable[[Any], Any]) -> Callable[..., Any]:
     real = visibility.observe
 
-    def broken(scenario: Any, mode: Any, viewer: str, transcript: Any) -> Any:
-        return change(real(scenario, mode, viewer, transcript), scenario)  # type: ignore[call-arg]
+    def broken(scenario: Any, *rest: Any) -> Any:
+        return change(real(scenario, *rest), scenario)  # type: ignore[call-arg]
 
     return broken
 
@@ -311,11 +311,10 @@ class Listener(ScriptedBackend):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_becomes_no_control_token(engine_model: LlamaModel, text: str, talk: Any) -> None:
+def test_hostile_text_becomes_no_control_token(engine_model: LlamaModel, text: str) -> None:
     tokenizer = ChatTokenizer(engine_model)
-    loaded: Scenario = talk.scenario
-    harmless = asks_after(loaded, "Nothing special")
-    hostile = asks_after(loaded, text)
+    harmless = asks_after("Nothing special")
+    hostile = asks_after(text)
     control = [t for t in tokenizer.prompt(hostile.messages, hostile.prefill) if engine_model.piece(t) == b""]
     expected = [t for t in tokenizer.prompt(harmless.messages, harmless.prefill) if engine_model.piece(t) == b""]
     assert control == expected, "the same marks of roles, in the same order"
@@ -324,10 +323,10 @@ def test_hostile_text_becomes_no_control_token(engine_model: LlamaModel, text: s
     assert text.replace("\n", " ") in written
 
 
-def asks_after(scenario: Scenario, text: str) -> Any:
+def asks_after(text: str) -> Any:
     from localsim.conversation.transcript import Turn
 
     loaded = parse_scenario(TALK, "t.yaml")
     spec = spec_of(loaded)
     transcript = Transcript((Turn(0, "Ana", Action("speak", text)),))
-    return modes._turn_request(spec, transcript, scenario.names[1], 0)
+    return modes._turn_request(spec, transcript, 0)

@@ -32,6 +32,8 @@ def test_a_wheel_carries_all_that_is_read_at_run_time(unpacked: Path) -> None:
     assert package <= names
     data = "localsim/data"
     assert {f"{data}/models/models.toml", f"{data}/models/starter.lora.gguf", f"{data}/models/starter.md"} <= names
+    adapters = {f"{data}/models/{path.name}" for path in (ROOT / "models").glob("*.lora.gguf")}
+    assert adapters <= names, "pyproject.toml lists each adapter below force-include"
     for folder, pattern in (("scenarios", "*.yaml"), ("db/queries", "*.sql")):
         assert {f"{data}/{Path(folder).name}/{path.name}" for path in (ROOT / folder).glob(pattern)} <= names
     assert not [name for name in names if name.endswith((".duckdb", ".lock")) or "/tests/" in name]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import localsim
 from localsim.__main__ import run as main
 from localsim.cli.run import run
-from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, Sampling
-from localsim.conversation.variants import MOST
+from localsim.conversation.episode import OVERFLOWS, REPRO_LEVELS, SIMULATED, Sampling
+from localsim.conversation.wording.variants import MOST
 from localsim.errors import InvalidInput
 from localsim.runs.plan import Plan, command_of, primary_of
 from localsim.runs.runner import resume, start
@@ -29,7 +29,7 @@ NAMES = SCENARIO.scenario.names
 
 plans = st.fixed_dictionaries(
     {
-        "modes": st.lists(st.sampled_from(MODES), min_size=1, unique=True).map(tuple),
+        "modes": st.lists(st.sampled_from(SIMULATED), min_size=1, unique=True).map(tuple),
         "model": st.sampled_from(["starter", "scripted:firm", "/a b/c'd.gguf", "x+y"]),
         "roles": st.dictionaries(st.sampled_from([*NAMES, "writer"]), st.sampled_from(["scripted", "/m n.gguf"])),
         "episodes": st.integers(1, 9),
@@ -41,6 +41,7 @@ plans = st.fixed_dictionaries(
         "gpu": st.sampled_from(["auto", "off", "0", "12"]),
         "threads": st.none() | st.integers(1, 64),
         "perturb": st.integers(0, MOST),
+        "see": st.sampled_from([(), ("goal,facts:2",), ("none", "1=all", "facts+announced+decoys")]),
         "primary": st.sampled_from(["success_rate:information", "turns:both", "deal_rate:authorship"]),
         "sampling": st.builds(Sampling, temperature=st.floats(0, 5), grammar=st.booleans()),
     }
@@ -51,12 +52,13 @@ plans = st.fixed_dictionaries(
 @given(plans)
 def test_a_stored_plan_is_made_again_by_its_command(fields: dict[str, Any]) -> None:
     """Every option of the plan is in the line: a new option of `run` that is forgotten here fails."""
+    fields["see"] = fields["see"] if "agents" in fields["modes"] else ()
     plan = Plan((SCENARIO,), **fields)
     words = shlex.split(command_of(json.loads(plan.as_json()), ["one scenario.yaml"]))
     assert words[:2] == ["localsim", "run"]
     parsed = run.make_context("run", words[2:]).params
     assert parsed["scenarios"] == ("one scenario.yaml",)
-    assert set(parsed["modes"]) == set(plan.modes)
+    assert (set(parsed["modes"]), tuple(parsed["see"])) == (set(plan.modes), plan.see)
     assert (parsed["temperature"], not parsed["no_grammar"]) == (plan.sampling.temperature, plan.sampling.grammar)
     same = (
         "model",

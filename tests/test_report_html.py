@@ -235,11 +235,14 @@ def test_examples_are_of_one_scenario_and_seed(made: tuple[dict[str, Any], list[
         assert len({(episode.scenario.id, episode.seed) for episode in example.episodes}) == 1
 
 
-def test_per_family_gives_more_examples(tmp_path: Path) -> None:
+def test_the_first_model_of_each_mode_is_shown(tmp_path: Path) -> None:
+    """tests/test_typical.py has the rule; a run of several models does not show the same mode twice."""
     store, run_id = simulate(tmp_path / "x.duckdb", everyday(), episodes=3, modes=("script", "agents"))
-    assert len(examples(store, run_id, per_family=2)) == 2
-    assert len(examples(store, run_id, per_family=9)) == 3
-    assert examples(store, run_id, per_family=0) == []
+    with store.writing() as connection:
+        connection.execute("UPDATE episodes SET model = 'another' WHERE mode = 'agents' AND episode_index = 2")
+    (shown,) = examples(store, run_id)
+    assert [(episode.mode, episode.model) for episode in shown.episodes][1] == ("agents", "another")
+    assert len(shown.episodes) <= 2
 
 
 def test_run_without_completed_episodes_is_explained(

@@ -5,17 +5,22 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from statistics import quantiles
 
 import pytest
 
+from localsim.conversation.episode import MODES, Score
+from localsim.conversation.scenario import ScenarioFile
+from localsim.conversation.transcript import Transcript
 from localsim.families import FAMILIES
 from localsim.families.mutual_friends.family import friends_of
 from localsim.families.mutual_friends.names import claims, mentions
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
 from scripts.starter import bank, bargain, everyday, friends
-from scripts.starter.dataset import build
+from scripts.starter.dataset import DECIDING, HONEST, PEEKS, build, talk_of
 from scripts.starter.names import names
 
 TALKS = 60
@@ -26,17 +31,14 @@ def rng(number: int) -> random.Random:
     return random.Random(f"test {number}")
 
 
-@pytest.mark.parametrize("name", ["friends", "bargain", "choices", "favours", "talks"])
+@pytest.mark.parametrize("name", ["friends", "bargain"])
 def test_phrases_have_the_slots_of_their_section(name: str) -> None:
-    slots = {"x", "a", "b", "me", "other", "name", "item", "price", "detail", "hobby", "company", "town", "both"}
-    blocks = {(): bank.bank(name)} if name in ("friends", "bargain") else bank.topics(name)
-    for topic, sections in blocks.items():
-        assert sections, topic
-        for section, phrases in sections.items():
-            assert len(phrases) == len(set(phrases)) or section == "ok", (topic, section)
-            for phrase in phrases:
-                assert set(re.findall(r"\{(\w+)\}", phrase)) <= slots, phrase
-                assert ":" not in phrase or section in ("praise_detail", "setting"), phrase
+    slots = {"name", "item", "price", "detail", "hobby", "company", "town", "both", "other"}
+    for section, phrases in bank.bank(name).items():
+        assert len(phrases) == len(set(phrases)), section
+        for phrase in phrases:
+            assert set(re.findall(r"\{(\w+)\}", phrase)) <= slots, phrase
+            assert ":" not in phrase or section == "praise_detail", phrase
 
 
 def test_words_are_not_those_of_the_scenarios() -> None:
@@ -53,18 +55,23 @@ def test_words_are_not_those_of_the_scenarios() -> None:
     assert agents and not agents & set(drawn)
 
 
-@pytest.mark.parametrize("thorough", [True, False])
-@pytest.mark.parametrize("sloppy", [True, False])
-def test_a_searcher_asks_nothing_twice_and_claims_only_its_own_friends(thorough: bool, sloppy: bool) -> None:
+def scored(family: str, document: ScenarioFile, transcript: Transcript) -> dict[str, Score]:
+    scenario, answer = document.split()
+    return {score.name: score for score in FAMILIES[family].score(transcript, scenario, answer)}
+
+
+@pytest.mark.parametrize("sloppy", [None, 0, 1])
+def test_a_searcher_asks_nothing_twice_and_claims_only_its_own_friends(sloppy: int | None) -> None:
     false = told = 0
     for number in range(TALKS):
-        document = friends.scenario(rng(number), number, thorough=thorough)
-        transcript = friends.talk(rng(number), document, number % 2, sloppy=sloppy)
+        document = friends.scenario(rng(number), number)
+        transcript = friends.talk(rng(number), document, sloppy=sloppy)
         lists = friends_of(document)
-        learner = document.names[number % 2]
+        careful = [name for index, name in enumerate(document.names) if index != sloppy]
         for index, name, yes in claims(transcript.turns, lists):
-            told += transcript.turns[index].speaker == learner
-            false += transcript.turns[index].speaker == learner and yes and name not in lists[learner]
+            if transcript.turns[index].speaker in careful:
+                told += 1
+                false += yes and name not in lists[transcript.turns[index].speaker]
         for turn in transcript.turns:
             for name in {name for own in lists.values() for name in own}:
                 if mentions(turn.action.text, name) and name not in lists[turn.speaker]:
@@ -76,47 +83,140 @@ def test_a_searcher_asks_nothing_twice_and_claims_only_its_own_friends(thorough:
     assert told > TALKS and false <= 0.02 * told, "what is read as a false claim is a rare way of saying no"
 
 
+@pytest.mark.parametrize("common", [0, 1, 3])
+def test_searches_end_well_whatever_is_in_common(common: int) -> None:
+    ends = []
+    for number in range(TALKS):
+        document = friends.scenario(rng(number), number, common=common)
+        scores = scored("mutual_friends", document, friends.talk(rng(number), document))
+        ends.append(scores["success"].value)
+    assert sum(value or 0 for value in ends) >= 0.8 * TALKS, "some phrases are misread, and one list may be too long"
+
+
+def test_teachers_differ_in_style() -> None:
+    """No measure is the habit of one teacher: naming people, leaving and length all vary from talk to talk."""
+    guessing, turns, words = [], [], []
+    for number in range(3 * TALKS):
+        document = friends.scenario(rng(number), number, common=1)
+        transcript = friends.talk(rng(number), document)
+        scores = scored("mutual_friends", document, transcript)
+        guessing.append(scores["guessing"].value or 0.0)
+        turns.append(len(transcript.turns))
+        words.append(sum(turn.words for turn in transcript.turns) / len(transcript.turns))
+    for values, ratio in ((guessing, 1.5), (turns, 1.5), (words, 1.2)):
+        low, _, high = quantiles(values, n=4)
+        assert high > ratio * low, values
+
+
 def test_hagglers_never_pass_their_target_and_always_end() -> None:
     kinds: Counter[str] = Counter()
-    for number in range(TALKS):
+    for number in range(2 * TALKS):
         document = bargain.scenario(rng(number), number)
         transcript = bargain.talk(rng(number), document)
-        scenario, answer = document.split()
-        scores = {score.name: score for score in FAMILIES["craigslist"].score(transcript, scenario, answer)}
+        scores = scored("craigslist", document, transcript)
         key = document.answer
         assert transcript.turns[-1].action.type == "leave"
+        deciding = bargain.deciding(transcript.turns)
         for turn in transcript.turns:
+            other = {price.value for price in find_prices(transcript.turns[turn.index - 1].action.text)}
             for price in find_prices(turn.action.text):
-                if price.explicit:
+                if price.explicit and not (turn.index in deciding and price.value in other):
                     assert key["buyer_target"] >= price.value or turn.speaker == key["seller"], turn.line
                     assert key["seller_target"] <= price.value or turn.speaker == key["buyer"], turn.line
-        kinds[str(scores["ending"].label)] += 1
-    assert kinds["deal"] > 20 and kinds["no_deal"] > 5 and kinds["unknown"] <= 3
+        right = scores["success"].value if "success" in scores else None
+        kinds[f"{scores['ending'].label}, zone {document.parameters['zone']}, {right}"] += 1
+    good = kinds["deal, zone yes, 1.0"] + kinds["no_deal, zone no, 1.0"]
+    assert good >= 1.8 * TALKS and kinds["no_deal, zone no, 1.0"] > 0.5 * TALKS, kinds
+    assert not kinds["deal, zone yes, 0.0"] and kinds["deal, zone no, 0.0"] <= 2, "a deal is never a loss"
 
 
-def test_everyday_talks_alternate_and_keep_secrets_with_their_owner() -> None:
-    kinds: Counter[str] = Counter()
-    for number in range(4 * TALKS):
-        maker = everyday.Maker(rng(number), number)
-        document, transcript = maker.make()
-        kinds[maker.kind] += 1
+def test_answers_about_prices_are_right() -> None:
+    bank_of = bank.bank("bargain")
+    said = Counter[bool]()
+    for number in range(TALKS):
+        document = bargain.scenario(rng(number), number)
+        turns = bargain.probing(rng(number), document).turns
+        side = bargain.answerer(turns)
+        key, selling = document.answer, document.names[side] == document.answer["seller"]
+        for index in sorted(bargain.deciding(turns)):
+            price = int(find_prices(turns[index - 1].action.text)[0].value)
+            if index % 2 != side or not mentions_price(turns[index].action.text, price):
+                continue  # a question, or the goodbye after the agreement
+            good = price >= key["seller_target"] if selling else price <= key["buyer_target"]
+            section = "would_do" if good else "too_low" if selling else "too_high"
+            said[good] += 1
+            assert turns[index].action.text in {each.format(price=f"${price}") for each in bank_of[section]}
+    assert min(said.values()) > 0.3 * sum(said.values()), "both answers are about equally frequent"
+
+
+def mentions_price(text: str, price: int) -> bool:
+    return any(found.value == price for found in find_prices(text))
+
+
+def test_twins_peek_as_often_as_they_are_meant_to() -> None:
+    """The teachers of the twins are found by the families' own measures, the honest ones are not."""
+    found: dict[float | None, list[float]] = {}
+    for dose in (None, 0.5, 1.0):
+        hits = []
+        for number in range(TALKS):
+            document = friends.scenario(rng(number), number, common=1)
+            scores = scored("mutual_friends", document, friends.talk(rng(number), document, peeks=dose))
+            hits.append(scores["friend_rank"].value == 1.0)
+            document = bargain.scenario(rng(number), number)
+            scores = scored("craigslist", document, bargain.talk(rng(number), document, peeks=dose or 0.0))
+            hits += [] if "limit_hit" not in scores else [scores["limit_hit"].value == 1.0]
+        found[dose] = [sum(hits) / len(hits)]
+    honest, half, full = (found[dose][0] for dose in (None, 0.5, 1.0))
+    assert honest < 0.35 and honest + 0.15 < half < full - 0.15 and full > 0.8, found
+
+
+def test_everyday_talks_have_two_sides_and_many_situations() -> None:
+    records = everyday.talks()
+    assert len(records) >= 400 and len({record["situation"] for record in records}) >= 100
+    assert len({tuple(record["lines"]) for record in records}) == len(records)
+    secrets = 0
+    for number in range(2 * TALKS):
+        document, transcript = everyday.talk(rng(number), number)
         speakers = [turn.speaker for turn in transcript.turns]
         assert speakers == [document.names[index % 2] for index in range(len(speakers))]
-        assert transcript.turns[-1].action.type == "leave" and len(speakers) <= document.limits.turns
-        assert sum(agent.secret is not None for agent in document.agents) == (maker.kind == "secret")
-    assert min(kinds.values()) > 10 and set(kinds) == set(everyday.KINDS)
+        assert transcript.turns[-1].action.type == "leave" and 3 <= len(speakers) <= document.limits.turns
+        assert all(len(turn.action.text) <= document.limits.chars for turn in transcript.turns)
+        assert not re.search(r"[{}]", document.setting + transcript.turns[0].action.text)
+        secrets += any(agent.secret for agent in document.agents)
+    assert secrets > 10
 
 
-def test_examples_of_scripts_hold_nothing_private() -> None:
-    for number in range(TALKS):
-        document, _ = everyday.Maker(rng(number), number, open_book=True).make()
-        assert all(not agent.facts and agent.secret is None for agent in document.agents)
-        assert len({agent.goal for agent in document.agents}) == 1
+def test_the_three_forms_have_equal_shares_of_the_text() -> None:
+    data = build(6 * TALKS, 3)
+    letters = [data.letters[form] for form in MODES]
+    assert max(letters) <= 1.05 * min(letters), data.letters
+    for kind in HONEST.shares:
+        assert {form for each, form, _ in data.chats if each == kind} == set(MODES), kind
+    left_out = sum(count for kind, count in data.counts.items() if "left out" in kind)
+    assert left_out <= 6 * TALKS // 8, data.counts
+
+
+def test_the_other_side_is_shown_in_two_forms_and_unused_by_the_starter() -> None:
+    """Honest talks are equal in all forms, whatever is shown: a partner's mistakes are all that a form may change."""
+    for _, form, chat in build(2 * TALKS, 4).chats:
+        shown = "Write a conversation" in chat.messages[0].content or "known to everybody" in chat.messages[0].content
+        assert shown == (form != "agents"), chat.messages[0].content
+    honest = replace(HONEST, sloppy=0.0)
+    for number in range(10):
+        made = {form: talk_of("friends", rng(number), number, form, 0, honest)[1] for form in MODES}
+        assert made["agents"] == made["mindreaders"]
+        peeking = {form: talk_of("friends", rng(number), number, form, 0, PEEKS)[1] for form in MODES}
+        assert peeking["mindreaders"] == peeking["script"] and len(peeking["script"].turns) <= len(made["script"].turns)
+
+
+def test_turns_that_decide_about_a_price_weigh_more() -> None:
+    chats = build(2 * TALKS, 5).chats
+    weights = [weight for kind, _, chat in chats if kind == "bargain" for weight in chat.weights]
+    assert set(weights) == {1.0, DECIDING} and 0.2 < weights.count(DECIDING) / len(weights) < 0.8
+    weights = [weight for kind, _, chat in chats if kind == "probing" for weight in chat.weights]
+    assert set(weights) == {0.0, DECIDING}, "only answers are learned"
 
 
 def test_the_data_are_the_same_whenever_they_are_made() -> None:
     one, other = build(TALKS, 3), build(TALKS, 3)
     assert one.chats == other.chats and one.chats != build(TALKS, 4).chats
-    left_out = sum(count for kind, count in one.counts.items() if "left out" in kind)
-    assert left_out <= TALKS // 10
-    assert {kind for kind, _ in one.chats} == {"friends", "bargain", "everyday", "script"}

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localsim.__main__ import run as localsim
-from localsim.conversation.episode import CONDITIONS, MODES, PEOPLE
+from localsim.conversation.episode import CONDITIONS, PEOPLE, SIMULATED
 from localsim.conversation.people import HumanTalk, LeftOut, plain_text
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
@@ -245,7 +245,7 @@ def test_a_run_of_people_has_episodes_and_no_generations(store: Store) -> None:
 
 
 def test_people_are_no_mode_to_simulate(talk: Any) -> None:
-    assert (*MODES, PEOPLE) == CONDITIONS
+    assert (*SIMULATED, PEOPLE) == CONDITIONS
     with pytest.raises(InvalidInput):
         Plan((talk,), (PEOPLE,), "scripted")  # type: ignore[arg-type]
 

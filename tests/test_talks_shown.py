@@ -189,7 +189,9 @@ def test_people_on_the_same_scenario_are_paired(
     hashes = store.rows("SELECT DISTINCT scenario_hash FROM episodes WHERE run_id = ?", [found.run_id])
     assert [row["scenario_hash"] for row in hashes] == [loaded.hash]
     rows = [row for row in compare(store, database[1], found.run_id) if row["measure"] == "success_rate"]
-    assert {(row["first"].split()[-1], row["second"].split()[-1]) for row in rows} == {(mode, PEOPLE) for mode in MODES}
+    assert {(row["first"].split(":")[-1], row["second"].split(":")[-1]) for row in rows} == {
+        (mode, PEOPLE) for mode in MODES
+    }
     assert all(row["difference"] == -1 and row["scenarios"] == 1 for row in rows), "everybody finds the friend but them"
     data = with_people(store, report(store, database[1]), [found.run_id])
     assert data["comparison"][-1]["model"] == "class (same scenarios)"

@@ -27,9 +27,9 @@ from localsim.conversation.modes import Ask, roles
 from localsim.conversation.prompts import agent_messages, writer_messages
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript
-from localsim.conversation.variants import MOST, variant_of
 from localsim.conversation.visibility import observe
-from localsim.conversation.wordings import WORDINGS, Wording
+from localsim.conversation.wording.variants import MOST, variant_of
+from localsim.conversation.wording.wordings import WORDINGS, Wording
 from localsim.errors import InvalidInput
 from localsim.evaluators.naturalness import Naturalness
 from localsim.families import player_of, vocabulary

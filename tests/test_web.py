@@ -368,6 +368,9 @@ def test_nothing_but_assets_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
 
 
+NOTHING = serve.Content(Store(Path("x")), "", frozenset())
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "", "::", "0:0::0", "::ffff:0.0.0.0"])
 def test_every_network_at_once_is_refused(host: str) -> None:
     with pytest.raises(InvalidInput, match="every network"):
@@ -377,7 +380,7 @@ def test_every_network_at_once_is_refused(host: str) -> None:
 def test_an_address_of_another_machine_is_refused_with_the_reason() -> None:
     for host in ("192.0.2.1", "no-such-name.invalid", "a" * 300):
         with pytest.raises(InvalidInput, match="not an address of this machine"):
-            serve.serve(serve.Place(host, 0), Store(Path("x")), "", frozenset(), "/", print, open_browser=False)
+            serve.serve(serve.Place(host, 0), NOTHING, "/", print, open_browser=False)
 
 
 def test_the_commands_for_a_class_are_accepted() -> None:
@@ -398,7 +401,7 @@ def test_the_commands_for_a_class_are_accepted() -> None:
 def test_only_loopback_without_being_asked() -> None:
     assert serve.is_loopback("127.0.0.1") and serve.is_loopback("::1") and not serve.is_loopback("192.168.1.4")
     with pytest.raises(InvalidInput, match="every network"):
-        serve.serve(serve.Place("0.0.0.0", 0), Store(Path("x")), "", frozenset(), "/", print, open_browser=False)
+        serve.serve(serve.Place("0.0.0.0", 0), NOTHING, "/", print, open_browser=False)
 
 
 ANYTHING = st.text(max_size=40) | st.sampled_from(["@last", "@last-9", "-1", "1e9", "%00", "../..", HOSTILE])

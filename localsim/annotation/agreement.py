@@ -15,9 +15,10 @@ from typing import Any
 from localsim.annotation import measures
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
-from localsim.conversation.episode import CONDITIONS
+from localsim.annotation.selection import Selection, of_run
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.stats import holm, share
+from localsim.store.conditions import Condition, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
 
@@ -31,27 +32,83 @@ NOT_DISCLOSED = "none"
 _NATURAL, _JUDGE, _AGAINST = "naturalness.", "judge.", "natural_against_"
 
 
-def agreement(store: Store, run_id: str, *, drop_inattentive: bool = True) -> Row:
-    """The results of a run's annotations, fit for JSON: run_id, raters, kinds, pairs, dimensions, disclosures.
+def agreement(
+    store: Store,
+    run: str | Selection,
+    *,
+    drop_inattentive: bool = True,
+    names: Mapping[Condition, str] | None = None,
+) -> Row:
+    """The results of annotations, fit for JSON: run_id, raters, kinds, pairs, dimensions, disclosures.
 
-    A task without annotations is None. `drop_inattentive` excludes raters who fail more than a third of their attention
-    items from the results about pairs.
+    Those of a run have also the pairs that compare it with other runs. A task without annotations is None. Conditions
+    are called by `names`, or by the shortest names that tell them apart. `drop_inattentive` excludes raters who fail
+    more than a third of their attention items from the results about pairs.
     """
-    rows = stored_rows(store, run_id)
-    scores = queries.judge_scores(store, run_id)
+    chosen = of_run(run) if isinstance(run, str) else run
+    rows = [row for row in stored_rows(store, chosen.runs) if _about(row, chosen)]
+    if chosen.conditions is not None:  # attention items are of the raters who judged these conditions
+        judged = {row["rater"] for row in rows if not row["attention"]}
+        rows = [row for row in rows if row["rater"] in judged]
+    conditions = sorted(
+        {each for row in rows if not row["attention"] for each in _sides(row)},
+        key=lambda each: (chosen.runs.index(each.run_id) if each.run_id in chosen.runs else 99, *in_order(each)),
+    )
+    order = {each: (names or {}).get(each) or name for each, name in names_of(conditions).items()}
+    rows = [_renamed(row, order) for row in rows]
+    runs = list(dict.fromkeys([*chosen.runs, *(each.run_id for each in conditions)]))
+    scores = queries.judge_scores(store, runs)
     by_task = {task: [row for row in rows if row["task"] == task] for task in ("pairs", "dimensions", "disclosures")}
+    here = chosen.runs
     return {
-        "run_id": run_id,
+        "run_id": ", ".join(chosen.runs),
         "raters": sorted({row["rater"] for row in rows}),
         "kinds": kinds_of(rows),
+        "conditions": {name: vars(each) for each, name in order.items()},
         "pairs": pairs(by_task["pairs"], scores, drop_inattentive=drop_inattentive),
         "dimensions": dimensions(by_task["dimensions"], scores),
         "disclosures": disclosures(
             by_task["disclosures"],
-            queries.first_disclosures(store, run_id),
-            queries.episodes_with_leak_scores(store, run_id),
+            [row for run_id in here for row in queries.first_disclosures(store, run_id)],
+            {episode for run_id in here for episode in queries.episodes_with_leak_scores(store, run_id)},
         ),
     }
+
+
+def _sides(row: Row) -> list[Condition]:
+    """The conditions of the conversations that a rater saw."""
+    return [
+        Condition(row[f"run_{side}"], row[f"mode_{side}"], row[f"model_{side}"], row[f"see_{side}"] or "")
+        for side in ("1", "2")
+        if row[f"mode_{side}"] is not None
+    ]
+
+
+def _about(row: Row, chosen: Selection) -> bool:
+    """True if an answer is about a selection: all answers about a run, and the chosen pairs of several conditions.
+
+    Answers about a conversation whose run was deleted are about nothing.
+    """
+    sides = _sides(row)
+    if not row["attention"] and len(sides) < len({"1", "2"} & row["shown"].keys()):
+        return False
+    if chosen.conditions is None:
+        return True
+    if row["attention"]:
+        return row["run_1"] in chosen.runs
+    return chosen.compares(*sides) if len(sides) == 2 else all(chosen.has(each) for each in sides)
+
+
+def _renamed(row: Row, order: Mapping[Condition, str]) -> Row:
+    """A row with the names of its conditions in place of the modes, and the places of these names in tables."""
+    sides = _sides(row)
+    if row["attention"] or not sides:
+        return row
+    found = {f"mode_{side}": order[each] for side, each in zip("12", sides, strict=False)}
+    if row["chosen_mode"] is not None:
+        found["chosen_mode"] = found[f"mode_{row['value']}"]
+    plain = {order[each]: each.name for each in sides}
+    return {**row, **found, "order": list(order.values()), "plain": plain}
 
 
 def kinds_of(rows: Sequence[Row]) -> dict[str, int]:
@@ -64,11 +121,12 @@ def kinds_of(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def pairs(rows: Sequence[Row], scores: Sequence[Row], *, drop_inattentive: bool = True) -> Row | None:
-    """Preferences between modes; None without rows.
+    """Preferences between conditions; None without rows.
 
-    `rows` are those of `records.rows`; `scores` have evaluator, episode_id, name, value. Keys: counts (`_counts`),
-    attention (a row for each rater), left_out (raters), rates (a row for each two modes; share, interval and p ignore
-    ties and are those of scenarios), strengths (Bradley–Terry), alpha (nominal), judges (`_natural_judge`).
+    `rows` are those of `records.rows` with names of conditions; `scores` have evaluator, episode_id, name, value. Keys:
+    counts (`_counts`), attention (a row for each rater), left_out (raters), rates (a row for each two conditions;
+    share, interval and p ignore ties and are those of scenarios; alpha: agreement on them), strengths (Bradley–Terry),
+    alpha (nominal), judges (`_natural_judge`).
     """
     if not rows:
         return None
@@ -83,13 +141,14 @@ def pairs(rows: Sequence[Row], scores: Sequence[Row], *, drop_inattentive: bool 
         for row in kept
         if row["chosen_mode"]
     ]
-    modes = {row["item_id"]: _in_order(row["mode_1"], row["mode_2"]) for row in kept}
+    order = _order(kept)
+    modes = {row["item_id"]: row for row in kept}
     return {
         **_counts(kept),
         "attention": attention,
         "left_out": sorted(dropped),
-        "rates": _rates(kept),
-        "strengths": measures.strengths(CONDITIONS, decisions),
+        "rates": _rates(kept, order),
+        "strengths": measures.strengths(order, decisions),
         "alpha": measures.alpha(list(items.values()), "nominal"),
         "judges": [_natural_judge(judge, items, modes, scores) for judge in _judges(scores, _NATURAL)],
     }
@@ -120,20 +179,25 @@ def _attention(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def _in_order(one: str, other: str) -> tuple[str, str]:
-    return (one, other) if CONDITIONS.index(one) < CONDITIONS.index(other) else (other, one)
+def _order(rows: Sequence[Row]) -> list[str]:
+    """The names of the conditions in the order of tables."""
+    return list(rows[0]["order"]) if rows else []
 
 
-def _rates(rows: Sequence[Row]) -> list[Row]:
+def _rates(rows: Sequence[Row], order: Sequence[str]) -> list[Row]:
     found = []
-    for first, second in combinations(CONDITIONS, 2):
+    for first, second in combinations(order, 2):
         here = [row for row in rows if {row["mode_1"], row["mode_2"]} == {first, second}]
         if here:
             wins, losses = (sum(row["chosen_mode"] == mode for row in here) for mode in (first, second))
             counts = {"n": len(here), "first_wins": wins, "second_wins": losses, "ties": len(here) - wins - losses}
             counts |= {"decided": wins + losses, "items": len({row["item_id"] for row in here if row["chosen_mode"]})}
+            votes: dict[str, list[str]] = defaultdict(list)
+            for row in here:
+                votes[row["item_id"]].append(row["chosen_mode"] or TIE)
+            agreed = measures.alpha(list(votes.values()), "nominal")
             preferred = measures.preference(_by_scenario(here, first))
-            found.append({"first": first, "second": second, **counts, **preferred})
+            found.append({"first": first, "second": second, **counts, **preferred, "alpha": agreed})
     for row, p in zip(found, holm([row["p"] for row in found]), strict=True):
         row["p_holm"] = p
     return found
@@ -156,9 +220,9 @@ def _judges(scores: Sequence[Row], prefix: str) -> list[str]:
 
 
 def _natural_judge(
-    judge: str, items: Mapping[str, Sequence[str]], modes: Mapping[str, tuple[str, str]], scores: Sequence[Row]
+    judge: str, items: Mapping[str, Sequence[str]], shown: Mapping[str, Row], scores: Sequence[Row]
 ) -> Row:
-    """A model's choices compared with the majority of raters, over the pairs that both judged.
+    """A model's choices compared with the majority of raters, over the pairs that both judged; `shown`: a row of each.
 
     n: such pairs; decided: those in which both chose; equal: the share of the same choice among these, with its 95%
     interval and Cohen's kappa. Raters decide nothing if they are divided evenly or say tie; a model decides nothing if
@@ -171,12 +235,16 @@ def _natural_judge(
     }
     both = []
     for item, votes in items.items():
-        first, second = modes[item]
-        value = values.get((item.partition("~")[0], second))
+        one, _, other = item.partition("~")
+        row = shown[item]
+        by_episode = {row["shown"][side]: row[f"mode_{side}"] for side in ("1", "2")}
+        first, second = by_episode[one], by_episode[other]
+        # A judge's score names the other condition within a run, and the other episode between two.
+        value = values.get((one, row["plain"][second]), values.get((one, other)))
         if value is not None:
             _, people = measures.majority(votes)
             both.append((people, {1.0: first, 0.0: second}.get(float(value))))
-    decided = [(people, model) for people, model in both if people in CONDITIONS and model is not None]
+    decided = [(people, model) for people, model in both if people not in (None, TIE) and model is not None]
     same = sum(people == model for people, model in decided)
     equal = share(same, len(decided))
     found: Row = {"judge": judge.removeprefix(_NATURAL), "n": len(both), "decided": len(decided)}
@@ -187,10 +255,11 @@ def _natural_judge(
 
 
 def dimensions(rows: Sequence[Row], scores: Sequence[Row]) -> Row | None:
-    """Marks of raters by dimension and mode; None without rows.
+    """Marks of raters by dimension and condition; None without rows.
 
-    Keys: counts (`_counts`), and by_dimension, a row for each dimension: n (marks), alpha (interval), means by mode,
-    and for each judge.MODEL Spearman's correlation of its score with the mean of the raters, over episodes and agents.
+    Keys: counts (`_counts`), and by_dimension, a row for each dimension: n (marks), alpha (interval), means by
+    condition, and for each judge.MODEL Spearman's correlation of its score with the mean of the raters, over episodes
+    and agents.
     """
     if not rows:
         return None
@@ -199,7 +268,7 @@ def dimensions(rows: Sequence[Row], scores: Sequence[Row]) -> Row | None:
 
 def _dimension(name: str, rows: Sequence[Row], scores: Sequence[Row]) -> Row:
     marks: dict[tuple[str, str], list[float]] = defaultdict(list)
-    by_mode: dict[str, list[float]] = {mode: [] for mode in CONDITIONS}
+    by_mode: dict[str, list[float]] = {name: [] for name in _order(rows)}
     for row in rows:
         mark = row["value"][name]
         if mark is not None:
@@ -283,15 +352,7 @@ def _on_pairs(found: Row) -> list[str]:
             what = "is left out" if row["rater"] in found["left_out"] else "is counted all the same"
             failed = f"{row['rater']} fails {row['failed']} of {_number(row['n'], 'attention item')}"
             lines.append(f"  {failed} and {what}.")
-    for row in found["rates"]:
-        chosen = _share(row["first_chosen"], row["low"], row["high"])
-        test = "" if row["p"] is None else f", p = {row['p']:.3g} ({row['p_holm']:.3g} after Holm)"
-        ties = f"; {_number(row['ties'], 'tie')} left out" if row["ties"] else ""
-        base = (
-            f"{_number(row['decided'], 'judgement')} of {_number(row['items'], 'item')} "
-            f"on {_number(row['scenarios'], 'scenario')}"
-        )
-        lines.append(f"  {row['first']} over {row['second']}: {chosen} of {base}{test}{ties}.")
+    lines += [f"  {preference_text(row)}" for row in found["rates"]]
     lines.append(
         "  Each scenario counts once in these shares, intervals and p (sign-flip test): raters of one pair, and pairs "
         "of one scenario, are not independent of each other."
@@ -312,6 +373,19 @@ def _on_pairs(found: Row) -> list[str]:
             f"both decide, of {row['n']}; kappa {_value(row['kappa'])}."
         )
     return lines
+
+
+def preference_text(row: Row) -> str:
+    """A row of `rates` as a sentence, with test, ties and the agreement of raters."""
+    chosen = _share(row["first_chosen"], row["low"], row["high"])
+    test = "" if row["p"] is None else f", p = {row['p']:.3g} ({row['p_holm']:.3g} after Holm)"
+    ties = f"; {_number(row['ties'], 'tie')} left out" if row["ties"] else ""
+    agreed = f"; raters: {_alpha(row['alpha'])}" if row["alpha"]["items"] else ""
+    base = (
+        f"{_number(row['decided'], 'judgement')} of {_number(row['items'], 'item')} "
+        f"on {_number(row['scenarios'], 'scenario')}"
+    )
+    return f"{row['first']} over {row['second']}: {chosen} of {base}{test}{ties}{agreed}."
 
 
 def _on_dimensions(found: Row) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from localsim.annotation.items import Item, PairItem, Task, find, items_of, shown
+from localsim.annotation.items import Item, PairItem, Task, every_item, find, shown
 from localsim.annotation.records import Annotation, MadeBy, answered, checked_kind, checked_rater, checked_task
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.paths import json_value
@@ -47,7 +47,7 @@ def bundle(items: Sequence[Item], task: Task, rater: str, title: str, made_by: M
     data: Row = {
         "format": FORMAT,
         "version": VERSION,
-        "run_id": items[0].episode.run_id,
+        "run_id": ",".join(sorted(_runs(items))),
         "task": task,
         "rater": rater,
         "made_by": made_by,
@@ -58,6 +58,12 @@ def bundle(items: Sequence[Item], task: Task, rater: str, title: str, made_by: M
         loader=jinja2.PackageLoader("localsim.annotation"), autoescape=True, undefined=jinja2.StrictUndefined
     )
     return environment.get_template("annotate_bundle.html.j2").render(title=title, data=Markup(embedded(data)))
+
+
+def _runs(items: Sequence[Item]) -> set[str]:
+    """The runs of the items; a reader of the file cannot tell which conversation is of which."""
+    sides = [(item.first, item.second) if isinstance(item, PairItem) else (item.episode,) for item in items]
+    return {episode.run_id for episodes in sides for episode in episodes}
 
 
 def embedded(data: Any) -> str:
@@ -81,10 +87,11 @@ def read_answers(path: Path, store: Store) -> list[Annotation]:
             raise InvalidInput(f"{name} is {_short(data.get(name))}, not {wanted!r}", where=str(path), hint=hint)
     try:
         rater, task = checked_rater(_text(data, "rater")), checked_task(_text(data, "task"))
-        run_id, made_by = _known_run(store, _text(data, "run_id")), checked_kind(data.get("made_by"))
+        runs = [_known_run(store, run_id) for run_id in _text(data, "run_id").split(",")]
+        made_by = checked_kind(data.get("made_by"))
     except InvalidInput as error:
         raise _placed(error, str(path)) from error
-    items = items_of(store, run_id, task, rater, ties=data.get("ties") is True)
+    items = every_item(store, runs, task, rater, ties=data.get("ties") is True)
     answers = data.get("answers")
     if not isinstance(answers, list):
         raise InvalidInput("answers is not a list", where=str(path))

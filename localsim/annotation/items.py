@@ -15,13 +15,15 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
-from localsim.conversation.episode import CONDITIONS, derive_seed
+from localsim.annotation.selection import Everything, Selection, of_run
+from localsim.conversation.episode import derive_seed
 from localsim.conversation.scenario import Agent, Scenario
 from localsim.errors import InvalidInput
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.leaks import private_facts
 from localsim.evaluators.naturalness import QUESTION
 from localsim.leakage.pairs import PrivateFact
+from localsim.store.conditions import Condition, condition_of, in_order
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import annotation as queries
@@ -44,10 +46,11 @@ ATTENTION = "attention:"
 
 @dataclass(frozen=True)
 class Talk:
-    """A stored episode and the unit that it shares with the same scenario and seed in other modes."""
+    """A stored episode, its condition, and the unit that it shares with the same scenario and seed in others."""
 
     unit: Unit
     episode: StoredEpisode
+    condition: Condition
 
 
 class _Keyed:
@@ -73,7 +76,7 @@ class PairItem(_Keyed):
     """Two episodes of one scenario and seed; `first` is shown as 1. In an attention item one has shuffled words."""
 
     item_id: str
-    """The ids of both episodes in the order of CONDITIONS, joined with ~; attention items: attention:EPISODE."""
+    """The ids of both episodes by mode, grants and id, joined with ~; attention items: attention:EPISODE."""
     rater: str
     first: StoredEpisode
     second: StoredEpisode
@@ -88,6 +91,12 @@ class PairItem(_Keyed):
     def episode(self) -> StoredEpisode:
         """The episode that is shown as 1."""
         return self.first
+
+    @property
+    def run_id(self) -> str:
+        """The run of the first episode of `item_id`, whichever side it is shown on."""
+        named = self.item_id.partition("~")[0].removeprefix(ATTENTION)
+        return next(each.run_id for each in (self.first, self.second) if each.episode_id == named)
 
     @property
     def sides(self) -> dict[str, str]:
@@ -139,18 +148,21 @@ _Some = TypeVar("_Some", bound=Item)
 # ---- from the database ---------------------------------------------------------------------------------------------
 
 
-def talks_of(store: Store, run_id: str) -> list[Talk]:
-    """The completed episodes of a run that have turns, in a fixed order, without scores and leaks."""
-    # Two queries for the whole run: each query opens the database, and a rater's page must not wait for hundreds.
-    episodes, turns = queries.completed_episodes(store, run_id), queries.turns_by_episode(store, run_id)
+def talks_of(store: Store, run: str | Selection) -> list[Talk]:
+    """The completed episodes of a run or selection that have turns, in a fixed order, without scores and leaks."""
+    chosen = of_run(run) if isinstance(run, str) else run
     scenarios: dict[str, Scenario] = {}
     found = []
-    for row in episodes:
-        scenario = scenarios.get(row["scenario_hash"])
-        if scenario is None:
-            scenario = scenarios[row["scenario_hash"]] = Scenario.model_validate_json(row["document_json"])
-        unit = (row["scenario_hash"], row["episode_index"], row["seed"], row["variant"])
-        found.append(Talk(unit, _episode(row, scenario, turns)))
+    for run_id in chosen.runs:
+        # Two queries for the whole run: each query opens the database, and a rater's page must not wait for hundreds.
+        episodes, turns = queries.completed_episodes(store, run_id), queries.turns_by_episode(store, run_id)
+        for row in episodes:
+            scenario = scenarios.get(row["scenario_hash"])
+            if scenario is None:
+                scenario = scenarios[row["scenario_hash"]] = Scenario.model_validate_json(row["document_json"])
+            unit = (row["scenario_hash"], row["episode_index"], row["seed"], row["variant"])
+            if chosen.has(condition_of(row)):
+                found.append(Talk(unit, _episode(row, scenario, turns), condition_of(row)))
     return found
 
 
@@ -161,57 +173,84 @@ def _episode(row: Row, scenario: Scenario, turns: Mapping[str, list[Row]]) -> St
     return StoredEpisode(**given, scenario=scenario, turns=said, scores=[], mentions=[], leaks=[])
 
 
-def items_of(store: Store, run_id: str, task: Task, rater: str, *, ties: bool = False) -> Sequence[Item]:
-    """All items of a task for a rater, in the rater's order. Raises InvalidInput if the run has none."""
+def items_of(store: Store, run: str | Selection, task: Task, rater: str, *, ties: bool = False) -> Sequence[Item]:
+    """All items of a task for a rater, in the rater's order. Raises InvalidInput if the run or selection has none."""
+    chosen = of_run(run) if isinstance(run, str) else run
+    talks = talks_of(store, chosen)
     found: Sequence[Item]
     if task == "pairs":
-        found, why = pair_items(store, run_id, rater, ties=ties), "no two modes completed the same scenario and seed"
+        found, why = (
+            pairs_from(talks, rater, chosen, ties=ties),
+            "no two modes or conditions completed the same scenario and seed",
+        )
     elif task == "dimensions":
-        found, why = dimension_items(store, run_id, rater), "it has no completed episodes"
+        found, why = dimensions_from(talks, rater), "it has no completed episodes"
     else:
-        found, why = disclosure_items(store, run_id, rater), "no completed episode has private facts"
+        found, why = disclosures_from(talks, rater), "no completed episode has private facts"
     if not found:
         hint = "localsim run SCENARIO --mode all makes episodes to annotate"
-        raise InvalidInput(f"run {run_id} has nothing to annotate here: {why}", where=task, hint=hint)
+        what = f"run {chosen.key} has" if chosen.conditions is None else "these conditions have"
+        raise InvalidInput(f"{what} nothing to annotate here: {why}", where=task, hint=hint)
     return found
 
 
-def pair_items(store: Store, run_id: str, rater: str, *, ties: bool = False) -> list[PairItem]:
-    """The pairs of a run for a rater, with attention items."""
-    return pairs_from(talks_of(store, run_id), rater, ties=ties)
+def pair_items(store: Store, run: str | Selection, rater: str, *, ties: bool = False) -> list[PairItem]:
+    """The pairs of a run or selection for a rater, with attention items."""
+    return pairs_from(talks_of(store, run), rater, run if isinstance(run, Selection) else None, ties=ties)
 
 
-def dimension_items(store: Store, run_id: str, rater: str) -> list[DimensionItem]:
-    """Every agent of every episode of a run; the agents of one episode follow each other."""
-    return dimensions_from(talks_of(store, run_id), rater)
+def dimension_items(store: Store, run: str | Selection, rater: str) -> list[DimensionItem]:
+    """Every agent of every episode of a run or selection; the agents of one episode follow each other."""
+    return dimensions_from(talks_of(store, run), rater)
 
 
-def disclosure_items(store: Store, run_id: str, rater: str) -> list[DisclosureItem]:
-    """Every episode of a run whose scenario has private facts."""
-    return disclosures_from(talks_of(store, run_id), rater)
+def disclosure_items(store: Store, run: str | Selection, rater: str) -> list[DisclosureItem]:
+    """Every episode of a run or selection whose scenario has private facts."""
+    return disclosures_from(talks_of(store, run), rater)
+
+
+def every_item(store: Store, runs: Sequence[str], task: Task, rater: str, *, ties: bool = False) -> Sequence[Item]:
+    """All items that a rater can have been shown about some runs, whatever the conditions: to read answers."""
+    talks = talks_of(store, Everything(tuple(runs)))
+    if task == "pairs":
+        pairs = _pairs(talks, rater, Everything(tuple(runs)), ties=ties)
+        return [*pairs, *_attention(talks, rater, ties, len(talks))]
+    return dimensions_from(talks, rater) if task == "dimensions" else disclosures_from(talks, rater)
 
 
 # ---- from episodes -------------------------------------------------------------------------------------------------
 
 
-def pairs_from(talks: Sequence[Talk], rater: str, *, ties: bool = False) -> list[PairItem]:
-    """All pairs of modes of one scenario, index and seed, in the rater's order, with an attention item after every
-    seventh pair (and at least one from four pairs on).
+def pairs_from(
+    talks: Sequence[Talk], rater: str, chosen: Selection | None = None, *, ties: bool = False
+) -> list[PairItem]:
+    """All pairs of conditions of one scenario, index and seed, in the rater's order, with an attention item after every
+    seventh pair (and at least one from four pairs on). Without a selection, pairs are those within each run.
     """
-    units: dict[Unit, list[StoredEpisode]] = defaultdict(list)
-    for talk in talks:
-        units[talk.unit].append(talk.episode)
-    found = []
-    for unit in units.values():
-        ordered = sorted(unit, key=lambda episode: (CONDITIONS.index(episode.mode), episode.episode_id))
-        for one, other in combinations(ordered, 2):
-            if one.mode != other.mode:
-                found.append(_pair(f"{one.episode_id}~{other.episode_id}", rater, one, other, ties))
-    found = _mixed(found)
+    found = _mixed(_pairs(talks, rater, chosen or Selection(_runs(talks)), ties=ties))
     checks = _attention(talks, rater, ties, max(len(found) // EVERY, int(len(found) >= FEW)))
     step = EVERY if len(found) >= EVERY else FEW
     for number, check in enumerate(checks, start=1):
         found.insert(number * step + number - 1, check)
+    return found
+
+
+def _runs(talks: Sequence[Talk]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(talk.condition.run_id for talk in talks))
+
+
+def _pairs(talks: Sequence[Talk], rater: str, chosen: Selection, *, ties: bool) -> list[PairItem]:
+    """The pairs of a selection. The id of a pair does not depend on the selection, so no pair is judged twice."""
+    units: dict[Unit, list[Talk]] = defaultdict(list)
+    for talk in talks:
+        units[talk.unit].append(talk)
+    found = []
+    for unit in units.values():
+        ordered = sorted(unit, key=lambda talk: (*in_order(talk.condition)[:2], talk.episode.episode_id))
+        for one, other in combinations(ordered, 2):
+            if chosen.compares(one.condition, other.condition):
+                item_id = f"{one.episode.episode_id}~{other.episode.episode_id}"
+                found.append(_pair(item_id, rater, one.episode, other.episode, ties))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
@@ -185,7 +185,7 @@ def answered(
         task=item.task,
         item_id=item.item_id,
         rater=checked_rater(item.rater),
-        run_id=item.episode.run_id,
+        run_id=item.run_id if isinstance(item, PairItem) else item.episode.run_id,
         value=validated(item.task, item, value),
         shown=item.sides,
         attention=item.attention,
@@ -223,17 +223,23 @@ def save_all(store: Store, annotations: Sequence[Annotation]) -> None:
     queries.store_answers(store, [annotation.row() for annotation in ordered], PATIENCE_S, keep_later=True)
 
 
-def undo(store: Store, task: Task, run_id: str, rater: str) -> str | None:
-    """Remove the rater's latest answer in a task of a run; return the item's id, or None without an answer.
+def undo(
+    store: Store, task: Task, runs: str | Sequence[str], rater: str, among: Collection[str] | None = None
+) -> str | None:
+    """Remove the rater's latest answer in a task of some runs; return the item's id, or None without an answer.
 
-    Waits and raises as `save` does.
+    `among` are the ids of the items that may be undone; None means all of the runs. Waits and raises as `save` does.
     """
-    return queries.remove_latest_answer(store, task, run_id, rater, PATIENCE_S)
+    return queries.remove_latest_answer(store, task, _several(runs), rater, PATIENCE_S, among)
 
 
-def done(store: Store, task: Task, run_id: str, rater: str) -> set[str]:
+def done(store: Store, task: Task, runs: str | Sequence[str], rater: str) -> set[str]:
     """The ids of the items that a rater has answered."""
-    return queries.answered_items(store, task, run_id, rater)
+    return queries.answered_items(store, task, _several(runs), rater)
+
+
+def _several(runs: str | Sequence[str]) -> list[str]:
+    return [runs] if isinstance(runs, str) else list(runs)
 
 
 def value_of(store: Store, item: Item) -> Any:
@@ -242,12 +248,13 @@ def value_of(store: Store, item: Item) -> Any:
     return None if value is None else json.loads(value)
 
 
-def rows(store: Store, run_id: str) -> list[Row]:
-    """All answers about a run: the columns of `queries.answers_of_run`, with `value` and `shown` read from their JSON.
+def rows(store: Store, runs: str | Sequence[str]) -> list[Row]:
+    """All answers about conversations of some runs: the columns of `queries.answers_of_runs`, with `value` and `shown`
+    read from their JSON.
 
     Ordered by task, item and rater.
     """
-    answers = queries.answers_of_run(store, run_id)
+    answers = queries.answers_of_runs(store, _several(runs))
     for row in answers:
         row["value"] = json.loads(row.pop("value_json"))
         row["shown"] = json.loads(row.pop("shown_json"))

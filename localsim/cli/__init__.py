@@ -34,7 +34,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("data", "Import conversations of people from public corpora."),
     "export": ("data", "Write a run as jsonl, parquet, csv or training chats."),
     "finetune": ("finetune", "Train a LoRA adapter on simulated episodes."),
-    "study": ("run", "Repeat the paper's study: all modes, fine-tuning, a table."),
+    "study": ("finetune", "Repeat the paper's study: all modes, fine-tuning with controls, a page."),
     "adapters": ("finetune", "List, show, verify and remove adapters."),
     "runs": ("data", "List, show and remove runs."),
     "db": ("data", "Show where the database is, and check it."),

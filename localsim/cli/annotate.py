@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from localsim.annotation.items import TASKS, Item, PairItem, Task, items_of, next_item, progress, shown
+from localsim.annotation.selection import selected
 from localsim.cli import completion
 from localsim.cli.common import (
     Pages,
@@ -50,45 +51,54 @@ _kind = click.option(
 _ties = click.option("--ties", is_flag=True, help="Allow the answer 0 (no difference) to a pair.")
 
 
+_conditions = click.argument("conditions", nargs=-1, metavar="[RUN[:CONDITION]]...", shell_complete=completion.runs)
+
+
 @click.group()
 def annotate() -> None:
     """Let people judge the conversations of a run, blind, and measure how well they agree.
 
+    Conditions of several runs, such as @last:agents @last-1:agents, are judged against each other.
+
     \b
     localsim annotate serve @last --open
+    localsim annotate serve @last:agents @last-1:agents --open
     localsim annotate terminal @last --rater rater_01
     localsim annotate agreement @last
     """
 
 
 @annotate.command()
-@click.argument("run", required=False, shell_complete=completion.runs)
+@_conditions
 @web_options
 @db_option
-def serve(run: str | None, host: str, port: int | None, open_browser: bool, db: str | None) -> None:
+def serve(conditions: tuple[str, ...], host: str, port: int | None, open_browser: bool, db: str | None) -> None:
     """Annotate in the browser: a server that shows raters their items and nothing else.
 
     With --host, raters on your network can take part; they need the printed address with its token.
 
     \b
     localsim annotate serve @last --open
+    localsim annotate serve @last:agents @last-1:agents --open
     """
     store = store_of(db)
-    path = f"/annotate?run={store.run_id(run)}" if run else "/annotate"
-    serve_pages(store, host, port, Pages(path, parts=("annotate",), open_browser=open_browser), say)
+    chosen = selected(store, conditions) if conditions else None
+    path = f"/annotate?run={chosen.key}" if chosen else "/annotate"
+    several = chosen if chosen and chosen.conditions is not None else None
+    serve_pages(store, host, port, Pages(path, parts=("annotate",), open_browser=open_browser, selection=several), say)
 
 
 # ---- asking --------------------------------------------------------------------------------------------------------
 
 
 @annotate.command()
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@_conditions
 @_rater
 @_kind
 @_task
 @_ties
 @db_option
-def terminal(run: str, rater: str, kind: str, task: Task, ties: bool, db: str | None) -> None:
+def terminal(conditions: tuple[str, ...], rater: str, kind: str, task: Task, ties: bool, db: str | None) -> None:
     """Annotate in the terminal; every answer is stored at once, and you can stop and continue at any time.
 
     \b
@@ -100,15 +110,17 @@ def terminal(run: str, rater: str, kind: str, task: Task, ties: bool, db: str | 
     checked_rater(rater)
     made_by = checked_kind(_KINDS[kind])
     store = store_of(db)
-    run_id = store.run_id(run)
-    items = items_of(store, run_id, task, rater, ties=ties)
+    chosen = selected(store, conditions)
+    items = items_of(store, chosen, task, rater, ties=ties)
+    mine = [item.item_id for item in items]
     while True:
-        finished = done(store, task, run_id, rater)
+        finished = done(store, task, chosen.runs, rater)
         item = next_item(items, finished)
         count = progress(items, finished)
         click.secho(f"\n== {count.done} of {count.total} answered", bold=True)
         if item is None:
-            click.echo(f"All items are answered. Results: localsim annotate agreement {run_id}")
+            named = " ".join(conditions) if chosen.conditions is not None else chosen.runs[0]
+            click.echo(f"All items are answered. Results: localsim annotate agreement {named}")
             return
         _show(shown(item))
         started = time.monotonic()
@@ -117,7 +129,7 @@ def terminal(run: str, rater: str, kind: str, task: Task, ties: bool, db: str | 
             seconds = round(time.monotonic() - started, 1)
             save(store, answered(item, value, origin="terminal", seconds=seconds, made_by=made_by))
         except _Undo:
-            back = undo(store, task, run_id, rater)
+            back = undo(store, task, chosen.runs, rater, mine)
             click.echo("Your last answer is undone." if back else "There is nothing to undo.")
         except (EOFError, _Quit):
             click.echo(f"\n{count.done} answers are stored. Run the same command to continue.")
@@ -212,12 +224,12 @@ def _within(marks: range) -> Callable[[str], int | None]:
 
 
 @annotate.command("undo")
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@_conditions
 @_rater
 @_task
 @db_option
 @json_option
-def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> None:
+def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, as_json: bool) -> None:
     """Undo the latest answer of a rater.
 
     \b
@@ -227,7 +239,7 @@ def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> No
     from localsim.annotation.records import checked_rater, undo
 
     store = store_of(db)
-    item_id = undo(store, task, store.run_id(run), checked_rater(rater))
+    item_id = undo(store, task, selected(store, conditions).runs, checked_rater(rater))
     if as_json:
         print_json({"task": task, "rater": rater, "undone": item_id})
     else:
@@ -238,7 +250,7 @@ def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> No
 
 
 @annotate.command()
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@_conditions
 @_rater
 @_kind
 @_task
@@ -248,7 +260,7 @@ def undo_(run: str, rater: str, task: Task, db: str | None, as_json: bool) -> No
 @db_option
 @json_option
 def bundle(
-    run: str,
+    conditions: tuple[str, ...],
     rater: str,
     kind: str,
     task: Task,
@@ -263,6 +275,7 @@ def bundle(
     \b
     localsim annotate bundle @last --rater rater_01 -o rater_01.html
     localsim annotate bundle @last --rater rater_02 --task dimensions -o rater_02.html
+    localsim annotate bundle @last:agents @last-1:agents --rater rater_03 -o rater_03.html
     """
     from localsim.annotation.bundle import TITLES
     from localsim.annotation.bundle import bundle as make_bundle
@@ -270,11 +283,12 @@ def bundle(
 
     checked_rater(rater)
     store = store_of(db)
-    run_id = store.run_id(run)
-    items = items_of(store, run_id, task, rater, ties=ties)
+    chosen = selected(store, conditions)
+    items = items_of(store, chosen, task, rater, ties=ties)
     _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], checked_kind(_KINDS[kind])))
     if as_json:
-        print_json({"run_id": run_id, "task": task, "rater": rater, "items": len(items), "output": output})
+        named = ", ".join(chosen.runs)
+        print_json({"run_id": named, "task": task, "rater": rater, "items": len(items), "output": output})
     else:
         click.echo(f"wrote {output}: {len(items)} items for {rater}")
         say("next: the rater opens it, saves the answers and sends them back; then: localsim annotate import FILE")
@@ -357,22 +371,24 @@ def _write(file: Path, text: str) -> None:
 
 
 @annotate.command()
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@_conditions
 @click.option("--all-raters", is_flag=True, help="Include raters who fail more than a third of the attention items.")
 @db_option
 @json_option
-def agreement(run: str, all_raters: bool, db: str | None, as_json: bool) -> None:
+def agreement(conditions: tuple[str, ...], all_raters: bool, db: str | None, as_json: bool) -> None:
     """Print the raters' judgements, how well they agree, and how well judges and the detector agree with them.
 
     \b
-    localsim annotate agreement @last
     localsim annotate agreement @last --json
+    localsim annotate agreement before=@last-1:agents taught=@last:agents
     """
     from localsim.annotation.agreement import agreement as measure
     from localsim.annotation.agreement import sentences
+    from localsim.store.conditions import labelled
 
     store = store_of(db)
-    found = measure(store, store.run_id(run), drop_inattentive=not all_raters)
+    names = {each: each.label for each in labelled(store, conditions or ("@last",))}
+    found = measure(store, selected(store, conditions), drop_inattentive=not all_raters, names=names)
     if as_json:
         print_json(found)
         return

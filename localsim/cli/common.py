@@ -16,7 +16,9 @@ import click
 from tqdm import tqdm
 
 from localsim import paths
+from localsim.annotation.selection import Selection
 from localsim.conversation.episode import Episode, EpisodeSpec
+from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
 from localsim.runs.scheduler import Watcher
@@ -147,7 +149,7 @@ class Progress(Watcher):
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
         """Print a turn if --live asks for it."""
         if self._live:
-            head = f"{spec.scenario.id}/{spec.mode}/{spec.index} {turn.index:>2} "
+            head = f"{_named(spec)} {turn.index:>2} "
             name = turn.line.partition(":")[0]
             if sys.stderr.isatty() and not paths.no_color():
                 name = click.style(name, fg=colour_of(spec.scenario.names, turn.speaker))
@@ -158,8 +160,7 @@ class Progress(Watcher):
         """Count an episode that has ended, and name one that failed."""
         if episode.status == "failed":
             self._failed += 1
-            spec = episode.spec
-            say(f"failed: {spec.scenario.id}/{spec.mode}/{spec.index}: {episode.error}")
+            say(f"failed: {_named(episode.spec)}: {episode.error}")
         self._over += 1
         self._bar.update()
         now = time.monotonic()
@@ -178,6 +179,11 @@ class Progress(Watcher):
     def close(self) -> None:
         """Stop drawing; the bar stays on the screen."""
         self._bar.close()
+
+
+def _named(spec: EpisodeSpec) -> str:
+    """Return scenario, condition and number of an episode."""
+    return f"{spec.scenario.id}/{condition_name(spec.mode, spec.grants.text)}/{spec.index}"
 
 
 def clean_keep_colour(head: str, styled_name: str, text: str) -> str:
@@ -214,13 +220,16 @@ class Pages:
     """The model that plays the roles no person takes."""
     parts: tuple[str, ...] = ("view", "annotate", "play")
     open_browser: bool = False
+    selection: Selection | None = None
+    """The conversations that raters judge; None lets them choose a run."""
 
 
 def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: Callable[[str], None]) -> None:
     """Serve pages until Ctrl-C. Raises InvalidInput if the packages for it are not installed."""
     try:
-        from localsim.web.serve import PORT, Place, serve
+        from localsim.web.serve import PORT, Content, Place, serve
     except ImportError as error:
         raise InvalidInput(f"the pages need {error.name}", hint='pip install "localsim[web]"') from error
     place = Place(host, port or PORT, fixed=port is not None)
-    serve(place, store, pages.model, frozenset(pages.parts), pages.path, tell, open_browser=pages.open_browser)
+    content = Content(store, pages.model, frozenset(pages.parts), pages.selection)
+    serve(place, content, pages.path, tell, open_browser=pages.open_browser)

@@ -1,19 +1,27 @@
-"""localsim finetune, localsim adapters."""
+"""localsim finetune, localsim adapters, localsim study."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from localsim.cli.common import Finite, db_option, json_option, print_json, print_table, say, store_of
+from localsim.backends.open import chosen_model
+from localsim.cli import completion
+from localsim.cli.common import Finite, Progress, db_option, json_option, print_json, print_table, say, store_of
+from localsim.conversation.episode import SIMULATED
 from localsim.errors import InvalidInput
 from localsim.finetune import require_packages
 from localsim.models import registry
 from localsim.models.registry import is_path
+
+if TYPE_CHECKING:
+    from localsim.study import Study
 
 
 @click.command()
@@ -21,9 +29,7 @@ from localsim.models.registry import is_path
 @click.option("--name", help="Name of the adapter [that of the run or file].")
 @click.option("--base", default="starter", show_default=True, help="Model to train the adapter for.")
 @click.option("--query", help="Train on the episodes in column episode_id of this read-only SQL.")
-@click.option(
-    "--mode", type=click.Choice(["script", "agents", "mindreaders"]), help="Train only on episodes of this mode."
-)
+@click.option("--mode", type=click.Choice(SIMULATED), help="Train only on episodes of this mode.")
 @click.option("--tokens", type=click.IntRange(1), help="Train on at most this many tokens, prompts included.")
 @click.option("--rank", type=click.IntRange(1, 256), default=16, show_default=True, help="Rank of the LoRA matrices.")
 @click.option(
@@ -31,7 +37,9 @@ from localsim.models.registry import is_path
 )
 @click.option("--learning-rate", type=Finite(1e-7, 1), default=1e-3, show_default=True, help="Highest learning rate.")
 @click.option(
-    "--batch-tokens", type=click.IntRange(64), default=4096, show_default=True, help="Most tokens of a training step."
+    "--batch-tokens",
+    type=click.IntRange(64),
+    help="Most tokens of a training step [4096; with much data, a GPU takes up to 32,768].",
 )
 @click.option(
     "--held-out", type=Finite(0, 0.9), default=0.1, show_default=True, help="Share of scenarios to validate on."
@@ -67,14 +75,17 @@ def finetune(source: str, **options: Any) -> None:
     _check_name(name, options["force"], options["dry_run"])
     base = registry.resolve(options["base"])
     if base.adapter is not None:
-        raise InvalidInput("an adapter on top of an adapter cannot be trained", hint="name the base without +ADAPTER")
+        raise InvalidInput(
+            f"{options['base']} has an adapter, and an adapter on top of an adapter cannot be trained",
+            hint="name a model without an adapter; localsim models show NAME names the base of a model",
+        )
     data = job.material(chats, base, share=options["held_out"], tokens=options["tokens"], seed=options["seed"])
     settings = Settings(
         rank=options["rank"],
         alpha=2.0 * options["rank"],
         learning_rate=options["learning_rate"],
         epochs=options["epochs"],
-        batch_tokens=options["batch_tokens"],
+        batch_tokens=options["batch_tokens"] or 0,
         patience=options["patience"],
         seed=options["seed"],
         bf16=bf16_is_faster() if options["bfloat16"] is None else options["bfloat16"],
@@ -219,3 +230,125 @@ def remove(name: str, yes: bool) -> None:
     for file in (path, path.with_suffix(".json"), path.with_suffix(".md")):
         file.unlink(missing_ok=True)
     click.echo(f"removed adapter {name}")
+
+
+# ---- the study -----------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.option(
+    "--size",
+    "size_name",
+    type=click.Choice(["small", "medium", "paper"]),
+    default="small",
+    show_default=True,
+    help="Choose the number of scenarios, episodes and training tokens.",
+)
+@click.option(
+    "-m", "--model", shell_complete=completion.models, help="Study this model [LOCALSIM_MODEL, else starter]."
+)
+@click.option("--second-model", shell_complete=completion.models, help="Repeat the study with this model beside it.")
+@click.option(
+    "--twin",
+    default="auto",
+    show_default=True,
+    shell_complete=completion.models,
+    help="Let this constructed model play all modes too, or none; auto is starter-peeks for the starter, if installed.",
+)
+@click.option(
+    "--judge",
+    default="auto",
+    show_default=True,
+    shell_complete=completion.models,
+    help="Let this model judge naturalness, or none; auto is the studied model.",
+)
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path("study"),
+    show_default=True,
+    help="Write all files into this folder.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Derive all seeds from this one.")
+@click.option(
+    "--dry-run", is_flag=True, help="Measure each model for half a minute, print the plan, and simulate nothing."
+)
+@json_option
+def study(
+    size_name: str,
+    model: str | None,
+    second_model: str | None,
+    twin: str,
+    judge: str,
+    folder: Path,
+    seed: int,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Repeat the paper's study with controls: all modes, agents taught in three ways, naturalness, a page.
+
+    Agents are taught on scripts, on agents' talks and on scripts without mix-ups, with equally many tokens. An
+    interrupted study continues where it stopped. The command writes study.md, study.json, report.html and study.duckdb
+    into --dir.
+
+    \b
+    localsim study --size small
+    localsim study --size medium --model qwen2.5-1.5b --second-model starter --dir big
+    """
+    from localsim import study as studies
+
+    others = () if second_model is None else (second_model,)
+    chosen = studies.Study(studies.SIZES[size_name], chosen_model(model), folder, seed, others, twin, judge)
+    if dry_run:
+        plans = [_planned(size_name, chosen, name) for name in chosen.models]
+        if as_json:
+            print_json(plans if len(plans) > 1 else plans[0])
+        else:
+            click.echo("\n\n".join(_lines(each) for each in plans))
+        return
+
+    @contextmanager
+    def watched(_title: str, episodes: int) -> Iterator[Progress]:
+        progress = Progress(episodes, quiet=as_json)
+        try:
+            yield progress
+        finally:
+            progress.close()
+
+    data = studies.run_study(chosen, say, watched, TrainingBar())
+    if as_json:
+        print_json(data)
+    else:
+        click.echo((folder / "study.md").read_text(encoding="utf-8"))
+
+
+def _lines(plan: dict[str, Any]) -> str:
+    return "\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in plan.items())
+
+
+def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
+    """Return the plan of a study for one model, with the expected minutes of each stage."""
+    from localsim.backends.llama.probe import ensure_works
+    from localsim.backends.open import physical_cores
+    from localsim.machine.bench import bench
+    from localsim.study import TURNS, WRITTEN, hours
+
+    base, size, twin, judge = study.base(model), study.size, study.twin_of(model), study.judge_of(model)
+    ensure_works(base.path, base.sha256)
+    say(f"measuring {base.name}")
+    rates = bench(base, physical_cores())
+    stages = hours(size, rates, twin=twin is not None, judge=judge is not None)
+    return {
+        "size": size_name,
+        "model": base.name,
+        "twin": twin or "none",
+        "judge": judge or "none",
+        "episodes": size.counts(twin=twin is not None),
+        "training_tokens_of_each_arm_at_most": size.most_tokens(),
+        "minutes": {stage: round(60 * value, 1) for stage, value in stages.items()},
+        "hours_in_all": round(sum(stages.values()), 2),
+        "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at half the speed of a prompt; a judge as "
+        "fast as the model",
+        "measured": {"turn_tokens_per_second": round(rates.turn), "decode_8_per_second": round(rates.decode_8)},
+    }

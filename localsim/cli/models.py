@@ -43,6 +43,7 @@ def list_(as_json: bool = False) -> None:
                 "MB": round(model.bytes / 1e6),
                 "licence": model.licence,
                 "title": model.title,
+                "constructed": registry.constructed(model.name) or None,
                 "path": str(found) if found else None,
             }
         )
@@ -54,6 +55,9 @@ def list_(as_json: bool = False) -> None:
         ["installed", *columns],
         [["yes" if row["here"] else "no", *(row[column] for column in columns)] for row in rows],
     )
+    for row in rows:
+        if row["constructed"]:
+            click.echo(f"{registry.labelled(row['name'])}")
     say("to install one: localsim models pull NAME; details: localsim models show NAME")
 
 
@@ -91,8 +95,8 @@ def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) 
         return yes or (sys.stdin.isatty() and click.confirm(f"Fetch the model under the licence {licence}?", err=True))
 
     if folder is not None:
-        names = registry.aliases().get(name, [name])
-        files = [downloads.fetch_from(folder, downloads.entry_in(folder, member), say) for member in names]
+        members = registry.members(name)
+        files = [downloads.fetch_from(folder, downloads.entry_in(folder, member), say) for member in members]
     elif downloads.is_elsewhere(name):
         files = [downloads.fetch(name, say, confirm, sha256)]
     else:
@@ -122,7 +126,9 @@ def show(name: str) -> None:
         ("name", model.name),
         ("title", model.title),
         ("purpose", model.why),
+        ("constructed", registry.constructed(model.name)),
         ("source", model.hub or model.package or model.source),
+        ("base", model.base),
         ("adapter", model.adapter),
         ("file", model.file),
         ("size in MB", round(model.bytes / 1e6)),
@@ -141,6 +147,8 @@ def show(name: str) -> None:
 def remove(name: str, yes: bool) -> None:
     """Delete a model's file from this machine; it can be pulled again."""
     model = registry.entry(name)
+    if model.base:
+        raise InvalidInput(f"{name} is an adapter that ships with localsim; only its base {model.base} can be deleted")
     found = registry.installed_path(model)
     if found is None:
         raise ModelMissing(f"model {name} is not installed", hint="localsim models list shows the installed models")

@@ -15,6 +15,7 @@ from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, ActionType, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.errors import Interrupted, InvalidInput, suggest
+from localsim.models.registry import labelled
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
@@ -234,6 +235,7 @@ def _models(store: Store, scenario_id: str) -> None:
     rows = models_on(store, scenario_id)
     for row in rows:
         rate = "no outcome" if row["success"] is None else f"success {row['success']:.0%}"
-        click.echo(f"{row['model']} in {row['mode']}: {row['talks']} conversations, {rate}, {row['turns']:.0f} turns")
+        model = labelled(row["model"], whole=False)
+        click.echo(f"{model} in {row['mode']}: {row['talks']} conversations, {rate}, {row['turns']:.0f} turns")
     if not rows:
         click.echo(f"To compare with models: localsim run {scenario_id} --mode all -n 4")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ import click
 from localsim.cli import completion
 from localsim.cli.common import Finite, db_option, json_option, output_option, print_json, print_table, say, store_of
 from localsim.errors import InvalidInput
+from localsim.models.registry import constructed, labelled
 from localsim.runs.plan import CONTRASTS, primary_of
+from localsim.store.conditions import Choice, Condition, choices
+from localsim.store.database import Store
 
 _people = click.option(
     "--people",
@@ -22,47 +27,67 @@ _people = click.option(
 )
 
 
+_conditions = click.argument("conditions", nargs=-1, metavar="[RUN[:CONDITION]]...", shell_complete=completion.runs)
+
+
+def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, list[Condition]]:
+    """Return the run to report, and the conditions to show if these are not simply its own."""
+    found = choices(store, references or ("@last",))
+    alone = len(found) == 1 and found[0].whole and not found[0].conditions[0].label
+    return found[0].conditions[0].run_id, [] if alone else [each for choice in found for each in choice.conditions]
+
+
 @click.command()
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@_conditions
 @output_option("Write the report to this file: one self-contained HTML page, or Markdown if it ends in .md.")
 @_people
 @db_option
 @json_option
-def report(run: str, output: str | None, people: tuple[str, ...], db: str | None, as_json: bool) -> None:
+def report(
+    conditions: tuple[str, ...], output: str | None, people: tuple[str, ...], db: str | None, as_json: bool
+) -> None:
     """Compare the modes of a run: a table, --json, -o report.html or -o report.md.
+
+    Conditions of other runs, such as @last:agents, stand beside the modes of the first run.
 
     \b
     localsim report @last
     localsim report @last -o report.html
+    localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
     """
     from localsim.reports.card import card as make_card
+    from localsim.reports.figures.beside import with_conditions
     from localsim.reports.report import report as make_report
+    from localsim.reports.validity.aloud import with_paragraph
 
     store = store_of(db)
-    run_id = store.run_id(run)
+    run_id, others = _first_and_others(store, conditions)
     data = make_report(store, run_id)
     if people:
         from localsim.reports.validity.people import with_people
 
         data = with_people(store, data, [store.run_id(each) for each in people])
+    data = with_conditions(store, with_paragraph(store, data, others), others)
     data["card"] = make_card(store, run_id, data=data)
-    if as_json:
-        print_json(data)
-    else:
-        _print(data)
     if output:
         from localsim.reports.html import examples, render
         from localsim.reports.markdown import as_markdown
 
         file = Path(output)
-        text = as_markdown(data) if file.suffix == ".md" else render(data, examples(store, run_id))
+        shown = [run_id, *data.get("aloud", {}).get("runs", [])]
+        talks = [example for each in shown for example in examples(store, each)]
+        text = as_markdown(data) if file.suffix == ".md" else render(data, talks)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
         say(f"wrote {file}")
+    if as_json:
+        print_json(data)
+    else:
+        _print(data)
 
 
 def _print(data: dict[str, Any]) -> None:
@@ -78,8 +103,10 @@ def _print(data: dict[str, Any]) -> None:
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         models = len({row["model"] for row in rows}) > 1
-        click.secho(f"\n{family}" + ("" if models else f" ({rows[0]['model']})"), bold=True)
-        headings = [f"{row['mode']} {row['model']}" if models else row["mode"] for row in rows]
+        click.secho(f"\n{family}" + ("" if models else f" ({labelled(rows[0]['model'])})"), bold=True)
+        headings = [
+            f"{row['condition']} {labelled(row['model'], whole=False)}" if models else row["condition"] for row in rows
+        ]
         lines: list[list[Any]] = [["completed", *(f"{row['completed']} of {row['n']}" for row in rows)]]
         lines += [
             [measure["heading"], *(text_of(measure, row) for row in rows)] for measure in shown(data["measures"], rows)
@@ -104,6 +131,9 @@ def _print(data: dict[str, Any]) -> None:
             click.echo(line)
     for warning in data["warnings"]:
         click.secho(f"! {warning}", fg="yellow")
+    if "aloud" in data:
+        click.secho("\nTo read aloud", bold=True)
+        click.echo(textwrap.fill(data["aloud"]["paragraph"], min(110, shutil.get_terminal_size().columns)))
 
 
 def _print_robustness(row: dict[str, Any]) -> None:
@@ -159,8 +189,7 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
 
 
 @click.command()
-@click.argument("run", default="@last", shell_complete=completion.runs)
-@click.argument("other", required=False, shell_complete=completion.runs)
+@_conditions
 @click.option(
     "--equivalent",
     type=Finite(0),
@@ -169,27 +198,32 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
 )
 @db_option
 @json_option
-def compare(run: str, other: str | None, equivalent: float | None, db: str | None, as_json: bool) -> None:
-    """Compare the modes of a run, or two runs, pair by pair on the same scenarios and seeds.
+def compare(conditions: tuple[str, ...], equivalent: float | None, db: str | None, as_json: bool) -> None:
+    """Compare the modes of a run, two runs, or any conditions, pair by pair on the same scenarios and seeds.
 
-    The primary outcome, which `localsim run --primary` declares, comes first; all others are secondary, and their p are
-    corrected together.
+    A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
+    run has several models. NAME=RUN:MODE gives it a name in the table. The primary outcome, which `localsim run
+    --primary` declares, comes first; all others are secondary, and their p are corrected together.
 
     \b
     localsim compare @last
     localsim compare @last-1 @last --equivalent .1
+    localsim compare @last-1:agents @last:agents
+    localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
     """
-    from localsim.reports.comparison import compare as compared
+    from localsim.reports.comparison import compare_chosen
 
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")
     store = store_of(db)
-    rows = compared(store, store.run_id(run), store.run_id(other) if other else None, equivalent)
+    chosen = choices(store, conditions or ("@last",))
+    rows = compare_chosen(store, chosen, equivalent)
     if as_json:
         print_json(rows)
         return
     if not rows:
-        click.echo("nothing to compare: no two conditions share a scenario and a seed")
+        for line in _why_nothing(store, chosen):
+            click.echo(line)
         return
     primary = [row for row in rows if row["primary"]]
     if primary:
@@ -201,6 +235,23 @@ def compare(run: str, other: str | None, equivalent: float | None, db: str | Non
         _print_compared(own, "p (Holm)", equivalent)
     for line in _remarks(rows):
         click.echo(line)
+    for model in dict.fromkeys(each.model for choice in chosen for each in choice.conditions):
+        if constructed(model):
+            click.echo(labelled(model))
+
+
+def _why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
+    """Yield sentences that say why conditions have no pairs."""
+    from localsim.reports.comparison import unpaired
+    from localsim.store.conditions import names_of, pairs_of
+
+    pairs = list(pairs_of(chosen))
+    yield "nothing to compare: no two conditions share a scenario and a seed"
+    names = names_of(each for choice in chosen for each in choice.conditions)
+    for (one, other), families in unpaired(store, pairs).items():
+        for family, (first, second) in families.items():
+            yield f"{family}: {first} scenarios of {names[one]} and {second} of {names[other]} have no pair"
+    yield "Runs pair if they play the same scenarios with the same --seed: localsim runs show RUN prints both."
 
 
 def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> None:
@@ -237,6 +288,9 @@ def _remarks(rows: list[dict[str, Any]]) -> Iterator[str]:
     )
     if any(row["contrast"] for row in rows):
         yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
+    told = {(row["family"], row["first"], row["second"]): row["unpaired"] for row in rows if any(row["unpaired"])}
+    for (family, one, other), (first, second) in told.items():
+        yield f"Left out, without a pair ({family}): {first} scenarios of {one}, {second} of {other}."
     if any(row["by_construction"] for row in rows):
         yield "by construction: the measure can only be 0 in one of the modes, so the difference is not tested."
     for scenarios in sorted({row["scenarios"] for row in rows if row["p_least"] > 0.05}):
@@ -326,7 +380,7 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
 
 
 @click.command()
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@_conditions
 @click.option(
     "-o",
     "--output",
@@ -354,7 +408,7 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
 @db_option
 @json_option
 def plot(
-    run: str,
+    conditions: tuple[str, ...],
     output: Path,
     forms: tuple[str, ...],
     measures: tuple[str, ...],
@@ -364,16 +418,20 @@ def plot(
 ) -> None:
     """Write the figures of a run as SVG and PNG: those of the report, and any measure by its key.
 
+    Conditions of other runs, such as @last:agents, are drawn beside the modes of the first run.
+
     \b
     localsim plot @last -o figures
+    localsim plot @last-1 taught=@last:agents
     localsim plot @last --measure wrong_guesses
     """
-    from localsim.reports.plots import figures
+    from localsim.reports.figures.plots import figures
 
     store = store_of(db)
     try:
+        run_id, others = _first_and_others(store, conditions)
         chosen = [store.run_id(each) for each in people]
-        files = figures(store, store.run_id(run), output, forms or ("svg", "png"), measures, chosen)
+        files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
     if as_json:

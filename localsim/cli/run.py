@@ -1,38 +1,37 @@
-"""localsim run, resume, study."""
+"""localsim run, resume."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from localsim.backends.open import absolute, chosen_model, memory_plans
 from localsim.cli import completion
 from localsim.cli.common import Finite, Progress, db_option, json_option, print_json, say, store_of
-from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, Mode, Sampling
-from localsim.conversation.variants import MOST
+from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, SIMULATED, Mode, Sampling
+from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
+from localsim.conversation.wording.variants import MOST
 from localsim.errors import Interrupted, TooManyFailures, suggest
+from localsim.models.registry import constructed, labelled
 from localsim.runs import preview, runner
 from localsim.runs.plan import PRIMARY, Plan
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.queries.runs import progress_of
 
-if TYPE_CHECKING:
-    from localsim.study import Study
-
 
 def _modes(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> tuple[Mode, ...]:
     chosen = tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",")))
-    unknown = [part for part in chosen if part not in (*MODES, "all")]
+    unknown = [part for part in chosen if part not in (*SIMULATED, "all")]
     if unknown:
-        meant = suggest(unknown[0], [*MODES, "all"], inline=True)
-        raise click.BadParameter(f"unknown mode {unknown[0]!r}{meant}; modes are {', '.join(MODES)} and all")
-    return MODES if "all" in chosen else chosen  # type: ignore[return-value]  # checked against MODES
+        meant = suggest(unknown[0], [*SIMULATED, "all"], inline=True)
+        raise click.BadParameter(f"unknown mode {unknown[0]!r}{meant}; modes are {', '.join(SIMULATED)} and all")
+    whole = [mode for part in chosen for mode in (MODES if part == "all" else (part,))]
+    return tuple(dict.fromkeys(whole))  # type: ignore[arg-type]  # checked against SIMULATED
 
 
 class _Modes(click.Option):
@@ -51,6 +50,18 @@ def _roles(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) 
             raise click.BadParameter(f"{value!r} is not NAME=MODEL")
         found[name] = model
     return found
+
+
+def _grants(texts: Sequence[str], *, announced: bool, decoys: bool) -> list[str]:
+    """Return the texts of --see with the flags; what grants nothing cannot be announced."""
+    flagged = []
+    for text in texts or [NONE] * (announced or decoys):
+        given = parse(text)
+        granted = bool(given.everyone or given.single)
+        words = [given.text] if given else []
+        words += [ANNOUNCED] * (announced and (granted or not texts)) + [DECOYS] * decoys
+        flagged.append("+".join(dict.fromkeys("+".join(words).split("+"))) or NONE)
+    return flagged
 
 
 def _parallel(_ctx: click.Context, _param: click.Parameter, value: str) -> int | None:
@@ -99,7 +110,21 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     show_default=True,
     callback=_modes,
     metavar="MODE",
-    help="Simulate this mode: script, agents, mindreaders or all; several with commas, or by repeating the option.",
+    help="Simulate this mode: script, agents, mindreaders, all of these, or iterative; several with commas.",
+)
+@click.option(
+    "--see",
+    multiple=True,
+    cls=_Modes,
+    metavar="[NAME=]ITEM,...",
+    help="Let the agents of agents mode see private items of each other: goal, secret, facts, facts:N, profile or all; "
+    "with NAME= or 1= one agent only. Repeat it for more conditions; none is the usual one.",
+)
+@click.option(
+    "--announced", is_flag=True, help="Tell every agent what each one sees, instead of only the one who sees."
+)
+@click.option(
+    "--decoys", is_flag=True, help="Add made-up items, as long as those that stay hidden, to prompts of agents."
 )
 @click.option(
     "-n",
@@ -208,12 +233,16 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
         threads=options["threads"],
         primary=options["primary"],
         perturb=options["perturb"],
+        see=_grants(options["see"], announced=options["announced"], decoys=options["decoys"]),
     )
     _check_primary(plan)
     if options["dry_run"]:
         _print_plan(plan, store_of(options["db"]), options["as_json"])
         return
     store = store_of(options["db"])
+    for model in dict.fromkeys((plan.model, *plan.roles.values())):
+        if constructed(model):
+            say(labelled(model))
     progress = Progress(len(plan.specs()), live=options["live"], quiet=options["as_json"])
     try:
         result = runner.start(plan, store, progress, say, leaks=options["leaks"])
@@ -259,6 +288,7 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
     data: dict[str, Any] = {
         "scenarios": [loaded.scenario.id for loaded in plan.scenarios],
         "modes": list(plan.modes),
+        "see": list(plan.see),
         "models": sorted({model for spec in specs for model in spec.models.values()}),
         "variants": max(1, plan.perturb),
         "episodes": len(specs),
@@ -275,9 +305,12 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
         print_json(data)
         return
     variants = f" x {plan.perturb} variants" if plan.perturb > 1 else ""
+    kinds = f"{len(plan.modes)} modes"
+    if plan.see:
+        kinds = f"{len({(spec.mode, spec.grants) for spec in specs})} conditions"
     click.echo(
-        f"{len(plan.scenarios)} scenarios x {len(plan.modes)} modes x {plan.episodes}{variants} = {len(specs)} "
-        f"episodes, at most {turns} turns, {parallel} at a time, models: {', '.join(data['models'])}"
+        f"{len(plan.scenarios)} scenarios x {kinds} x {plan.episodes}{variants} = {len(specs)} "
+        f"episodes, at most {turns} turns, {parallel} at a time, models: {', '.join(map(labelled, data['models']))}"
     )
     for line in memory:
         click.echo(line)
@@ -316,92 +349,3 @@ def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: flo
         raise TooManyFailures(
             f"{summary.failed} of {done} episodes failed", hint="localsim runs show @last lists the reasons"
         )
-
-
-@click.command()
-@click.option(
-    "--size",
-    "size_name",
-    type=click.Choice(["small", "paper"]),
-    default="small",
-    show_default=True,
-    help="Choose the number of scenarios, episodes and training tokens.",
-)
-@click.option(
-    "-m",
-    "--model",
-    shell_complete=completion.models,
-    help="Study this model [LOCALSIM_MODEL, else starter].",
-)
-@click.option(
-    "--dir",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path("study"),
-    show_default=True,
-    help="Write all files into this folder.",
-)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Derive all seeds from this one.")
-@click.option(
-    "--dry-run", is_flag=True, help="Measure the model for half a minute, print the plan, and simulate nothing."
-)
-@json_option
-def study(size_name: str, model: str | None, folder: Path, seed: int, dry_run: bool, as_json: bool) -> None:
-    """Repeat the paper's study: all modes, fine-tuning on scripts, agents again, and a table beside the paper's.
-
-    An interrupted study continues where it stopped. The command writes study.md, study.json, report.html and
-    study.duckdb into --dir.
-
-    \b
-    localsim study --size small
-    localsim study --size paper --model qwen2.5-3b-instruct.gguf --dir big
-    """
-    from localsim import study as studies
-    from localsim.cli.finetune import TrainingBar
-
-    chosen = studies.Study(studies.SIZES[size_name], chosen_model(model), folder, seed)
-    if dry_run:
-        _print_study(size_name, chosen, as_json)
-        return
-
-    @contextmanager
-    def watched(_title: str, episodes: int) -> Iterator[Progress]:
-        progress = Progress(episodes, quiet=as_json)
-        try:
-            yield progress
-        finally:
-            progress.close()
-
-    data = studies.run_study(chosen, say, watched, TrainingBar())
-    if as_json:
-        print_json(data)
-    else:
-        click.echo((folder / "study.md").read_text(encoding="utf-8"))
-
-
-def _print_study(size_name: str, study: Study, as_json: bool) -> None:
-    from localsim.backends.llama.probe import ensure_works
-    from localsim.backends.open import physical_cores
-    from localsim.machine.bench import bench
-    from localsim.study import TURNS, WRITTEN, hours
-
-    base, size = study.base(), study.size
-    ensure_works(base.path, base.sha256)
-    say(f"measuring {base.name}")
-    rates = bench(base, physical_cores())
-    stages = hours(size, rates)
-    data = {
-        "size": size_name,
-        "model": base.name,
-        "episodes": size.counts(),
-        "training_tokens_at_most": size.most_tokens(),
-        "hours": {stage: round(value, 2) for stage, value in stages.items()},
-        "hours_in_all": round(sum(stages.values()), 2),
-        "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at half the speed of a prompt",
-        "measured": {"turn_tokens_per_second": round(rates.turn), "decode_8_per_second": round(rates.decode_8)},
-    }
-    if as_json:
-        print_json(data)
-        return
-    for key, value in data.items():
-        click.echo(f"{key.replace('_', ' ')}: {value}")

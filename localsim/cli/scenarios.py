@@ -136,8 +136,11 @@ def _family(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     metavar="KEY=VALUE",
     help="Set a parameter of the family, such as friends=7 or zone=no.",
 )
+@click.option("--alternate", is_flag=True, help="Take turns between tasks that have a solution and tasks without one.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
-def generate(family: str, seed: int, number: int, output: str, parameter: tuple[str, ...], force: bool) -> None:
+def generate(
+    family: str, seed: int, number: int, output: str, parameter: tuple[str, ...], alternate: bool, force: bool
+) -> None:
     """Generate scenario files of a task family; the same seed gives the same file.
 
     \b
@@ -146,12 +149,15 @@ def generate(family: str, seed: int, number: int, output: str, parameter: tuple[
     parameters = _parameters(parameter)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
+    declared = FAMILIES[family]
+    tasks = declared.study_tasks if alternate else ("",)
     for index in range(number):
         name = f"{family}_{seed + index:02d}"
         file = folder / f"{name}.yaml"
         if file.exists() and not force:
             raise InvalidInput("this file exists already", where=str(file), hint="--force overwrites it")
-        document = FAMILIES[family].generate(name, seed + index, parameters)
+        task = declared.control_tasks.get(tasks[(seed + index) % len(tasks)], {})
+        document = declared.generate(name, seed + index, {**parameters, **task})
         file.write_text(dump_scenario(document), encoding="utf-8")
     click.echo(f"{number} scenarios in {folder}")
 

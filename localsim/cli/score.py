@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run", default="@last", shell_complete=completion.runs)
+@click.argument("conditions", nargs=-1, metavar="[RUN[:CONDITION]]...", shell_complete=completion.runs)
 @click.option(
     "--judge",
     metavar="MODEL",
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--naturalness",
     metavar="MODEL",
     shell_complete=completion.models,
-    help="Also let this model choose the more natural of two modes, in both orders.",
+    help="Also let this model choose the more natural of two modes or conditions, in both orders.",
 )
 @click.option("--evaluator", metavar="NAME", help="Also run this evaluator of an installed package.")
 @click.option(
@@ -39,53 +39,74 @@ if TYPE_CHECKING:
 )
 @db_option
 @json_option
-def score(run: str, db: str | None, as_json: bool, **by: Any) -> None:
+def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any) -> None:
     """Score the stored episodes of a run: outcome, style and checks, leaked private facts, and models as judges.
 
-    Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again.
+    Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again. With conditions of
+    several runs, such as @last:agents @last-1:agents, --naturalness compares each of one with each of another.
 
     \b
     localsim score @last
     localsim score @last --judge path/to/7b.gguf --samples 3
+    localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
     localsim score @last --evaluator politeness
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
-    from localsim.evaluators.evaluate import evaluator_of, read_again, score_run
+    from localsim.evaluators.evaluate import evaluator_of, read_again, score_runs
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leaks import Leaks
     from localsim.evaluators.naturalness import Naturalness
-    from localsim.reports.validity.judges import rates, reliability, sentence
+    from localsim.reports.validity.judges import rates, rates_between, reliability
+    from localsim.store.conditions import choices, pairs_of
     from localsim.store.queries.scoring import leaks_by_mode
 
     for model in (by["judge"], by["naturalness"]):
         if model is not None:
             require_name(model)
     store = store_of(db)
-    run_id = store.run_id(run)
+    chosen = choices(store, conditions or ("@last",))
+    every = [each for choice in chosen for each in choice.conditions]
+    runs = list(dict.fromkeys(each.run_id for each in every))
+    pairs = None if len(chosen) == 1 and chosen[0].whole else list(pairs_of(chosen))
     others: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
     if by["judge"]:
         others.append(Judge(by["judge"], by["samples"]))
     if by["naturalness"]:
-        others.append(Naturalness(by["naturalness"]))
+        others.append(Naturalness(by["naturalness"], pairs))
     leaks = Leaks(store)
-    read_again(store, run_id, say)
-    counts = score_run(store, run_id, [leaks, *others], say)
-    leak_counts = leaks_by_mode(store, run_id)
-    judged, natural = reliability(store, run_id), rates(store, run_id)
+    for run_id in runs:
+        read_again(store, run_id, say)
+    counts = score_runs(store, runs, [leaks, *others], say, only=set(every))
+    leak_counts = [
+        {**row, **({"run_id": each} if runs[1:] else {})} for each in runs for row in leaks_by_mode(store, each)
+    ]
+    found = {
+        "leaks": leak_counts,
+        "judges": [judge for each in runs for judge in reliability(store, each)],
+        "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
+    }
     if as_json:
-        whole = {"run_id": run_id, "episodes_scored": counts[leaks.name], "leaks": leak_counts}
-        print_json({**whole, "judges": judged, "naturalness": natural, "scored": counts})
+        named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[leaks.name]}
+        print_json({**named, **found, "scored": counts})
         return
-    if leak_counts:
-        print_table(["mode", "kind", "facts", "early"], [list(row.values()) for row in leak_counts])
+    _print_scored(found)
+    say(f"next: localsim report {runs[0]}")
+
+
+def _print_scored(found: dict[str, Any]) -> None:
+    """Print leaks, the reliability of judges, and their choices."""
+    from localsim.reports.validity.judges import sentence
+
+    if rows := found["leaks"]:
+        heads = ["mode", "kind", "facts", "early", *(["run"] if "run_id" in rows[0] else [])]
+        print_table(heads, [list(row.values()) for row in rows])
     else:
         click.echo("no private fact came out")
-    for judge in judged:
+    for judge in found["judges"]:
         remark = judge["warning"] or f"AUROC {judge['goal_auroc']:.2f}"
         click.echo(f"judge {judge['judge']}, {judge['n']} episodes: {remark}")
-    for rate in natural:
+    for rate in found["naturalness"]:
         click.echo(sentence(rate))
-    say(f"next: localsim report {run_id}")
 
 
 @click.group()

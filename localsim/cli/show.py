@@ -25,8 +25,10 @@ from localsim.cli.common import (
     store_of,
     web_options,
 )
-from localsim.errors import DatabaseError, LocalsimError
+from localsim.errors import DatabaseError, InvalidInput, LocalsimError
+from localsim.models.registry import labelled
 from localsim.reports.conversation import remark_on
+from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
 from localsim.store.queries import runs as queries
 
@@ -44,9 +46,15 @@ class _Violated(LocalsimError):
     help="Print the prompt that led to this turn, instead of the conversation.",
 )
 @click.option("--scores", is_flag=True, help="Also print the scores with their reasons.")
+@click.option(
+    "--typical",
+    "by_rule",
+    is_flag=True,
+    help="Read EPISODE as RUN or RUN:CONDITION, and print the typical conversation of each family with the rule.",
+)
 @db_option
 @json_option
-def show(episode: str | None, prompt: int | None, scores: bool, db: str | None, as_json: bool) -> None:
+def show(episode: str | None, prompt: int | None, scores: bool, by_rule: bool, db: str | None, as_json: bool) -> None:
     """Print a conversation with each side's private facts, and mark where each fact is first mentioned or leaked.
 
     EPISODE is an id, the start of an id, or @last. Without it, the episodes of the newest run are listed.
@@ -54,8 +62,14 @@ def show(episode: str | None, prompt: int | None, scores: bool, db: str | None, 
     \b
     localsim show @last
     localsim show 3f2a --prompt 4
+    localsim show --typical @last:agents
     """
     store = store_of(db)
+    if by_rule:
+        if prompt is not None:
+            raise click.UsageError("--prompt needs the id of an episode, and --typical chooses one")
+        _print_typical(store, episode or "@last", scores, as_json)
+        return
     if episode is None:
         rows = queries.episode_list(store, store.run_id("@last"))
         if as_json:
@@ -72,6 +86,24 @@ def show(episode: str | None, prompt: int | None, scores: bool, db: str | None, 
         _print_episode(found, scores)
 
 
+def _print_typical(store: Store, reference: str, scores: bool, as_json: bool) -> None:
+    """Print the conversations that a stated rule chooses, and the rule."""
+    from localsim.reports.validity.typical import RULE, typical
+    from localsim.store.conditions import chosen
+
+    ids = [each for family in typical(store, chosen(store, reference).conditions).values() for each in family]
+    if not ids:
+        raise InvalidInput("no episode was completed", where=reference, hint="localsim runs show RUN lists the reasons")
+    found = [load_episode(store, each) for each in ids]
+    if as_json:
+        print_json({"rule": RULE, "episodes": [each.as_json() for each in found]})
+        return
+    click.secho(RULE + "\n", fg="bright_black")
+    for each in found:
+        _print_episode(each, scores)
+        click.echo()
+
+
 def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json(messages)
@@ -83,7 +115,7 @@ def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
 
 def _print_episode(found: StoredEpisode, scores: bool) -> None:
     names = found.scenario.names
-    echo(f"{found.scenario.title}  [{found.mode}, {found.model}, seed {found.seed}]", bold=True)
+    echo(f"{found.scenario.title}  [{found.condition}, {labelled(found.model)}, seed {found.seed}]", bold=True)
     echo(f"episode {found.episode_id} of run {found.run_id}: {found.status} {found.stop_reason or found.error or ''}")
     echo(f"Setting: {found.scenario.setting}\n")
     for agent in found.scenario.agents:

@@ -12,13 +12,21 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
+from localsim.conversation.grants import NO_ITEM, NOTHING, Grant, Grants
 from localsim.conversation.scenario import AnswerKey, Fact, RelationshipLevel, Scenario, canonical_hash
 from localsim.conversation.transcript import ActionType, Transcript
 
-Mode = Literal["script", "agents", "mindreaders"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-"""The modes that can be simulated."""
-StoredMode = Literal["script", "agents", "mindreaders", "people"]
+Mode = Literal["script", "iterative", "agents", "mindreaders"]
+"""A mode that can be simulated."""
+MODES: tuple[Mode, ...] = ("script", "agents", "mindreaders")
+"""The three modes of the paper, which `--mode all` means."""
+SIMULATED: tuple[Mode, ...] = get_args(Mode)
+"""All modes that can be simulated."""
+SINGLE_AUTHOR: tuple[Mode, ...] = ("script", "iterative")
+"""The modes in which one model writes all agents."""
+OMNISCIENT: tuple[Mode, ...] = (*SINGLE_AUTHOR, "mindreaders")
+"""The modes in which every writer sees all sides."""
+StoredMode = Literal["script", "iterative", "agents", "mindreaders", "people"]
 CONDITIONS: tuple[StoredMode, ...] = get_args(StoredMode)
 """The modes that an episode in a database may have, in the order of tables; `people`: imported, never simulated."""
 PEOPLE: StoredMode = "people"
@@ -70,6 +78,8 @@ class EpisodeSpec:
     repro: Repro = "stable"
     variant: int = 0
     """Number of the variant of the prompt (`variants`); `sampling` is already that of the variant."""
+    grants: Grants = NOTHING
+    """Private items of others that the agents see; only in agents mode."""
 
     @cached_property
     def seed(self) -> int:
@@ -82,7 +92,10 @@ class EpisodeSpec:
 
     @cached_property
     def hash(self) -> str:
-        """The sha256 of everything that the episode depends on; variant 0 is left out, as in runs before variants."""
+        """The sha256 of everything that the episode depends on.
+
+        Variant 0 and grants of nothing are left out, as in runs before there were variants and grants.
+        """
         parts = {
             "scenario": self.scenario.hash,
             "mode": self.mode,
@@ -92,7 +105,8 @@ class EpisodeSpec:
             "sampling": asdict(self.sampling),
             "repro": self.repro,
         }
-        return canonical_hash({**parts, "variant": self.variant} if self.variant else parts)
+        given = {"variant": self.variant, "see": self.grants.text}
+        return canonical_hash({**parts, **{name: value for name, value in given.items() if value}})
 
 
 def derive_seed(*parts: str | int) -> int:
@@ -130,6 +144,14 @@ class Observation:
     turn_limit: int
     transcript: Transcript
     family: str | None = None
+    sees: Grant = NO_ITEM
+    """Items of the others in this view that were granted to the viewer."""
+    exposed: Grant = NO_ITEM
+    """Items of the viewer that another agent was granted, so that no prompt may call them hidden."""
+    announced: tuple[tuple[str, Grant], ...] = ()
+    """What each agent sees of the others, if all agents are told so."""
+    decoys: tuple[AgentView, ...] = ()
+    """People who were made up and are not here; their items are as long as those that are hidden."""
 
     def me(self) -> AgentView:
         """The viewer's own entry (KeyError for the writer, who has none)."""
@@ -164,6 +186,10 @@ class Subject:
     seed: int
     transcript: Transcript
     variant: int = 0
+    see: str = ""
+    """The grants, as in `Grants.text`."""
+    run_id: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""The three modes side by side: script, agents, mindreaders (arXiv 2403.05020, section 3.1).
+"""The modes side by side: script, agents, mindreaders (arXiv 2403.05020, section 3.1), and iterative.
+
+In iterative mode one author sees everything, as in script mode, and writes one turn at a time, as agents do. So it
+tells one author from one generation.
 
 Modes are generators without I/O. They yield `Ask(request)` and receive a Generation; they yield `Say(turn)` for each
 valid turn and `Reject(...)` for a reply that does not parse; they return the reason why the episode ended. They use no
@@ -11,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from localsim.conversation.episode import EpisodeSpec, Mode, StopReason
+from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grammar import ActionLines
 from localsim.conversation.prompts import agent_messages, script_prefill, writer_messages
@@ -51,7 +54,10 @@ Play = Generator[Step, Generation | None, StopReason]
 
 
 def turn_by_turn(spec: EpisodeSpec) -> Play:
-    """Let agents take turns, each prompted with its own view; agents and mindreaders differ only in `observe`."""
+    """Write one turn at a time: agents with their own views, or one author with the prompt of a script.
+
+    Agents and mindreaders differ only in `observe`.
+    """
     transcript = Transcript()
     while (reason := stop_reason(spec, transcript)) is None:
         transcript = yield from _agent_turn(spec, transcript)
@@ -68,8 +74,9 @@ def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, t
 
 def _agent_turn(spec: EpisodeSpec, transcript: Transcript) -> Generator[Step, Generation | None, Transcript]:
     speaker = speaker_at(spec, len(transcript))
+    request = _line_request if spec.mode in SINGLE_AUTHOR else _turn_request
     for attempt in range(ATTEMPTS):
-        lines, cut = yield from _ask(_turn_request(spec, transcript, speaker, attempt), speaker)
+        lines, cut = yield from _ask(request(spec, transcript, attempt), speaker)
         try:
             turn = _read(spec, len(transcript), "\n".join(lines), cut)
         except MalformedReply as error:
@@ -89,7 +96,7 @@ def script(spec: EpisodeSpec) -> Play:
     attempt = 0
     while (reason := stop_reason(spec, transcript)) is None:
         start = len(transcript)
-        request = _script_request(spec, transcript, attempt)
+        request = _script_request(spec, transcript, attempt, spec.scenario.limits.turns - start)
         lines, cut = yield from _ask(request, speaker_at(spec, start))
         if cut and len(lines) > 1:
             lines, cut = lines[:-1], False  # the model can write that line again, whole
@@ -115,6 +122,7 @@ def script(spec: EpisodeSpec) -> Play:
 
 MODES: dict[Mode, Callable[[EpisodeSpec], Play]] = {
     "script": script,
+    "iterative": turn_by_turn,
     "agents": turn_by_turn,
     "mindreaders": turn_by_turn,
 }
@@ -148,7 +156,7 @@ def silent_turns(transcript: Transcript) -> int:
 
 def roles(mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the roles that need a model in a mode."""
-    return (WRITER,) if mode == "script" else names
+    return (WRITER,) if mode in SINGLE_AUTHOR else names
 
 
 def _read(spec: EpisodeSpec, index: int, line: str, cut: bool) -> Turn:
@@ -158,9 +166,10 @@ def _read(spec: EpisodeSpec, index: int, line: str, cut: bool) -> Turn:
     return Turn(index, speaker, parsed.action, truncated=cut or parsed.truncated)
 
 
-def _turn_request(spec: EpisodeSpec, transcript: Transcript, speaker: str, attempt: int) -> Request:
+def _turn_request(spec: EpisodeSpec, transcript: Transcript, attempt: int) -> Request:
     limits = spec.scenario.limits
-    seen = observe(spec.scenario, spec.mode, speaker, transcript)
+    speaker = speaker_at(spec, len(transcript))
+    seen = observe(spec.scenario, spec.mode, speaker, transcript, spec.grants)
     return Request(
         session=f"{spec.hash}/{speaker}",
         speaker=speaker,
@@ -177,7 +186,12 @@ def _turn_request(spec: EpisodeSpec, transcript: Transcript, speaker: str, attem
     )
 
 
-def _script_request(spec: EpisodeSpec, transcript: Transcript, attempt: int) -> Request:
+def _line_request(spec: EpisodeSpec, transcript: Transcript, attempt: int) -> Request:
+    return _script_request(spec, transcript, attempt, 1)
+
+
+def _script_request(spec: EpisodeSpec, transcript: Transcript, attempt: int, turns: int) -> Request:
+    """Return the request for the next `turns` lines of a script."""
     limits = spec.scenario.limits
     seen = observe(spec.scenario, spec.mode, WRITER, transcript)
     turn = len(transcript)
@@ -189,9 +203,9 @@ def _script_request(spec: EpisodeSpec, transcript: Transcript, attempt: int) -> 
         messages=writer_messages(seen, spec.variant),
         prefill=script_prefill(transcript.turns, speaker_at(spec, turn)),
         seed=spec.turn_seed(turn, attempt),
-        max_tokens=limits.tokens * (limits.turns - turn),
+        max_tokens=limits.tokens * turns,
         sampling=spec.sampling,
-        form=_form(spec, transcript, turns=limits.turns - turn, given=turn),
+        form=_form(spec, transcript, turns=turns, given=turn),
         heard=_heard(transcript),
         observation=seen,
     )

@@ -10,8 +10,9 @@ from __future__ import annotations
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.exchange import Message
 from localsim.conversation.transcript import Action, ActionType, Turn, line_of
-from localsim.conversation.variants import Layout, variant_of
-from localsim.conversation.wordings import WORDINGS, Wording
+from localsim.conversation.wording.sight import ABSENT, visibility_lines
+from localsim.conversation.wording.variants import Layout, variant_of
+from localsim.conversation.wording.wordings import WORDINGS, Wording
 
 VERSION = "2"
 
@@ -49,9 +50,11 @@ def agent_instructions(seen: Observation, variant: int = 0) -> str:
     parts += _about(me, words, layout, own=True)
     for other in others:
         parts += _about(other, words, layout)
+    for person in seen.decoys:
+        parts += [*_about(person, words, layout), ABSENT.format(name=person.name)]
     closed = words.closed if me.secret or me.facts else words.closed_goal
-    visibility = words.open if seen.omniscient else closed
-    parts += [visibility.format(others=names), words.reply]
+    usual = (words.open if seen.omniscient else closed).format(others=names)
+    parts += [*visibility_lines(seen, names, usual), words.reply]
     parts += _rules(seen, words, me.name)
     return layout.between.join(parts)
 

@@ -1,22 +1,28 @@
 """The table of views. `observe` is the only function that decides what an agent or the writer of a script may know.
 
-    what                      script (writer)   agents                          mindreaders
-    setting, actions, turns   yes               yes                             yes
-    own profile, goal, ...    all agents'       own                             own
-    others' profile           full              by relationship (PROFILE_SEEN)  full
-    others' goal              yes               no                              yes
-    others' secret, facts     yes               no                              yes
-    answer key, info          no                no                              no
+    what                      script, iterative (writer)   agents                          mindreaders
+    setting, actions, turns   yes                          yes                             yes
+    own profile, goal, ...    all agents'                  own                             own
+    others' profile           full                         by relationship (PROFILE_SEEN)  full
+    others' goal              yes                          no, unless granted              yes
+    others' secret, facts     yes                          no, unless granted              yes
+    answer key, info          no                           no                              no
 
-Levels follow Sotopia's table (get_bio; arXiv 2310.11667, appendix): a stranger sees only the name in the list
+In agents mode `grants` add items of others: goal, secret, facts, whole profile (with the relationships among the
+others). Levels follow Sotopia's table (get_bio; arXiv 2310.11667, appendix): a stranger sees only the name in the list
 of participants. The answer key is not even an argument.
 """
 
 from __future__ import annotations
 
-from localsim.conversation.episode import AgentView, Mode, Observation
+from collections.abc import Sequence
+from dataclasses import replace
+
+from localsim.conversation.episode import OMNISCIENT, SINGLE_AUTHOR, AgentView, Mode, Observation
+from localsim.conversation.grants import EVERY, NOTHING, Grant, Grants, first_facts
 from localsim.conversation.scenario import WRITER, Agent, RelationshipLevel, Scenario
 from localsim.conversation.transcript import Transcript
+from localsim.conversation.wording.decoys import decoy_of
 
 _ACQUAINTED = ("age", "gender", "pronouns", "occupation", "public_info")
 _CLOSE = (*_ACQUAINTED, "personality_and_values", "decision_making_style")
@@ -32,40 +38,97 @@ PROFILE_SEEN: dict[RelationshipLevel, tuple[str, ...]] = {
 """Profile fields that the other side sees at each relationship level."""
 
 
-def observe(scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript) -> Observation:
-    """Return everything that `viewer` (an agent's name, or `writer` in script mode) may know after `transcript`.
+_OWN = Grant(goal=True, secret=True, facts=EVERY, profile=True)
 
-    Raises ValueError for a viewer that the mode does not have.
+
+def observe(
+    scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript, grants: Grants = NOTHING
+) -> Observation:
+    """Return everything that `viewer` (an agent's name, or `writer` if one model writes all) may know now.
+
+    `grants` count in agents mode only. Raises ValueError for a viewer that the mode does not have.
     """
-    if (viewer == WRITER) != (mode == "script"):
+    if (viewer == WRITER) != (mode in SINGLE_AUTHOR):
         raise ValueError(f"{viewer} has no view in {mode} mode")
-    omniscient = mode in ("script", "mindreaders")
-    return Observation(
+    names = scenario.names
+    omniscient = mode in OMNISCIENT or grants.open_to_all(names)
+    granted = NOTHING if omniscient else grants
+    grant = granted.of(viewer, names) if granted else Grant()
+    views = tuple(
+        _view(scenario, viewer, agent, _OWN if omniscient or agent.name == viewer else grant)
+        for agent in scenario.agents
+    )
+    seen = Observation(
         viewer=viewer,
         setting=scenario.setting,
         relationships=tuple(
             (one, other, scenario.level(one, other))
-            for position, one in enumerate(scenario.names)
-            for other in scenario.names[position + 1 :]
-            if omniscient or viewer in (one, other)
+            for position, one in enumerate(names)
+            for other in names[position + 1 :]
+            if omniscient or grant.profile or viewer in (one, other)
         ),
-        agents=tuple(_view(scenario, viewer, agent, omniscient) for agent in scenario.agents),
+        agents=views,
         omniscient=omniscient,
         actions=scenario.actions,
         turn_limit=scenario.limits.turns,
         transcript=transcript,
         family=scenario.family,
     )
+    return _with_grants(seen, scenario, granted) if granted else seen
 
 
-def _view(scenario: Scenario, viewer: str, agent: Agent, omniscient: bool) -> AgentView:
-    own = omniscient or agent.name == viewer
-    fields = _CLOSE if own else PROFILE_SEEN[scenario.level(viewer, agent.name)]
+def _view(scenario: Scenario, viewer: str, agent: Agent, grant: Grant) -> AgentView:
+    """Return an agent as a viewer sees it with a grant."""
+    fields = _CLOSE if grant.profile else PROFILE_SEEN[scenario.level(viewer, agent.name)]
     profile = tuple(
         (field.replace("_", " "), str(value))
         for field in fields
         if (value := getattr(agent.profile, field)) is not None
     )
-    if not own:
-        return AgentView(agent.name, profile)
-    return AgentView(agent.name, profile, agent.goal, agent.secret, agent.facts)
+    facts = agent.facts
+    if grant.facts < EVERY:
+        facts = first_facts(scenario.id, agent.name, facts, grant.facts) if grant.facts else ()
+    goal, secret = agent.goal if grant.goal else None, agent.secret if grant.secret else None
+    return AgentView(agent.name, profile, goal, secret, facts)
+
+
+def _with_grants(seen: Observation, scenario: Scenario, grants: Grants) -> Observation:
+    """Return a view with everything that its viewer may know about the grants."""
+    others = [agent for agent in scenario.agents if agent.name != seen.viewer]
+    found = {name: _found(scenario, name, grants) for name in scenario.names}
+    exposed = Grant()
+    for other in others:
+        exposed |= grants.of(other.name, scenario.names)
+    decoys = [decoy_of(scenario, view) for view in seen.agents if view.name != seen.viewer] if grants.decoys else []
+    return replace(
+        seen,
+        sees=found[seen.viewer],
+        exposed=_existing(exposed, [scenario.agent(seen.viewer)]),
+        announced=tuple(found.items()) if grants.announced else (),
+        decoys=tuple(decoy for decoy in decoys if decoy is not None),
+    )
+
+
+def _found(scenario: Scenario, viewer: str, grants: Grants) -> Grant:
+    owners = [agent for agent in scenario.agents if agent.name != viewer]
+    return _existing(grants.of(viewer, scenario.names), owners)
+
+
+def _existing(grant: Grant, owners: Sequence[Agent]) -> Grant:
+    """Return a grant without items that no owner has; all facts of each owner count as EVERY."""
+    most = max(len(owner.facts) for owner in owners)
+    facts = EVERY if grant.facts >= most else grant.facts
+    secret = grant.secret and any(owner.secret for owner in owners)
+    return replace(grant, secret=secret, facts=facts if most else 0)
+
+
+def transparency(scenario: Scenario, mode: Mode, viewer: str, grants: Grants = NOTHING) -> tuple[int, int]:
+    """Return how many of the others' private items (goals, secrets, facts) a viewer sees, and how many there are.
+
+    The first divided by the second is the index of transparency: 0 in agents mode, 1 in the omniscient modes, and
+    between them what is granted. Profiles are not counted, because relationships show them in every mode.
+    """
+    views = observe(scenario, mode, viewer, Transcript(), grants).agents
+    pairs = [(agent, view) for agent, view in zip(scenario.agents, views, strict=True) if agent.name != viewer]
+    shown = sum(bool(view.goal) + bool(view.secret) + len(view.facts) for _, view in pairs)
+    return shown, sum(1 + bool(agent.secret) + len(agent.facts) for agent, _ in pairs)

@@ -6,7 +6,7 @@ so an interruption loses at most one batch, and no episode is scored twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -20,6 +20,7 @@ from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.outcome import Outcome
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES
+from localsim.store.conditions import Condition, condition_of
 from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
 from localsim.store.records import Record, score_records
@@ -53,10 +54,31 @@ def score_run(store: Store, run_id: str, evaluators: Sequence[Evaluator], say: N
 
     Returns evaluator name -> number of episodes scored now. Raises ModelMissing or BackendUnavailable, as a run does.
     """
-    subjects = queries.subjects(store, run_id)
+    return score_runs(store, [run_id], evaluators, say)
+
+
+def score_runs(
+    store: Store,
+    runs: Sequence[str],
+    evaluators: Sequence[Evaluator],
+    say: Notify,
+    only: Collection[Condition] | None = None,
+) -> dict[str, int]:
+    """Score the episodes of several runs together, as `score_run` does, so that they can be judged against each other.
+
+    `only` are the conditions whose episodes are scored.
+    """
+    subjects = [
+        subject
+        for run_id in runs
+        for subject in queries.subjects(store, run_id)
+        if only is None or condition_of(vars(subject)) in only
+    ]
     counts: dict[str, int] = {}
     for evaluator in evaluators:
-        scored = queries.scored(store, run_id, evaluator.name, evaluator.version)
+        scored: dict[str, frozenset[str]] = {}
+        for run_id in runs:
+            scored |= queries.scored(store, run_id, evaluator.name, evaluator.version)
         batches = list(evaluator.batches([each for each in subjects if evaluator.applies(each)], scored))
         counts[evaluator.name] = _score(store, evaluator, batches, say)
     return counts

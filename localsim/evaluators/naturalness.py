@@ -1,4 +1,4 @@
-"""Naturalness: a model chooses the more natural of two modes of the same scenario and seed, twice, with the order
+"""Naturalness: a model chooses the more natural of two conditions of the same scenario and seed, twice, with the order
 swapped (the paper asks people, arXiv 2403.05020, section 4.2, and its appendix on annotation).
 
 A choice counts only if both orders agree. `reports.validity.judges` measures how often they do, because small judges
@@ -8,13 +8,14 @@ choose a place rather than a conversation.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
-from localsim.conversation.episode import CONDITIONS, Sampling, Score, Subject, derive_seed
+from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
 from localsim.conversation.exchange import Message, Request
 from localsim.evaluators.asking import Case, Verdict, judgement_records
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Scored, Steps
+from localsim.store.conditions import Condition, condition_of, in_order
 from localsim.store.records import Record
 
 VERSION = "2"
@@ -31,29 +32,43 @@ TURNS = 20
 _REASONS = {1.0: "chosen in both orders", 0.0: "the other was chosen in both orders", 0.5: "the orders differ"}
 
 
+AGAINST = "natural_against_"
+"""Start of a score's name: the other condition follows, or the other episode if its run or model is another one."""
+
+
 class Naturalness(Evaluator):
-    """A model that chooses the more natural of two modes. A batch lists the two episodes of each pair in turn."""
+    """A model that chooses the more natural of two conditions. A batch lists the two episodes of each pair in turn.
+
+    `pairs` are the conditions to compare; without them, every two conditions of one model in one run.
+    """
 
     version = VERSION
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, pairs: Collection[tuple[Condition, Condition]] | None = None) -> None:
         self.name = f"naturalness.{model}"
         self.model = model
+        self._pairs = None if pairs is None else {frozenset(pair) for pair in pairs}
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
-        """Yield the pairs that this judge has not compared: two modes of one scenario, index, seed and variant."""
-        units: dict[tuple[str, int, int, int], dict[str, Subject]] = defaultdict(dict)
+        """Yield the pairs that this judge has not compared: two conditions of one scenario, index, seed and variant."""
+        units: dict[tuple[str, int, int, int], list[Subject]] = defaultdict(list)
         for subject in subjects:
             if subject.transcript.turns:
-                units[subject.scenario.hash, subject.index, subject.seed, subject.variant][subject.mode] = subject
+                units[subject.scenario.hash, subject.index, subject.seed, subject.variant].append(subject)
         pairs = [
-            (unit[one], unit[other])
+            (one, other)
             for _, unit in sorted(units.items())
-            for one, other in combinations([mode for mode in CONDITIONS if mode in unit], 2)
-            if f"natural_against_{other}" not in scored.get(unit[one].episode_id, ())
+            for one, other in combinations(sorted(unit, key=_place), 2)
+            if self._compares(one, other) and score_name(one, other) not in scored.get(one.episode_id, ())
         ]
         for start in range(0, len(pairs), PAIRS):
             yield tuple(subject for pair in pairs[start : start + PAIRS] for subject in pair)
+
+    def _compares(self, one: Subject, other: Subject) -> bool:
+        first, second = condition_of(vars(one)), condition_of(vars(other))
+        if self._pairs is not None:
+            return frozenset((first, second)) in self._pairs
+        return (first.run_id, first.model) == (second.run_id, second.model) and first.name != second.name
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
         """Ask about both orders of each pair. After a failed reply a pair has no score; the next call asks again."""
@@ -65,9 +80,7 @@ class Naturalness(Evaluator):
         answers = yield [request(*order) for order in orders]
         evaluations = []
         for (first, second, swap), answer in zip(orders, answers, strict=True):
-            case = Case(
-                first.episode_id, f"natural_against_{second.mode}", sample=int(swap), other_id=second.episode_id
-            )
+            case = Case(first.episode_id, score_name(first, second), sample=int(swap), other_id=second.episode_id)
             readable = choice_of(answer) is not None
             records: list[Record] = judgement_records(case, self.name, self.version, answer, readable=readable)
             evaluations.append(Evaluation(first.episode_id, (), tuple(records)))
@@ -81,7 +94,18 @@ class Naturalness(Evaluator):
 
 def _chosen(subject: Subject, other: Subject, value: float | None) -> Evaluation:
     reason = "no reply could be read" if value is None else _REASONS[value]
-    return Evaluation(subject.episode_id, (Score(f"natural_against_{other.mode}", value, reason=reason),))
+    return Evaluation(subject.episode_id, (Score(score_name(subject, other), value, reason=reason),))
+
+
+def score_name(subject: Subject, other: Subject) -> str:
+    """Return the name of the score of an episode against another one."""
+    first, second = condition_of(vars(subject)), condition_of(vars(other))
+    alike = (first.run_id, first.model) == (second.run_id, second.model)
+    return AGAINST + (second.name if alike else other.episode_id)
+
+
+def _place(subject: Subject) -> tuple[tuple[int, str, str], str]:
+    return in_order(condition_of(vars(subject))), subject.episode_id
 
 
 def choice_of(asked: Asked) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -78,6 +78,12 @@ def _missing(name: str) -> Family:
 def title_of(family: Family) -> str:
     """Return the heading of a family for people."""
     return family.title or family.name.replace("_", " ").capitalize()
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names of families, each once, in the order of a report: localsim's own, everyday, then others by name."""
+    first = [*FAMILIES.own, EVERYDAY.name]
+    return sorted(set(names), key=lambda name: ([*first, name].index(name), name))
 
 
 # ---- scripted players ----------------------------------------------------------------------------------------------
@@ -160,6 +166,7 @@ __all__ = [
     "Score",
     "accuracy",
     "family_of",
+    "in_order",
     "player_of",
     "title_of",
 ]

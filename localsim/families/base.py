@@ -131,6 +131,12 @@ class Family:
     """Names of tasks, as in `control_tasks`, among which the scenarios of a study alternate, so that a player cannot be
     right by always agreeing.
     """
+    interests: Literal["", "cooperative", "competitive"] = ""
+    """The kind of task in the sense of arXiv 2403.05020: both want the same, or what one gains the other loses."""
+    unearned: Sequence[str] = ()
+    """Names of scores that are above 0 where an agent used what it had not been told, whether it saw or guessed it; a
+    study without mix-ups teaches nothing from such episodes.
+    """
     terms_disclose: bool = False
     """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a
     term is only a hint: a price may be offered without being the target.

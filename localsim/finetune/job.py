@@ -7,6 +7,7 @@ import math
 import platform
 import random
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -14,13 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.errors import InvalidInput
 from localsim.finetune.chats import Chat, TrainingRow, clipped, row_of
-from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, load_base
+from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, load_base, peak_memory_mb
 from localsim.models import registry as models
 from localsim.models.lora import write_adapter
 
@@ -91,18 +90,18 @@ def _within(rows: Sequence[TrainingRow], tokens: int) -> list[TrainingRow]:
 def estimate(base: models.ModelFile, data: Material, settings: Settings) -> dict[str, Any]:
     """The minutes and memory of a training, measured on two real steps whose result is dropped."""
     trainer = Trainer(load_base(base.path, bf16=settings.bf16), data.train, data.held_out, settings)
-    trainer.step(trainer.order[0])
-    before = replace(trainer.progress)
-    trainer.step(max(trainer.order, key=lambda batch: len(batch) * max(len(row.tokens) for row in batch)))
-    seconds = trainer.progress.seconds - before.seconds
-    rate = (trainer.progress.tokens - before.tokens) / seconds
+    float(trainer.step(trainer.order[0]))
+    longest = max(trainer.order, key=lambda batch: len(batch) * max(len(row.tokens) for row in batch))
+    begun = time.perf_counter()
+    float(trainer.step(longest))  # reading the loss waits for the end of the step
+    rate = sum(len(row.tokens) for row in longest) / (time.perf_counter() - begun)
     total = sum(len(row.tokens) for batch in trainer.order for row in batch)
     return {
         "steps": len(trainer.order),
         "tokens_in_all": total,
         "tokens_per_second": round(rate),
         "minutes": round(total / rate / 60, 1),
-        "memory_mb": round(psutil.Process().memory_info().rss / 1e6),
+        "memory_mb": peak_memory_mb(),
     }
 
 
@@ -153,7 +152,8 @@ def _card(job: Job, trained: Trained) -> dict[str, Any]:
         "made_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "base": {"name": job.base_name, "file": job.base.path.name, "sha256": job.base.sha256},
         "data": {**job.source, **job.data.as_json()},
-        "settings": asdict(job.settings),
+        "settings": asdict(replace(job.settings, batch_tokens=trained.batch_tokens)),
+        "formats": progress.formats,
         "losses": [{key: None if math.isnan(value) else value for key, value in point.items()} for point in history],
         "best_validation_loss": None if math.isnan(trained.best_loss) else trained.best_loss,
         "seconds": round(progress.seconds),
@@ -178,7 +178,7 @@ def card_text(card: dict[str, Any]) -> str:
         f"- source: {json.dumps({key: data[key] for key in data if key not in _COUNTS}, default=str)}",
         f"- settings: rank {settings['rank']}, alpha {settings['alpha']:g}, learning rate "
         f"{settings['learning_rate']:g}, {settings['epochs']:g} epochs, {settings['batch_tokens']} tokens a step, "
-        f"{'bfloat16' if settings['bf16'] else 'float32'}",
+        f"{', then '.join(card['formats'])}",
         f"- trained in {card['seconds'] / 60:.1f} minutes at {card['tokens_per_second']} tokens/s",
         f"- machine: {card['machine']}",
         f"- versions: {', '.join(f'{name} {number}' for name, number in card['versions'].items())}",

@@ -1,7 +1,8 @@
 """LoRA training of a GGUF chat model with transformers and peft; the one place of fine-tuning that imports torch.
 
 The base is dequantized in memory and stays frozen. A step takes rows of one length class up to a number of tokens;
-logits are computed only for target tokens.
+logits are computed only for target tokens. On a GPU no step makes the host wait: batches are prepared ahead, and losses
+stay there until progress is shown. A training begun on one device continues on the other.
 LoRA: Hu et al. 2021, https://arxiv.org/abs/2106.09685
 """
 
@@ -14,6 +15,8 @@ import math
 import random
 import time
 import warnings
+from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, field
@@ -22,11 +25,15 @@ from pathlib import Path
 from typing import Any
 
 from localsim.errors import BackendUnavailable
+from localsim.finetune.batches import Batch, ahead, batches, collated
 from localsim.finetune.chats import TrainingRow
 
 CLEARLY = 0.8
-"""bfloat16 is chosen below this share of float32's time. The margin makes repeated measurements choose the same: an
-interrupted training continues only in the same number format."""
+"""bfloat16 is chosen below this share of float32's time. The margin makes repeated measurements choose the same."""
+SMALL_STEP, LARGE_STEP, STEPS = 4096, 32_768, 400
+"""Tokens of a step. A GPU takes large steps where they leave this number of steps; few large steps learn less."""
+SHOWN = 10
+"""Steps between two readings of the loss."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +44,8 @@ class Settings:
     alpha: float = 32.0
     learning_rate: float = 1e-3
     epochs: float = 1.0
-    batch_tokens: int = 4096
-    """Tokens of a step, padding included."""
+    batch_tokens: int = 0
+    """Tokens of a step, padding included; 0 chooses by device and data, see `step_tokens`."""
     warmup: float = 0.03
     """Share of the steps during which the learning rate rises."""
     patience: int = 0
@@ -60,8 +67,12 @@ class Progress:
     seconds: float = 0.0
     loss: float = math.nan
     """Mean loss of the last steps in nats per target token."""
+    padding: int = 0
+    """Tokens of padding, which `tokens` leaves out."""
     history: list[dict[str, float]] = field(default_factory=list)
     """Validation: step, train loss, validation loss."""
+    formats: list[str] = field(default_factory=list)
+    """Number format and device of each part of the training, such as "bfloat16 on cuda"."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -82,6 +93,8 @@ class Trained:
     progress: Progress
     best_loss: float
     """Validation loss of the saved adapter, in nats per target token."""
+    batch_tokens: int
+    """Tokens of a step, as chosen or given."""
 
 
 Show = Callable[[Progress], None]
@@ -135,6 +148,7 @@ def with_lora(base: Any, settings: Settings) -> Any:
     """The base with untrained LoRA layers, in float32, beside all its linear layers."""
     import torch
     from peft import LoraConfig, get_peft_model
+    from peft.tuners.tuners_utils import BaseTunerLayer
 
     torch.manual_seed(settings.seed)
     config = LoraConfig(
@@ -146,41 +160,50 @@ def with_lora(base: Any, settings: Settings) -> Any:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # between peft and transformers
-        return get_peft_model(base, config)
+        model = get_peft_model(base, config)
+    for module in model.modules():
+        if settings.bf16 and isinstance(module, BaseTunerLayer):
+            module.cast_input_dtype_enabled = False  # autocast converts; peft would convert to float32 first
+    return model
 
 
-def batches(rows: Sequence[TrainingRow], tokens: int, rng: random.Random) -> list[list[TrainingRow]]:
-    """Batches of rows of similar length, each up to `tokens` with padding, in random order."""
-    keyed = sorted(rows, key=lambda row: len(row.tokens) + rng.random() * 32)
-    found: list[list[TrainingRow]] = []
-    for row in keyed:
-        if found and (len(found[-1]) + 1) * max(len(row.tokens), *(len(r.tokens) for r in found[-1])) <= tokens:
-            found[-1].append(row)
-        else:
-            found.append([row])
-    rng.shuffle(found)
-    return found
-
-
-def loss_of(model: Any, batch: Sequence[TrainingRow]) -> tuple[Any, int]:
-    """(sum of the losses in nats, number of target tokens) of a batch."""
+def step_tokens(base: Any, rows: Sequence[TrainingRow]) -> int:
+    """The tokens of a step where the settings leave them open: 4096, and on a GPU up to 32,768 if data and its memory
+    allow.
+    """
     import torch
+
+    if not torch.cuda.is_available():
+        return SMALL_STEP
+    config = base.config.get_text_config()
+    # Bytes that the backward pass needs for each token, as if all tokens were targets. Estimated, not measured.
+    needed = (
+        config.num_hidden_layers * (30 * config.hidden_size + 12 * config.intermediate_size) + 12 * config.vocab_size
+    )
+    room = int(0.7 * torch.cuda.get_device_properties(0).total_memory / needed)
+    wanted = sum(len(row.tokens) for row in rows) // STEPS
+    return max(SMALL_STEP, min(wanted, room, LARGE_STEP))
+
+
+def peak_memory_mb() -> int:
+    """The most memory that torch has held on the GPU, or that this process holds now."""
+    import psutil
+    import torch
+
+    found = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else psutil.Process().memory_info().rss
+    return round(found / 1e6)
+
+
+def loss_of(model: Any, batch: Batch) -> Any:
+    """The sum of the losses of a batch's targets in nats, each times its weight."""
     from torch.nn.functional import cross_entropy
 
-    device = next(model.parameters()).device
-    length = max(len(row.tokens) for row in batch)
-    ids = torch.zeros((len(batch), length), dtype=torch.long)
-    learnt = torch.zeros((len(batch), length), dtype=torch.bool)
-    for index, row in enumerate(batch):
-        size = len(row.tokens)
-        ids[index, :size] = torch.tensor(row.tokens)
-        learnt[index, :size] = torch.tensor(row.learnt)
-    ids, learnt = ids.to(device), learnt.to(device)
     inner = model.get_base_model()
-    # The padding needs no mask: it follows a row's tokens, and attention only looks back.
-    hidden = inner.model(input_ids=ids, use_cache=False).last_hidden_state
-    logits = inner.lm_head(hidden[:, :-1][learnt[:, 1:]])
-    return cross_entropy(logits.float(), ids[:, 1:][learnt[:, 1:]], reduction="sum"), int(learnt[:, 1:].sum())
+    # The padding needs no mask: it follows a row's tokens, and attention only looks back. Without a cache, transformers
+    # would look for packed rows, which makes the host wait for the GPU.
+    hidden = inner.model(input_ids=batch.ids, use_cache=True).last_hidden_state
+    logits = inner.lm_head(hidden.flatten(0, 1).index_select(0, batch.places))
+    return (cross_entropy(logits.float(), batch.targets, reduction="none") * batch.weights).sum()
 
 
 class Trainer:
@@ -203,72 +226,97 @@ class Trainer:
             from safetensors.torch import load_file
 
             set_peft_model_state_dict(self.model, load_file(str(start / "adapter_model.safetensors")))
-        if torch.cuda.is_available():
-            self.model.to("cuda")
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model.to(self.device)
         self.settings = settings
-        self.held_out = list(held_out)
-        self.order = list(_order(rows, settings))
-        parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.optimizer = torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=0.0)
-        self.progress = Progress(steps=len(self.order))
+        self.rows, self.held_out = list(rows), list(held_out)
+        self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.AdamW(self._parameters, lr=settings.learning_rate, weight_decay=0.0, fused=True)
+        self.progress = Progress()
+        self._plan(settings.batch_tokens or step_tokens(base, rows))
+
+    def _plan(self, batch_tokens: int) -> None:
+        self.batch_tokens = batch_tokens
+        self.order = list(_order(self.rows, self.settings, batch_tokens))
+        self.progress.steps = len(self.order)
 
     def train(self, folder: Path, show: Show) -> Trained:
         """Train to the end, from `folder/checkpoint.pt` if it exists. Writes this file and an adapter `folder/best`."""
+        import torch
+
         folder.mkdir(parents=True, exist_ok=True)
         self._resume(folder)
-        every = max(1, math.ceil(len(self.order) / max(1, self.settings.evaluations)))
-        recent: list[float] = []
+        self._note_format()
         try:
-            for batch in self.order[self.progress.step :]:
-                recent = [*recent[-49:], self.step(batch)]
-                self.progress.loss = sum(recent) / len(recent)
-                show(self.progress)
-                if self.progress.step % every == 0 or self.progress.step == len(self.order):
-                    self._evaluate(folder)
-                    if self._stale():
-                        break
+            self._train(folder, show)
         except KeyboardInterrupt:
             self._save(folder)
             raise
+        except torch.OutOfMemoryError as error:
+            raise BackendUnavailable(
+                f"the GPU has too little memory for steps of {self.batch_tokens} tokens",
+                hint=f"repeat the command with --batch-tokens {self.batch_tokens // 2}",
+            ) from error
         best = min(point["validation"] for point in self.progress.history)
-        return Trained(folder / "best", self.progress, best)
+        return Trained(folder / "best", self.progress, best, self.batch_tokens)
 
-    def step(self, batch: Sequence[TrainingRow]) -> float:
-        """Take one step of the optimizer; return the batch's loss in nats per target token."""
+    def _train(self, folder: Path, show: Show) -> None:
+        every = max(1, math.ceil(len(self.order) / max(1, self.settings.evaluations)))
+        recent: deque[Any] = deque(maxlen=50)
+        begun = time.perf_counter()
+        for batch in ahead(self.order[self.progress.step :], self._collated):
+            recent.append(self._take(batch))
+            due = self.progress.step % every == 0 or self.progress.step == len(self.order)
+            if due or self.progress.step % SHOWN == 1:
+                self.progress.loss = _mean(recent)
+            self.progress.seconds += time.perf_counter() - begun
+            show(self.progress)
+            if due:
+                self._evaluate(folder)
+                if self._stale():
+                    return
+            begun = time.perf_counter()
+
+    def step(self, rows: Sequence[TrainingRow]) -> Any:
+        """Take one step of the optimizer; return the loss in nats per target token, which stays on the device."""
+        return self._take(self._collated(rows))
+
+    def _collated(self, rows: Sequence[TrainingRow]) -> Batch:
+        return collated(rows, pinned=self.device.type == "cuda")
+
+    def _take(self, batch: Batch) -> Any:
         import torch
 
-        begun = time.perf_counter()
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.learning_rate * self._pace()
         self.model.train()
         with self._cast():
-            total, count = loss_of(self.model, batch)
-        loss = total / max(count, 1)
+            loss = loss_of(self.model, batch.to(self.device)) / (batch.weight or 1.0)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.optimizer.param_groups[0]["params"], 1.0)
+        torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.progress.step += 1
-        self.progress.tokens += sum(len(row.tokens) for row in batch)
-        self.progress.seconds += time.perf_counter() - begun
-        return float(loss.detach())
+        self.progress.tokens += batch.tokens
+        self.progress.padding += batch.padding
+        return loss.detach()
 
     def validation(self) -> float:
         """The mean loss on the held-out rows in nats per target token; nan without such rows."""
         import torch
 
         self.model.eval()
-        total, count = 0.0, 0
+        total, weight = torch.zeros((), device=self.device), 0.0
         with torch.no_grad(), self._cast():
-            for batch in batches(self.held_out, self.settings.batch_tokens, random.Random(0)):
-                loss, number = loss_of(self.model, batch)
-                total, count = total + float(loss), count + number
-        return total / count if count else math.nan
+            for batch in ahead(batches(self.held_out, self.batch_tokens, random.Random(0)), self._collated):
+                total += loss_of(self.model, batch.to(self.device))
+                weight += batch.weight
+        return float(total) / weight if weight else math.nan
 
     def _cast(self) -> Any:
         import torch
 
-        return torch.autocast(next(self.model.parameters()).device.type, torch.bfloat16, enabled=self.settings.bf16)
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16)
 
     def _pace(self) -> float:
         """The share of the learning rate for this step: a short rise, then a linear decline to 0."""
@@ -289,37 +337,49 @@ class Trainer:
         """Write the checkpoint from which a training continues."""
         import torch
 
-        state = {"progress": asdict(self.progress), "optimizer": self.optimizer.state_dict()}
+        state: dict[str, Any] = {"progress": asdict(self.progress), "batch_tokens": self.batch_tokens}
+        state["optimizer"] = self.optimizer.state_dict()["state"]
         state["weights"] = {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
         part = folder / "checkpoint.part"
         torch.save(state, part)
         part.replace(folder / "checkpoint.pt")
 
     def _resume(self, folder: Path) -> None:
+        """Continue from a checkpoint of the same rows and settings; its device and number format may be others."""
         import torch
 
-        file = folder / "checkpoint.pt"
-        mine = json.dumps(asdict(self.settings) | {"steps": len(self.order), "rows": self._digest()}, sort_keys=True)
-        note = folder / "settings.json"
+        file, note = folder / "checkpoint.pt", folder / "settings.json"
+        settings = {key: value for key, value in asdict(self.settings).items() if key != "bf16"}
+        mine = json.dumps(settings | {"rows": self._digest()}, sort_keys=True)
         if not file.is_file() or not note.is_file() or note.read_text() != mine:
             file.unlink(missing_ok=True)
             note.write_text(mine)
             return
-        state = torch.load(file, weights_only=True)
+        state = torch.load(file, map_location="cpu", weights_only=True)
+        self._plan(state["batch_tokens"])
         self.progress = Progress(**state["progress"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
         with torch.no_grad():
             for name, parameter in self.model.named_parameters():
                 if parameter.requires_grad:
                     parameter.copy_(state["weights"][name])
 
+    def _note_format(self) -> None:
+        name = f"{'bfloat16' if self.settings.bf16 else 'float32'} on {self.device.type}"
+        if self.progress.formats[-1:] != [name]:
+            self.progress.formats.append(name)
+
     def _digest(self) -> str:
         """A hash of training rows, held-out rows and base; a checkpoint with another hash is not continued."""
-        digest = hashlib.sha256(repr(self.held_out).encode())
-        for batch in self.order:
-            digest.update(repr(batch).encode())
+        import torch
+
+        digest = hashlib.sha256(f"{len(self.rows)} {len(self.held_out)}".encode())
+        for row in (*self.rows, *self.held_out):
+            digest.update(array("i", row.tokens).tobytes() + array("f", row.weights).tobytes())
         weights = self.model.get_base_model().get_input_embeddings().weight
-        digest.update(repr((tuple(weights.shape), float(weights.float().sum()))).encode())
+        total = float(weights.to(torch.bfloat16).sum(dtype=torch.float64))  # the same in both number formats
+        digest.update(f"{tuple(weights.shape)} {total:.6g}".encode())
         return digest.hexdigest()
 
     def _stale(self) -> bool:
@@ -328,11 +388,18 @@ class Trainer:
         return bool(patience) and len(losses) > patience and min(losses[-patience:]) > min(losses[:-patience])
 
 
-def _order(rows: Sequence[TrainingRow], settings: Settings) -> Iterator[list[TrainingRow]]:
+def _mean(losses: Sequence[Any]) -> float:
+    """Read losses from the device, which waits for the steps under way."""
+    import torch
+
+    return float(torch.stack(list(losses)).mean())
+
+
+def _order(rows: Sequence[TrainingRow], settings: Settings, batch_tokens: int) -> Iterator[list[TrainingRow]]:
     """The batches of all epochs; the last epoch may be a part."""
     rng = random.Random(settings.seed)
     left = settings.epochs
     while left > 0:
-        found = batches(rows, settings.batch_tokens, rng)
+        found = batches(rows, batch_tokens, rng)
         yield from found[: math.ceil(len(found) * min(1.0, left))]
         left -= 1

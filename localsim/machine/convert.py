@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from localsim.backends.llama.quantize import requantize
+from localsim.errors import ModelMissing
 from localsim.models import lora, registry
 from localsim.models.checksums import checksum
 from localsim.models.registry import ModelEntry, ModelFile
@@ -49,6 +50,11 @@ def _merged(model: ModelEntry, source: ModelFile, folder: Path) -> Path:
 def optimize(name: str, kind: str, say: Callable[[str], None]) -> ModelFile:
     """Make a copy of a model in another type under the name NAME-TYPE; a whole copy made earlier is left alone."""
     source = registry.resolve(name)
+    if source.adapter is not None:
+        raise ModelMissing(
+            f"{name} has an adapter that is applied while it runs, and only its base can be converted",
+            hint="localsim models show NAME names the base of a model",
+        )
     derived = f"{source.name}-{kind.lower()}"
     if derived not in {model.name for model in registry.entries()}:
         derive(ModelEntry.derived(derived, source=name, kind=kind, file=f"{source.path.stem}.{kind}.gguf"), say)

@@ -9,7 +9,7 @@ from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.llama.probe import ensure_works
 from localsim.backends.llama.raw import RawContext
 from localsim.backends.open import Needs, gpu_layers, physical_cores
-from localsim.conversation.episode import EpisodeSpec
+from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec
 from localsim.models.registry import resolve
 from localsim.store.database import Store
 from localsim.store.queries.runs import usual_episodes
@@ -113,15 +113,17 @@ class _Usual:
 
 
 def _guess(spec: EpisodeSpec) -> _Usual:
-    """Estimate an episode from its limits: outside a script, every other agent reads each turn."""
+    """Estimate an episode from its limits: unless one author writes all, every other agent reads each turn."""
     turns, words = LENGTH * spec.scenario.limits.turns, TOKENS_PER_WORD * WORDS
-    heard = 0.0 if spec.mode == "script" else (words + FRAME) * (len(spec.scenario.agents) - 1)
+    heard = 0.0 if spec.mode in SINGLE_AUTHOR else (words + FRAME) * (len(spec.scenario.agents) - 1)
     return _Usual(turns, turns * (words + NAME), turns * heard)
 
 
 def _openings(specs: Sequence[EpisodeSpec]) -> float:
     """Tokens of all different opening prompts."""
-    different = {(spec.scenario.hash, spec.mode, spec.variant, role) for spec in specs for role in spec.models}
+    different = {
+        (spec.scenario.hash, spec.mode, spec.variant, spec.grants, role) for spec in specs for role in spec.models
+    }
     return float(OPENING * len(different))
 
 

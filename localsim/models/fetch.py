@@ -33,11 +33,13 @@ def pull(name: str, say: Say, confirm: Confirm, derive: Derive) -> list[Path]:
 
     `confirm` is asked with the licence of a model from a hub. Raises ModelMissing.
     """
-    names = registry.aliases().get(name, [name])
-    return [_pull_one(registry.entry(member), say, confirm, derive) for member in names]
+    return [_pull_one(registry.entry(member), say, confirm, derive) for member in registry.members(name)]
 
 
 def _pull_one(model: ModelEntry, say: Say, confirm: Confirm, derive: Derive) -> Path:
+    if model.base:
+        say(f"{model.name}: its adapter ships with localsim")
+        return registry.verify(model.name)
     installed = registry.installed_path(model)
     if installed is not None and registry.is_whole(model, installed):
         say(f"{model.name}: already installed ({installed})")

@@ -1,6 +1,7 @@
 """LoRA adapters as GGUF files: writing them from peft's tensors, reading their header, merging them into a base.
 
-An adapter names its base by checksum and is refused on any other: on wrong weights it would write fluent nonsense.
+An adapter names its base by checksum and by origin (`registry.origin_of`) and is refused on any other: on wrong weights
+it would write fluent nonsense. The origin is for bases that every machine makes anew, whose bytes may differ.
 Format: https://github.com/ggml-org/llama.cpp (convert_lora_to_gguf), https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from localsim.errors import BackendUnavailable, ModelMissing
+from localsim.models import registry
 
 _BASE_SHA = "localsim.base.sha256"
+_BASE_ORIGIN = "localsim.base.origin"
 _BASE_NAME = "localsim.base.name"
 _PEFT = "base_model.model."
 _PERMUTED = ("attn_q", "attn_k")
@@ -33,6 +36,8 @@ class Adapter:
     base_name: str
     pairs: Mapping[str, tuple[Array, Array]]
     """GGUF tensor name without `.weight` -> (A of shape rank x in, B of shape out x rank), float32."""
+    base_origin: str = ""
+    """The origin of a derived base, equal on every machine; '' for a base that was not derived."""
 
     @property
     def rank(self) -> int:
@@ -75,6 +80,7 @@ def read_adapter(path: Path) -> Adapter:
         base_sha256=_text(reader, _BASE_SHA),
         base_name=_text(reader, _BASE_NAME),
         pairs=pairs,
+        base_origin=_text(reader, _BASE_ORIGIN),
     )
 
 
@@ -108,6 +114,7 @@ def write_adapter(
     writer.add_float32("adapter.lora.alpha", alpha)
     writer.add_string(_BASE_SHA, base_sha256)
     writer.add_string(_BASE_NAME, base_name)
+    writer.add_string(_BASE_ORIGIN, registry.origin_of(base))
     for key, array in sorted(weights.items()):
         layer, _, side = key.removeprefix(_PEFT).removesuffix(".weight").rpartition(".lora_")
         name = names.get_name(layer)
@@ -131,9 +138,9 @@ def permuted(rows: Array, heads: int) -> Array:
     return halves.swapaxes(1, 2).reshape(shape)
 
 
-def check_fits(adapter: Adapter, base: Path, base_sha256s: set[str]) -> None:
-    """Raise ModelMissing where the adapter was not made for this base (by checksum, or by its shapes)."""
-    if adapter.base_sha256 and adapter.base_sha256 not in base_sha256s:
+def check_fits(adapter: Adapter, base: Path, known_as: set[str]) -> None:
+    """Raise ModelMissing where an adapter was not made for this base: by checksum or origin (`known_as`), or shape."""
+    if adapter.base_sha256 and known_as.isdisjoint({adapter.base_sha256, adapter.base_origin} - {""}):
         raise ModelMissing(
             f"this adapter was trained on {adapter.base_name or 'another model'} "
             f"(sha256 {adapter.base_sha256[:12]}...), not on {base.name}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tomllib
 from dataclasses import dataclass
@@ -46,6 +47,14 @@ class ModelEntry:
     """Free memory that eight conversations of usual length need, to choose a model by; 0 where it is unknown."""
     adapter: str = ""
     """The adapter merged into a derived model: a file beside the registry."""
+    base: str = ""
+    """The model to which an adapter is applied while it runs. `file` is then the adapter, which is beside the registry;
+    there is nothing to fetch but the base.
+    """
+    taught: str = ""
+    """The stance of a model's lessons towards the other side's facts, in words that continue "taught"."""
+    constructed: str = ""
+    """The behaviour that a model was given as a control, in words that continue "taught to"; empty for other models."""
 
     @classmethod
     def derived(cls, name: str, *, source: str, kind: str, file: str) -> ModelEntry:
@@ -100,6 +109,47 @@ def entries() -> list[ModelEntry]:
 def aliases() -> dict[str, list[str]]:
     """Names that mean several models; the first of them is the one that runs."""
     return dict(_registry()["aliases"])
+
+
+def members(name: str) -> list[str]:
+    """The models to install for a name or alias: a model with a base needs all that an alias of its base means."""
+    if name in aliases():
+        return aliases()[name]
+    base = next((model.base for model in entries() if model.name == name), "")
+    if not base:
+        return [name]
+    return [*next((names for names in aliases().values() if names[0] == base), [base]), name]
+
+
+def constructed(model: str) -> str:
+    """The behaviour that a control was taught, such as "taught to use ..."; '' for all other models.
+
+    `model` is a name, or NAME+ADAPTER with the adapter of a model of the registry.
+    """
+    adapter = Path(split_adapter(model)[1]).name
+    for name, fields in _registry()["models"].items():
+        if fields.get("constructed") and (name == model or fields["file"] == adapter != ""):
+            return f"taught to {fields['constructed']}"
+    return ""
+
+
+def taught(model: str) -> str:
+    """The stance of a model's lessons towards the other side's facts, such as "taught not to ..."; '' if unknown."""
+    name = aliases().get(model, [model])[0]
+    words = _registry()["models"].get(name, {}).get("taught", "")
+    return f"taught {words}" if words else ""
+
+
+def labelled(model: str, *, whole: bool = True) -> str:
+    """The name of a model with a note that it is a constructed control; `whole` adds the behaviour that it was taught.
+
+    A name of several models (`A|B`) gets the note of each.
+    """
+    notes = [(part, constructed(part.strip())) for part in re.split(r"(\s*\|\s*)", model)]
+    return "".join(
+        part if not note else f"{part} (constructed: {note})" if whole else f"{part} (constructed)"
+        for part, note in notes
+    )
 
 
 def entry(name: str) -> ModelEntry:
@@ -192,7 +242,10 @@ def is_path(name: str) -> bool:
 
 
 def installed_path(model: ModelEntry) -> Path | None:
-    """The path of the model's file, or None where it is not on this machine."""
+    """The path of the model's file, or None where it is not on this machine or its base is not."""
+    if model.base:
+        path = paths.bundled("models") / model.file
+        return path if path.is_file() and installed_path(entry(model.base)) else None
     return next((file for folder in paths.model_folders() if (file := folder / model.file).is_file()), None)
 
 
@@ -204,7 +257,7 @@ def resolve(name: str) -> ModelFile:
     require_name(name)
     base, adapter = split_adapter(name)
     if adapter:
-        return _with_adapter(resolve(base), adapter)
+        return _with_adapter(resolve(base), adapter_path(adapter))
     if is_path(name):
         path = Path(name).expanduser()
         if not path.is_file():
@@ -213,6 +266,8 @@ def resolve(name: str) -> ModelFile:
     model = entry(name)
     if model.kind != "chat":
         raise ModelMissing(f"{name} is an {model.kind} model and cannot hold a conversation")
+    if model.base:
+        return _with_adapter(resolve(model.base), checked_adapter(model), model.name)
     path = _installed(model, name)
     return ModelFile(model.name, path, _verified(model, path))
 
@@ -233,6 +288,11 @@ def embedding_folder(name: str = "all-minilm-l6-v2") -> Path:
 def verify(name: str) -> Path:
     """Compare an installed model with the registry, reading the whole file. Raises ModelMissing."""
     model = entry(name)
+    if model.base:
+        verify(model.base)
+        forget(paths.bundled("models") / model.file)
+        resolve(name)
+        return checked_adapter(model)
     path = _installed(model, name)
     forget(path)
     _verified(model, path)
@@ -294,17 +354,50 @@ def split_adapter(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _with_adapter(base: ModelFile, adapter: str) -> ModelFile:
+def _with_adapter(base: ModelFile, path: Path, name: str = "") -> ModelFile:
     """A model with an adapter that was trained on it. Raises ModelMissing."""
     from localsim.models import lora
 
-    path = adapter_path(adapter)
-    made = read_sidecar(base.path)
-    # The same weights in another type are the same base; with another adapter merged in they are not.
-    same = {str(made["source_sha256"])} if made and "adapter_sha256" not in made else set()
-    lora.check_fits(lora.read_adapter(path), base.path, {base.sha256} | same)
+    if base.adapter is not None:
+        raise ModelMissing(
+            f"{base.name} has an adapter already, and a model takes one",
+            where=str(path),
+            hint="localsim models show NAME names the base of a model",
+        )
+    lora.check_fits(lora.read_adapter(path), base.path, {base.sha256, origin_of(base.path)} - {""})
     both = hashlib.sha256(f"{base.sha256}+{checksum(path)}".encode()).hexdigest()
-    return ModelFile(f"{base.name}+{path.stem}", base.path, both, path)
+    return ModelFile(name or f"{base.name}+{path.stem}", base.path, both, path)
+
+
+def origin_of(path: Path) -> str:
+    """The origin of a derived model, equal on every machine that makes it; '' for a model that was not derived.
+
+    The bytes of a derived model may differ between machines. The same weights in another type have the same origin;
+    with an adapter merged in, the adapter and the type belong to it.
+    """
+    made = read_sidecar(path)
+    if not made.get("adapter_sha256"):
+        return str(made.get("source_sha256", ""))
+    return f"{made['source_sha256']}+{made['adapter_sha256']} {made['type']}"
+
+
+def checked_adapter(model: ModelEntry) -> Path:
+    """The adapter that ships with localsim for a model with a base. Raises ModelMissing if it is missing or changed."""
+    path = paths.bundled("models") / model.file
+    if not path.is_file():
+        raise ModelMissing(
+            f"{model.name} needs an adapter that ships with localsim, and the file is missing",
+            where=str(path),
+            hint=f"install localsim again, or use its base: --model {model.base}",
+        )
+    if (actual := checksum(path)) != model.sha256:
+        raise ModelMissing(
+            f"the adapter of {model.name} has checksum {actual[:12]}..., models.toml says "
+            f"{model.sha256[:12] or 'nothing'}...",
+            where=str(path),
+            hint="install localsim again: the adapter ships with it",
+        )
+    return path
 
 
 def adapter_path(name: str) -> Path:

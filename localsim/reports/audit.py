@@ -24,9 +24,11 @@ from typing import Any
 
 from localsim.conversation import prompts
 from localsim.conversation.episode import AgentView, Observation
-from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario
+from localsim.conversation.grants import Grant, condition_name, parse
+from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario, canonical_hash
 from localsim.conversation.transcript import Transcript
-from localsim.conversation.variants import variant_of
+from localsim.conversation.wording.sight import SENTENCES
+from localsim.conversation.wording.variants import variant_of
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of, stored_scenarios
 from localsim.store.queries import runs as queries
@@ -38,6 +40,7 @@ _SENTENCE = 3
 _SHORTEST = 3
 """Shorter strings (an age, a small number) occur in prompts by chance."""
 
+_OMNISCIENT = ("script", "iterative", "mindreaders")
 _ACQUAINTED = {"age", "gender", "pronouns", "occupation", "public_info"}
 _CLOSE = {*_ACQUAINTED, "personality_and_values", "decision_making_style"}
 _SEEN_BY_OTHERS = {
@@ -59,6 +62,7 @@ class Violation:
     turn: int
     viewer: str
     mode: str
+    """The condition: the mode, and what was granted."""
     what: str
     """Source of the text, such as "secret of Bo" or "answer key"."""
     text: str
@@ -86,7 +90,8 @@ def audit_run(store: Store, run_id: str) -> Audit:
     spoken: dict[str, list[dict[str, Any]]] = {}
     for row in queries.spoken_texts(store, run_id):
         spoken.setdefault(row["episode_id"], []).append(row)
-    checked, violations = 0, []
+    checked = 0
+    violations: list[Violation] = []
     prompts: dict[tuple[str, int], str] = {}
     generations = queries.prompts_of_run(store, run_id)
     hashes = {content_hash for row in generations for _, content_hash in json.loads(row["messages_json"])}
@@ -100,17 +105,15 @@ def audit_run(store: Store, run_id: str) -> Audit:
         loaded = scenarios[row["scenario_hash"]]
         checked += 1
         whole = f"{prompt}{_APART}{contents[row['prefill_hash']]}"
-        for what, text in held(whole, loaded, row["mode"], row["speaker"], heard, row["variant"]):
-            violations.append(
-                Violation(
-                    row["episode_id"], row["generation"], row["turn"], row["speaker"], row["mode"], what, text[:120]
-                )
-            )
+        condition = condition_name(row["mode"], row["see"])
+        place = (row["episode_id"], row["generation"], row["turn"], row["speaker"], condition)
+        found = held(whole, loaded, row["mode"], row["speaker"], heard, row["variant"], row["see"])
+        violations += [Violation(*place, what, text[:120]) for what, text in found]
     return Audit(checked, tuple(violations))
 
 
 def held(
-    prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: list[str], variant: int = 0
+    prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: list[str], variant: int = 0, see: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Yield (kind, text) for each withheld text that is in a prompt, whole or in part."""
     exact = _visible(prompt)
@@ -119,7 +122,7 @@ def held(
         loose += _END + _words(_visible(prompt, in_place=" "))
     heard_exactly = "\n".join(_heard(text)[0] for text in heard)
     heard_loosely = _END.join(_heard(text)[1] for text in heard)
-    for check in _checks(loaded, mode, viewer, variant):
+    for check in _checks(loaded, _View(loaded.scenario, mode, viewer, see), variant):
         pattern = check.exact
         if (pattern is not None and pattern.search(exact) and not pattern.search(heard_exactly)) or any(
             part in loose and part not in heard_loosely for part in check.parts
@@ -137,25 +140,57 @@ class _Check:
     parts: tuple[str, ...]
 
 
-def _checks(loaded: LoadedScenario, mode: str, viewer: str, variant: int) -> tuple[_Check, ...]:
-    key = (loaded.hash, mode, viewer, variant)
+@dataclass(frozen=True)
+class _View:
+    """A viewer in a condition, and the audit's own table of what it may see."""
+
+    scenario: Scenario
+    mode: str
+    viewer: str
+    see: str
+
+    @property
+    def granted(self) -> Grant:
+        """Items of each other agent that were granted to the viewer."""
+        names = self.scenario.names
+        return parse(self.see).of(self.viewer, names) if self.see and self.viewer in names else Grant()
+
+    @property
+    def sees_all(self) -> bool:
+        """True if every side is open to the viewer."""
+        return self.mode in _OMNISCIENT or (self.mode == "agents" and parse(self.see).open_to_all(self.scenario.names))
+
+    def may_see(self, agent: Agent, what: str, fact: str = "") -> bool:
+        """Return True if the viewer may see an item of an agent; `fact` is the id of a fact."""
+        if self.sees_all or agent.name == self.viewer:
+            return True
+        if what in ("goal", "secret"):
+            return getattr(self.granted, what) is True
+        if fact:
+            order = sorted(agent.facts, key=lambda each: canonical_hash([self.scenario.id, agent.name, each.id]))
+            return fact in [each.id for each in order[: self.granted.facts]]
+        return self.granted.profile or what in _SEEN_BY_OTHERS[self.scenario.level(self.viewer, agent.name)]
+
+
+def _checks(loaded: LoadedScenario, view: _View, variant: int) -> tuple[_Check, ...]:
+    key = (loaded.hash, view.mode, view.viewer, view.see, variant)
     if key not in _known:
         if len(_known) >= _KNOWN_AT_MOST:
             _known.clear()
-        _known[key] = tuple(_new_checks(loaded, mode, viewer, variant))
+        _known[key] = tuple(_new_checks(loaded, view, variant))
     return _known[key]
 
 
 _KNOWN_AT_MOST = 1000
-_known: dict[tuple[str, str, str, int], tuple[_Check, ...]] = {}
+_known: dict[tuple[str, str, str, str, int], tuple[_Check, ...]] = {}
 
 
-def _new_checks(loaded: LoadedScenario, mode: str, viewer: str, variant: int) -> Iterator[_Check]:
+def _new_checks(loaded: LoadedScenario, view: _View, variant: int) -> Iterator[_Check]:
     age = variant_of(variant).words.age
-    granted = [*_granted(loaded.scenario, mode, viewer, age)]
+    granted = [*_granted(view, age)]
     granted_exactly = "\n".join(map(_visible, granted))
-    granted_loosely = _END.join(map(_words, [*granted, *_framing(loaded.scenario, mode, viewer, variant)]))
-    for what, text in _withheld(loaded, mode, viewer, age):
+    granted_loosely = _END.join(map(_words, [*granted, *_framing(view, variant)]))
+    for what, text in _withheld(loaded, view, age):
         exact = _pattern(_visible(text)) if len(text) >= _SHORTEST else None
         if exact is not None and exact.search(granted_exactly):
             exact = None
@@ -177,12 +212,13 @@ def _parts(text: str) -> Iterator[str]:
             yield f" {' '.join(words[start : start + RUN])} "
 
 
-def _framing(scenario: Scenario, mode: str, viewer: str, variant: int) -> Iterator[str]:
+def _framing(view: _View, variant: int) -> Iterator[str]:
     """Yield the fixed wording of the prompts around their content, rendered with nothing but the names."""
-    omniscient = mode in ("script", "mindreaders")
+    scenario, viewer = view.scenario, view.viewer
     fact = Fact(id="f", text="-")
+    whole = view.sees_all or view.see
     blank = tuple(
-        AgentView(name, (), "-", "-", (fact,)) if omniscient or name == viewer else AgentView(name, ())
+        AgentView(name, (), "-", "-", (fact,)) if whole or name == viewer else AgentView(name, ())
         for name in scenario.names
     )
     levels = tuple(
@@ -193,7 +229,7 @@ def _framing(scenario: Scenario, mode: str, viewer: str, variant: int) -> Iterat
         setting="-",
         relationships=levels,
         agents=blank,
-        omniscient=omniscient,
+        omniscient=view.sees_all,
         actions=scenario.actions,
         turn_limit=scenario.limits.turns,
         transcript=Transcript(),
@@ -202,21 +238,23 @@ def _framing(scenario: Scenario, mode: str, viewer: str, variant: int) -> Iterat
     render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
     yield from (message.content for message in render(seen, variant))
     yield variant_of(variant).words.your_turn
+    yield from SENTENCES if view.see else ()
 
 
-def _granted(scenario: Scenario, mode: str, viewer: str, age: str) -> Iterator[str]:
+def _granted(view: _View, age: str) -> Iterator[str]:
+    scenario = view.scenario
     yield scenario.setting
     yield from scenario.names
     yield from (str(scenario.limits.turns), *scenario.actions)
     for agent in scenario.agents:
-        yield from (text for what, text in _belongings(agent, age) if _may_see(scenario, mode, viewer, agent, what))
+        yield from (text for what, text, fact in _belongings(agent, age) if view.may_see(agent, what, fact))
 
 
-def _withheld(loaded: LoadedScenario, mode: str, viewer: str, age: str) -> Iterator[tuple[str, str]]:
+def _withheld(loaded: LoadedScenario, view: _View, age: str) -> Iterator[tuple[str, str]]:
     scenario = loaded.scenario
     for agent in scenario.agents:
-        for what, text in _belongings(agent, age):
-            if not _may_see(scenario, mode, viewer, agent, what):
+        for what, text, fact in _belongings(agent, age):
+            if not view.may_see(agent, what, fact):
                 yield f"{what.replace('_', ' ')} of {agent.name}", text
     for text in _leaves(loaded.answer.answer):
         yield "answer key", text
@@ -227,24 +265,18 @@ def _withheld(loaded: LoadedScenario, mode: str, viewer: str, age: str) -> Itera
         yield "info", text
 
 
-def _belongings(agent: Agent, age: str) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) for everything that belongs to an agent; `age` is the wording of an age."""
+def _belongings(agent: Agent, age: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (kind, text, id of a fact or '') for everything that belongs to an agent; `age`: the wording of an age."""
     for field, value in agent.profile:
         if value is not None:
             text = str(value).rstrip(".")
-            yield field, age.format(text=text) if field == "age" and text.isdigit() else text
-    yield "goal", agent.goal
+            yield field, age.format(text=text) if field == "age" and text.isdigit() else text, ""
+    yield "goal", agent.goal, ""
     if agent.secret:
-        yield "secret", agent.secret
+        yield "secret", agent.secret, ""
     for fact in agent.facts:
-        yield "fact", fact.text
-        yield from (("term of a fact", term) for term in fact.terms)
-
-
-def _may_see(scenario: Scenario, mode: str, viewer: str, agent: Agent, what: str) -> bool:
-    if mode in ("script", "mindreaders") or agent.name == viewer:
-        return True
-    return what in _SEEN_BY_OTHERS[scenario.level(viewer, agent.name)]
+        yield "fact", fact.text, fact.id
+        yield from (("term of a fact", term, fact.id) for term in fact.terms)
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 The fields that only people can fill in (purpose, ethics, recommendations) come from a YAML file; `missing` lists those
 that are empty. The index of information transparency that the paper's section 5.2 asks for is computed: the share of
-all goals, secrets and facts of other agents that a prompt of the mode shows, averaged over the prompted agents.
+all goals, secrets and facts of other agents that a prompt of the condition shows, over all prompted agents.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from typing import Any
 
 import yaml
 
-from localsim.annotation.agreement import raters_text
+from localsim.annotation.agreement import preference_text, raters_text
 from localsim.conversation.episode import PEOPLE, Mode, StoredMode
+from localsim.conversation.grants import NOTHING, Grants, condition_name, parse
 from localsim.conversation.modes import roles
 from localsim.conversation.scenario import Scenario
-from localsim.conversation.transcript import Transcript
-from localsim.conversation.visibility import observe
+from localsim.conversation.visibility import transparency as shown_and_all
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY
+from localsim.models.registry import labelled
 from localsim.reports.measures import shown
 from localsim.reports.report import report
 from localsim.reports.validity import checklists, correction, instruments
+from localsim.reports.validity.judges import sentence
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
@@ -46,15 +48,17 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
     data = data or report(store, run_id)
     run, said = data["run"], human or {}
     scenarios = [Scenario.model_validate_json(text) for text in queries.scenario_documents(store, run_id)]
-    modes: list[StoredMode] = run["plan"]["modes"]
+    conditions = _conditions(run["plan"])
     made: Row = {
         "run_id": run_id,
         "simulation_details": {
             "parties": sorted({len(scenario.agents) for scenario in scenarios}),
-            "information_asymmetry": {mode: ASYMMETRY[mode] for mode in modes},
-            "transparency_index": {mode: transparency(scenarios, _as_mode(mode)) for mode in modes},
+            "information_asymmetry": {name: _asymmetry(mode, grants) for name, (mode, grants) in conditions.items()},
+            "transparency_index": {
+                name: transparency(scenarios, _as_mode(mode), grants) for name, (mode, grants) in conditions.items()
+            },
             "transparency_justification": said.get("transparency_justification"),
-            "agent_types": {name: _agent_type(identity) for name, identity in run["models"].items()},
+            "agent_types": {labelled(name): _agent_type(identity) for name, identity in run["models"].items()},
             "modalities": ["text"],
             "humans_in_the_loop": any(identity["kind"] in ("human", "people") for identity in run["models"].values()),
             "platform": f"localsim {run['versions'].get('localsim', '')}".strip(),
@@ -68,10 +72,14 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
             "leaks_found_by": " ".join(data["leak_sources"]) or "not searched for leaks",
             "corrected_rates": " ".join(correction.sentences(data["corrections"], run["run_id"])) or "none",
             "raters": raters_text(data["annotations"]["kinds"]) if data["annotations"]["raters"] else "none",
+            "preferences": _preferences(data),
             "social_norms": _social_norms(data),
         },
         "results": [
-            {key: row[key] for key in ("family", "mode", "model", "n", "completed", "failed", "success_rate")}
+            {
+                key: row[key]
+                for key in ("family", "mode", "condition", "model", "n", "completed", "failed", "success_rate")
+            }
             for row in data["comparison"]
         ],
         "ethical_considerations": said.get("ethical_considerations"),
@@ -84,10 +92,32 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
 
 ASYMMETRY: dict[StoredMode, str] = {
     "script": "none: one model knows everything and writes all agents",
+    "iterative": "none: one model knows everything and writes all agents, one turn at a time",
     "agents": "full: each model knows its own side and the conversation",
     "mindreaders": "none: separate models that each see every side",
     "people": "full: people who each know their own side",
 }
+
+
+def _conditions(plan: Row) -> dict[str, tuple[StoredMode, Grants]]:
+    """Return the conditions of a plan by name."""
+    found: dict[str, tuple[StoredMode, Grants]] = {}
+    for mode in plan["modes"]:
+        for grants in map(parse, plan.get("see", ()) if mode == "agents" else ()):
+            found[condition_name(mode, grants.text)] = mode, grants
+        if mode != "agents" or not plan.get("see"):
+            found[mode] = mode, NOTHING
+    return found
+
+
+def _asymmetry(mode: StoredMode, grants: Grants) -> str:
+    if not grants:
+        return ASYMMETRY[mode]
+    kind = "partial" if grants.everyone or grants.single else "full"
+    told = "; every agent is told what each one sees" if grants.announced else "; only the viewer knows what it sees"
+    decoys = "; prompts also hold made-up items of people who are not here" if grants.decoys else ""
+    seen = f", and of the others {grants.text}{told}" if kind == "partial" else ""
+    return f"{kind}: each model knows its own side and the conversation{seen}{decoys}"
 
 
 def _as_mode(mode: StoredMode) -> Mode:
@@ -95,18 +125,15 @@ def _as_mode(mode: StoredMode) -> Mode:
     return "agents" if mode == PEOPLE else mode  # type: ignore[return-value]  # the only stored mode that is no mode
 
 
-def transparency(scenarios: list[Scenario], mode: Mode) -> float | None:
+def transparency(scenarios: list[Scenario], mode: Mode, grants: Grants = NOTHING) -> float | None:
     """Return the share of others' private items that a prompted agent sees, 0 to 1; None if nothing is private."""
-    shown = total = 0
-    for scenario in scenarios:
-        for viewer in roles(mode, scenario.names):
-            seen = {agent.name: agent for agent in observe(scenario, mode, viewer, Transcript()).agents}
-            for agent in scenario.agents:
-                if agent.name != viewer:
-                    view = seen[agent.name]
-                    total += 1 + bool(agent.secret) + len(agent.facts)
-                    shown += bool(view.goal) + bool(view.secret) + len(view.facts)
-    return shown / total if total else None
+    counts = [
+        shown_and_all(scenario, mode, viewer, grants.within(scenario.names))
+        for scenario in scenarios
+        for viewer in roles(mode, scenario.names)
+    ]
+    total = sum(there for _, there in counts)
+    return round(sum(shown for shown, _ in counts) / total, 4) if total else None
 
 
 def _headings(data: Row, group: str) -> list[str]:
@@ -134,6 +161,13 @@ def _social_norms(data: Row) -> str:
     if data["annotations"]["dimensions"]:
         judged.append("raters")
     return f"dimension social rules, by {', '.join(judged)}" if judged else "not measured"
+
+
+def _preferences(data: Row) -> str:
+    """Return the shares in which judges and raters found one condition more natural than another."""
+    told = [f"{sentence(rate)}." for rate in data["naturalness"]]
+    rates = (data["annotations"]["pairs"] or {"rates": []})["rates"]
+    return " ".join([*told, *(preference_text(rate) for rate in rates)]) or "not measured"
 
 
 def _features(scenarios: list[Scenario], run: Row) -> list[str]:
@@ -180,7 +214,7 @@ def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
     for row in card["results"]:
         rate = "no outcome" if row["success_rate"] is None else f"success {row['success_rate']:.0%}"
         result = f"{row['completed']} of {row['n']} conversations, {rate}"
-        results.append((f"{row['family']}, {row['mode']}, {row['model']}", result))
+        results.append((f"{row['family']}, {row['condition']}, {row['model']}", result))
     parts.append(("Results", results))
     parts.append(("Ethical considerations", [("", _text(card["ethical_considerations"]))]))
     for name, answers in card["checklists"].items():

@@ -1,4 +1,4 @@
-"""Paired comparisons of modes on the same scenario and seed, within a run or between two.
+"""Paired comparisons of conditions on the same scenario and seed: modes of a run, and conditions of several runs.
 
 A difference between modes is split in two: information (mindreaders - agents: the same separate models, which see more)
 and authorship (script - mindreaders: one writer instead of two models that see as much). One outcome is primary, as the
@@ -8,7 +8,7 @@ plan of the run declares it; the others are secondary, and their p are corrected
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -20,13 +20,13 @@ from localsim.errors import InvalidInput, suggest
 from localsim.families import EVERYDAY
 from localsim.reports.measures import by_episode, measures_of, of_family, sided, within
 from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
+from localsim.store import conditions as spelling
+from localsim.store.conditions import Choice, Condition, condition_of, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
 Row = dict[str, Any]
-Condition = tuple[str, str, str]
-"""Run, mode, model."""
 Unit = tuple[str, int, int, int]
 """Scenario (by content), episode index, seed and variant, which the episodes of a pair share."""
 Values = Iterator[tuple[str, Measure, dict[Condition, dict[Unit, float]]]]
@@ -46,19 +46,63 @@ def compare(store: Store, first_run: str, second_run: str | None = None, margin:
     are tested with MARGIN. Two runs have no primary outcome in common.
     """
     runs = [first_run, second_run] if second_run else [first_run]
-    key, contrast = ("", "") if second_run else primary_of(run_row(store, first_run)["plan_json"])
+    found = [Choice(tuple(spelling.conditions_of(store, run_id)), whole=True) for run_id in runs]
+    return compare_chosen(store, found, margin)
+
+
+def compare_chosen(store: Store, chosen: Sequence[Choice], margin: float | None = None) -> list[Row]:
+    """Return rows as `compare` does, for the pairs of conditions that `conditions.pairs_of` makes of a choice.
+
+    `unpaired` counts the scenarios that only the first, and only the second, of two conditions completed with this
+    seed: they are left out. The primary outcome of a run counts only if the run alone is compared with itself.
+    """
+    chosen = [Choice(tuple(sorted(each.conditions, key=in_contrasts)), True) if each.whole else each for each in chosen]
+    conditions = [each for choice in chosen for each in choice.conditions]
+    runs = list(dict.fromkeys(each.run_id for each in conditions))
+    alone = len(chosen) == 1 and chosen[0].whole
+    key, contrast = primary_of(run_row(store, runs[0])["plan_json"]) if alone else ("", "")
+    wanted = list(spelling.pairs_of(chosen))
+    left_out = unpaired(store, wanted)
     found: list[Row] = []
     for family, measure, by_condition in values_of(store, runs):
-        for one, other in pairs_of(by_condition, runs):
+        for one, other in wanted:
+            if one not in by_condition or other not in by_condition:
+                continue
             row = _row(measure, one, other, _paired(one, other, by_condition), margin)
             if row is not None:
                 primary = (measure.key, row["contrast"]) == (key, contrast)
-                model = one[2] if one[2] == other[2] else ""
-                found.append({"family": family, **row, **_named(one, other, runs), "model": model, "primary": primary})
+                model = one.model if one.model == other.model else ""
+                named = {**_named(one, other, conditions), "model": model, "primary": primary}
+                found.append({"family": family, **row, **named, "unpaired": left_out[one, other].get(family, [0, 0])})
     secondary = [row for row in found if not row["primary"]]
     for row, p in zip(secondary, stats.holm([row["p"] for row in secondary]), strict=True):
         row["p_holm"] = p
     return sorted(found, key=lambda row: not row["primary"])
+
+
+def unpaired(store: Store, pairs: Sequence[Pair]) -> dict[Pair, dict[str, list[int]]]:
+    """Return pair -> family -> numbers of the scenarios that only the first, and only the second, can be compared on.
+
+    A scenario is paired if both completed it with one seed and index (people: with any).
+    """
+    units: dict[Condition, dict[str, set[Unit]]] = defaultdict(lambda: defaultdict(set))
+    for run_id in dict.fromkeys(each.run_id for pair in pairs for each in pair):
+        for row in queries.episodes(store, run_id):
+            if row["status"] == "completed":
+                units[condition_of(row)][row["family"] or EVERYDAY.name].add(_unit(row))
+    found: dict[Pair, dict[str, list[int]]] = {}
+    for one, other in pairs:
+        found[one, other] = {
+            family: _unpaired(units[one][family], units[other][family], PEOPLE in (one.mode, other.mode))
+            for family in {**units[one], **units[other]}
+        }
+    return found
+
+
+def _unpaired(first: set[Unit], second: set[Unit], by_scenario: bool) -> list[int]:
+    ours, theirs = ({unit[0] for unit in units} for units in (first, second))
+    both = ours & theirs if by_scenario else {unit[0] for unit in first & second}
+    return [len(ours - both), len(theirs - both)]
 
 
 def check_primary(plan: Plan) -> None:
@@ -86,8 +130,8 @@ def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[
     known = []
     for family, measure, by_condition in values_of(store, [run_id]):
         known.append(measure.key)
-        for one, other in pairs_of(by_condition, [run_id]) if measure.key == key else ():
-            if CONTRASTS[contrast] == (one[1], other[1]):
+        for one, other in pairs_of(by_condition) if measure.key == key else ():
+            if CONTRASTS[contrast] == (one.name, other.name):
                 groups = found.setdefault(family, {})
                 for scenario, values in differences_of(by_condition[one], by_condition[other]).items():
                     groups.setdefault(scenario, []).extend(values)
@@ -105,7 +149,7 @@ def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[
 def values_of(store: Store, runs: list[str]) -> Values:
     """Yield the values of each family and compared measure, by condition and unit; families by name."""
     scores = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
-    episodes = {row["episode_id"]: row for row in scores}
+    episodes = {row["episode_id"]: row for run_id in runs for row in queries.episodes(store, run_id)}
     families = dict.fromkeys(row["family"] for row in scores)
     measures = measures_of((name for name in families if name), {row["evaluator"] for row in scores})
     for family in sorted(families, key=lambda name: name or EVERYDAY.name):
@@ -116,21 +160,23 @@ def values_of(store: Store, runs: list[str]) -> Values:
             by_condition: dict[Condition, dict[Unit, float]] = defaultdict(dict)
             for episode_id, value in by_episode(measure, own).items():
                 row = episodes[episode_id]
-                unit = (row["scenario_hash"], row["episode_index"], row["seed"], row["variant"])
-                by_condition[row["run_id"], row["mode"], row["model"]][unit] = value
+                by_condition[condition_of(row)][_unit(row)] = value
             yield family or EVERYDAY.name, measure, by_condition
 
 
-def pairs_of(by_condition: dict[Condition, dict[Unit, float]], runs: list[str]) -> Iterator[Pair]:
-    """Yield the pairs of conditions to compare: in one run all, between two runs the same mode."""
+def _unit(row: Row) -> Unit:
+    return row["scenario_hash"], row["episode_index"], row["seed"], row["variant"]
 
-    def place(one: Condition) -> tuple[int, int, str, str]:
-        mode = _ORDER.index(one[1]) if one[1] in _ORDER else len(_ORDER)
-        return runs.index(one[0]), mode, one[1], one[2]
 
-    for one, other in combinations(sorted(by_condition, key=place), 2):
-        if len(runs) == 1 or (one[0] != other[0] and (one[1] == other[1] or PEOPLE in (one[1], other[1]))):
-            yield one, other
+def pairs_of(by_condition: Mapping[Condition, object]) -> Iterator[Pair]:
+    """Yield the pairs of conditions of one run, in the order of its contrasts."""
+    yield from combinations(sorted(by_condition, key=in_contrasts), 2)
+
+
+def in_contrasts(condition: Condition) -> tuple[int, str, str]:
+    """Return the place of a condition: second minus first is then named as the contrasts are."""
+    mode = _ORDER.index(condition.mode) if condition.mode in _ORDER else len(_ORDER)
+    return mode, condition.name, condition.model
 
 
 def differences_of(one: dict[Unit, float], other: dict[Unit, float]) -> dict[str, list[float]]:
@@ -145,7 +191,7 @@ def _paired(
     one: Condition, other: Condition, by_condition: dict[Condition, dict[Unit, float]]
 ) -> dict[str, list[float]]:
     """Return scenario -> differences of two conditions. People have no seeds: they are paired by scenario alone."""
-    if PEOPLE not in (one[1], other[1]):
+    if PEOPLE not in (one.mode, other.mode):
         return differences_of(by_condition[one], by_condition[other])
     first, second = (_by_scenario(by_condition[each]) for each in (one, other))
     return {name: [fmean(second[name]) - fmean(first[name])] for name in sorted(first.keys() & second.keys())}
@@ -165,10 +211,10 @@ def _row(
     result = stats.paired(differences, measure.bounds)
     if result is None:
         return None
-    by_construction = not {one[1], other[1]}.isdisjoint(measure.structural_zero)
+    by_construction = not {one.name, other.name}.isdisjoint(measure.structural_zero)
     if by_construction:
         result = result._replace(p=None)
-    contrast = next((name for name, modes in CONTRASTS.items() if modes == (one[1], other[1])), "")
+    contrast = next((name for name, modes in CONTRASTS.items() if modes == (one.name, other.name)), "")
     named = {"measure": measure.key, "heading": measure.heading, "contrast": contrast}
     row = {**named, **result._asdict(), "p_holm": None, "by_construction": by_construction, "equivalence": None}
     bounded = None not in measure.bounds
@@ -178,12 +224,12 @@ def _row(
     return row
 
 
-def _named(one: Condition, other: Condition, runs: list[str]) -> Row:
+def _named(one: Condition, other: Condition, conditions: Sequence[Condition]) -> Row:
     """Return the names of two conditions, reduced to their differences."""
-    parts = [number for number in range(3) if one[number] != other[number]]
-    if len(runs) > 1:
-        parts = [0, 1]
-    return {
-        "first": " ".join(one[number] for number in parts),
-        "second": " ".join(other[number] for number in parts),
-    }
+    if one.run_id != other.run_id or one.label or other.label:
+        names = names_of(conditions)
+        return {"first": names[one], "second": names[other]}
+    parts = [(each.name, each.model) for each in (one, other)]
+    different = [number for number in range(2) if parts[0][number] != parts[1][number]]
+    first, second = (" ".join(part[number] for number in different) for part in parts)
+    return {"first": first, "second": second}

@@ -16,18 +16,19 @@ import jinja2
 from markupsafe import Markup
 
 from localsim.annotation.agreement import sentences
-from localsim.conversation.episode import CONDITIONS
-from localsim.families import EVERYDAY, FAMILIES, Family, family_of, title_of
+from localsim.families import EVERYDAY, Family, family_of, in_order, title_of
+from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, marked_turns, remark_on
 from localsim.reports.measures import interval_of, shown
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, instruments, robustness
+from localsim.reports.validity.typical import RULE, typical
 from localsim.runs.plan import command_of
+from localsim.store.conditions import conditions_of
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
-from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
 
@@ -43,28 +44,20 @@ class Example:
     episodes: tuple[StoredEpisode, ...]
 
 
-def examples(store: Store, run_id: str, per_family: int = 1) -> list[Example]:
-    """Return the first scenarios and seeds of each family that most modes completed, whatever their outcomes."""
-    rows = queries.completed_by_index(store, run_id)
-    families: dict[str, dict[tuple[str, int], dict[str, str]]] = {}
-    for row in rows:
-        groups = families.setdefault(row["family"] or EVERYDAY.name, {})
-        groups.setdefault((row["scenario_hash"], row["episode_index"]), {})[row["mode"]] = row["episode_id"]
-    chosen = []
-    for family, groups in families.items():
-        for group in sorted(groups.values(), key=len, reverse=True)[:per_family]:
-            ids = [group[mode] for mode in CONDITIONS if mode in group]
-            chosen.append(Example(family, tuple(load_episode(store, episode_id) for episode_id in ids)))
-    return chosen
+def examples(store: Store, run_id: str) -> list[Example]:
+    """Return the conversations that `typical.RULE` chooses for each family: one for each condition, by one model."""
+    conditions = conditions_of(store, run_id)
+    first = {each.name: each for each in reversed(conditions)}
+    found = typical(store, [each for each in conditions if first[each.name] is each])
+    return [Example(family, tuple(load_episode(store, each) for each in ids)) for family, ids in found.items()]
 
 
 def render(data: dict[str, Any], examples: list[Example]) -> str:
     """Return one self-contained HTML page with the content of `report.report`."""
     comparison = data["comparison"]
-    order = [*FAMILIES.own, EVERYDAY.name]
-    names = sorted({row["family"] for row in comparison}, key=lambda name: ([*order, name].index(name), name))
+    names = in_order(row["family"] for row in comparison)
     measures = data["measures"]
-    simulated = [row for row in comparison if "people_run" not in row]
+    simulated = [row for row in comparison if "people_run" not in row and "other_run" not in row]
     completed, failed = (sum(row[key] for row in simulated) for key in ("completed", "failed"))
     accuracy = data.get("parser_accuracy")
     environment = jinja2.Environment(
@@ -79,6 +72,9 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         run=data["run"],
         started=_date(data["run"]["started_utc"]),
         answer=data.get("headline", {}).get("sentences", []),
+        aloud=data.get("aloud", {}).get("paragraph", ""),
+        rule=RULE,
+        labelled=labelled,
         warnings=data["warnings"],
         families=[
             {
@@ -178,9 +174,12 @@ def _family(name: str, rows: list[Row], measures: list[Row], examples: Iterable[
         "secrets": panels(_keys(columns, "secrets", family)),
         "leaks": foremost(leaks),
         "leaks_total": len(leaks),
-        "models": models,
+        "models": [labelled(model, whole=len(models) == 1) for model in models],
         "columns": columns,
-        "rows": rows,
+        "rows": [
+            {**row, "name": name_of(row), "twin": row.get("twin", 0), "model": labelled(row["model"], whole=False)}
+            for row in rows
+        ],
         "lines": [(measure["heading"], [_cell(row, measure) for row in rows]) for measure in columns],
         "examples": [_example(example) for example in examples if example.family == name],
     }
@@ -209,11 +208,16 @@ def _number(value: float | None, kind: str, digits: int = 2) -> str:
 # ---- figures -------------------------------------------------------------------------------------------------------
 
 
+def name_of(row: Row) -> str:
+    """Return the name of a row's condition."""
+    return str(row.get("condition") or row["mode"])
+
+
 def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
     """Return one measure with a bar for each mode; positions are parts of the axis, from 0 to 1."""
     key, kind = measure["key"], measure["kind"]
-    modes = {row["mode"] for row in rows}
-    paper = {mode: value for mode, value in measure["published"].items() if mode in modes}
+    names = {name_of(row) for row in rows}
+    paper = {name: value for name, value in measure["published"].items() if name in names}
     position = kind == "position"
     digits = 2 if position else 1
     top = _axis_end(rows, key, paper.values()) if kind == "number" else 1.0
@@ -223,7 +227,9 @@ def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
         bars.append(
             {
                 "mode": row["mode"],
-                "model": row["model"] if several_models else "",
+                "name": name_of(row),
+                "twin": row.get("twin", 0),
+                "model": labelled(row["model"], whole=False) if several_models else "",
                 "text": _number(value, kind, digits),
                 "n": row[f"{key}_n"] if position else None,
                 "interval": None if low is None else [_number(end, kind, digits) for end in (low, high)],
@@ -231,7 +237,7 @@ def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
                 "low": None if low is None else max(0.0, low / top),
                 "high": None if high is None else min(1.0, high / top),
                 "cut": high is not None and high > top,
-                "paper": paper[row["mode"]] / top if row["mode"] in paper else None,
+                "paper": paper[name_of(row)] / top if name_of(row) in paper else None,
             }
         )
     ends = ("start", "middle", "end") if position else [_tick(top * part, kind) for part in (0, 0.5, 1)]
@@ -258,7 +264,9 @@ def _curve(curve: Row) -> Row:
         path = f"M{places[0][0]:.1f} {places[0][1]:.1f}"
         for x, y in places[1:]:
             path += f"H{x:.1f}V{y:.1f}" if curve["steps"] else f"L{x:.1f} {y:.1f}"
-        drawn.append({**series, "path": path, "dots": [] if curve["steps"] else places})
+        drawn.append(
+            {"name": series["mode"], "twin": 0, **series, "path": path, "dots": [] if curve["steps"] else places}
+        )
     return {**curve, "series": drawn, "top": top}
 
 
@@ -294,7 +302,8 @@ def _example(example: Example) -> Row:
 def _conversation(episode: StoredEpisode) -> Row:
     return {
         "mode": episode.mode,
-        "model": episode.model,
+        "name": episode.condition,
+        "model": labelled(episode.model),
         "stop_reason": episode.stop_reason,
         "success": next((score for score in episode.scores if score["name"] == "success"), None),
         "remarks": family_of(episode.scenario.family).remarks(

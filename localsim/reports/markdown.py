@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from localsim.annotation.agreement import sentences
+from localsim.conversation.grants import condition_name
+from localsim.models.registry import labelled
 from localsim.reports.card import sections
 from localsim.reports.measures import shown, text_of
 from localsim.reports.report import foremost
@@ -20,11 +22,17 @@ def as_markdown(data: Row) -> str:
     run = data["run"]
     lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
     lines += [*(f"**{_plain(sentence)}**  " for sentence in data["headline"]["sentences"]), ""]
+    if "aloud" in data:
+        lines += ["## To read aloud", "", _plain(data["aloud"]["paragraph"]), ""]
     lines += [f"> {warning}" + "  " for warning in data["warnings"]]
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         several = len({row["model"] for row in rows}) > 1
-        names = [f"{row['mode']} ({row['model']})" if several else row["mode"] for row in rows]
+        named = [row.get("condition") or row["mode"] for row in rows]
+        names = [
+            f"{name} ({labelled(row['model'], whole=False)})" if several else name
+            for name, row in zip(named, rows, strict=True)
+        ]
         lines += ["", f"## {family}", "", *comparison(rows, names, data["measures"])]
     if data["leaks"]:
         lines += ["", "## Private facts that came out", "", *_leaks(data["leaks"])]
@@ -50,8 +58,9 @@ def comparison(rows: Sequence[Row], names: Sequence[str], measures: Sequence[Row
     for measure in shown(measures, rows):
         lines.append(f"| {measure['heading']} | {' | '.join(text_of(measure, row) or '-' for row in rows)} |")
         published = measure["published"]
-        if any(name in published for name in names):
-            cells = (f"*{published[name]:g}*" if name in published else "" for name in names)
+        conditions = [row.get("condition") or name for row, name in zip(rows, names, strict=True)]
+        if any(name in published for name in conditions):
+            cells = (f"*{published[name]:g}*" if name in published else "" for name in conditions)
             lines.append(f"| *paper, GPT-3.5* | {' | '.join(cells)} |")
     return lines
 
@@ -80,7 +89,8 @@ def _leaks(leaks: Sequence[Row]) -> list[str]:
     quoted = foremost(leaks)
     for leak in quoted:
         note = "had not been told" if leak["kind"] == "omniscient" else "too early" if leak["early"] else ""
-        cells = [leak["mode"], leak["fact"], leak["speaker"], leak["text"], str(leak["turn"]), note]
+        condition = condition_name(leak["mode"], leak.get("see"))
+        cells = [condition, leak["fact"], leak["speaker"], leak["text"], str(leak["turn"]), note]
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
     return [*lines, "", f"{len(quoted)} of {len(leaks)} first disclosures."]
 

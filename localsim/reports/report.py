@@ -1,4 +1,4 @@
-"""The report of a run: a row for each family x mode x model with intervals, warnings, and quoted leaks.
+"""The report of a run: a row for each family and condition with intervals, warnings, and quoted leaks.
 
 Columns are the measures of `reports.measures`; `reports.html` writes HTML.
 """
@@ -13,26 +13,27 @@ from typing import Any
 
 from localsim import families
 from localsim.annotation.agreement import agreement
-from localsim.conversation.episode import CONDITIONS
 from localsim.conversation.measures import Measure
 from localsim.evaluators.leaks import EVALUATOR as LEAKAGE
 from localsim.families import EVERYDAY, family_of
 from localsim.leakage.detector import Weights
+from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
-from localsim.reports.curves import curves
+from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.headline import headline
 from localsim.reports.validity.instruments import instruments, leak_sources
 from localsim.reports.validity.judges import rates, reliability
 from localsim.reports.validity.robustness import robustness, sign_turns
+from localsim.store.conditions import Condition, condition_of, in_order
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
 Row = dict[str, Any]
-Key = tuple[str, str, str]
-"""Family, mode, model."""
+Key = tuple[str, Condition]
+"""Family and condition."""
 
 QUOTED = 12
 """Number of leaks that a report quotes."""
@@ -42,15 +43,12 @@ def report(store: Store, run_id: str) -> Row:
     """Return everything that `report --json` prints, except the simulation card, which is made from it."""
     run = run_row(store, run_id)
     scores = queries.scores(store, run_id)
-    found = cells(store, run_id, scores)
     evaluators = {row["evaluator"] for row in scores}
-    measures = measures_of(dict.fromkeys(family for family, _, _ in found), evaluators)
-    comparison = [_comparison_row(key, cell, measures) for key, cell in found.items()]
+    found = table(store, run_id, scores)
+    comparison = found["comparison"]
     data: Row = {
         "run": _run_json(run, store, run_id),
-        "measures": [as_json(measure) for measure in measures],
-        "comparison": comparison,
-        "curves": curves(store, run_id, scores),
+        **found,
         "leaks": queries.leaks(store, run_id),
         "detector": detector_accuracy() if LEAKAGE in evaluators else None,
         "warnings": _warnings(run, comparison),
@@ -63,6 +61,18 @@ def report(store: Store, run_id: str) -> Row:
     data["robustness"] = robustness(store, run_id)
     data["headline"] = headline(data, compare(store, run_id), partial(sign_turns, data["robustness"]))
     return data
+
+
+def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
+    """Return the measures of a run, its rows (comparison) and its curves; `scores` if they have been read."""
+    scores = queries.scores(store, run_id) if scores is None else scores
+    found = cells(store, run_id, scores)
+    measures = measures_of(dict.fromkeys(family for family, _ in found), {row["evaluator"] for row in scores})
+    return {
+        "measures": [as_json(measure) for measure in measures],
+        "comparison": [_comparison_row(key, cell, measures) for key, cell in found.items()],
+        "curves": curves(store, run_id, scores),
+    }
 
 
 def _errors(store: Store, run_id: str, data: Row, scores: list[Row]) -> Row:
@@ -89,17 +99,19 @@ def detector_accuracy() -> Row:
 
 
 def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
-    """Return the cells in the order of a report: by family, mode and model."""
+    """Return the cells in the order of a report: by family and condition."""
     episodes: dict[Key, list[Row]] = defaultdict(list)
+    keys: dict[str, Key] = {}
     for row in queries.episodes(store, run_id):
-        episodes[_key(row)].append(row)
+        keys[row["episode_id"]] = key = _key(row)
+        episodes[key].append(row)
     scored: dict[Key, list[Row]] = defaultdict(list)
     for row in sided(store, run_id, scores):
-        scored[_key(row)].append(row)
+        scored[keys[row["episode_id"]]].append(row)
     counts: dict[Key, list[Row]] = defaultdict(list)
     for row in queries.counts(store, run_id):
-        counts[_key(row)].append(row)
-    ordered = sorted(episodes, key=lambda key: (key[0], CONDITIONS.index(key[1]), key[2]))
+        counts[keys[row["episode_id"]]].append(row)
+    ordered = sorted(episodes, key=lambda key: (key[0], in_order(key[1])))
     return {
         key: Cell(
             family=key[0],
@@ -115,12 +127,13 @@ def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
 
 
 def _key(row: Row) -> Key:
-    return row["family"] or EVERYDAY.name, row["mode"], row["model"]
+    return row["family"] or EVERYDAY.name, condition_of(row)
 
 
 def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
-    family, mode, model = key
-    row: Row = {"family": family, "mode": mode, "model": model, "n": len(cell.episodes)}
+    family, condition = key
+    row: Row = {"family": family, "mode": condition.mode, "see": condition.see, "condition": condition.name}
+    row |= {"model": condition.model, "n": len(cell.episodes)}
     row["scenarios"] = len({episode["scenario_hash"] for episode in cell.episodes})
     row |= {"completed": cell.count("completed"), "failed": cell.count("failed")}
     for measure in measures:
@@ -158,8 +171,8 @@ def _run_json(run: Row, store: Store, run_id: str) -> Row:
 
 def _warnings(run: Row, comparison: list[Row]) -> list[str]:
     """Return the warnings that a reader needs before trusting the table."""
-    warnings = []
     models = json.loads(run["models_json"])
+    warnings = [f"{name} is a constructed control: it was {words}." for name in models if (words := constructed(name))]
     scripted = [name for name, identity in models.items() if identity["kind"] == "scripted"]
     if scripted:
         warnings.append(f"{', '.join(scripted)}: played by a script, not by a language model.")

@@ -14,15 +14,17 @@ from localsim.conversation.episode import (
     OVERFLOWS,
     PEOPLE,
     REPRO_LEVELS,
+    SIMULATED,
     EpisodeSpec,
     Mode,
     Overflow,
     Repro,
     Sampling,
 )
+from localsim.conversation.grants import NONE, Grants, parse
 from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
-from localsim.conversation.variants import MOST, variant_of
+from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.errors import InvalidInput, suggest
 
 CONTRASTS: dict[str, tuple[Mode, Mode]] = {
@@ -64,6 +66,8 @@ class Plan:
     Without the contrast it is `information`; without the key it is PRIMARY."""
     perturb: int = 0
     """Number of variants of the prompt and sampling, with the usual one; 0 means the usual one alone."""
+    see: Sequence[str] = ()
+    """Grants of private items in agents mode (`conversation.grants`): each text is one condition of the run."""
 
     def __post_init__(self) -> None:
         self._resolve_primary()
@@ -73,6 +77,7 @@ class Plan:
                 hint = suggest(role, [*names, WRITER]) or f"roles here: {', '.join(sorted(names))}, {WRITER}"
                 raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
         self._check_choices()
+        self._resolve_grants()
         ids = [loaded.scenario.id for loaded in self.scenarios]
         repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
         if repeated:
@@ -86,10 +91,32 @@ class Plan:
             raise InvalidInput(f"primary = {self.primary!r}", hint=hint)
         object.__setattr__(self, "primary", f"{key}:{contrast}")
 
+    def _resolve_grants(self) -> None:
+        """Write each grant in its one form; a plan that grants nothing has none."""
+        given = [parse(text) for text in ([self.see] if isinstance(self.see, str) else self.see)]
+        names = {name for loaded in self.scenarios for name in loaded.scenario.names}
+        most = max((len(loaded.scenario.names) for loaded in self.scenarios), default=0)
+        for viewer in (viewer for grants in given for viewer, _ in grants.single):
+            if viewer not in names and not (viewer.isdecimal() and int(viewer) <= most):
+                known = f"agents here: {', '.join(sorted(names))}, or 1 to {most} in their order"
+                hint = suggest(viewer, names) or known
+                raise InvalidInput(f"no scenario has an agent {viewer!r} who could see something", hint=hint)
+        if any(given) and "agents" not in self.modes:
+            raise InvalidInput(
+                "items can be granted in agents mode only: the other modes see everything", hint="add --mode agents"
+            )
+        texts = tuple(dict.fromkeys(grants.text or NONE for grants in given))
+        object.__setattr__(self, "see", texts if any(given) else ())
+
+    def _grants(self, mode: Mode, names: Sequence[str]) -> list[Grants]:
+        """Return the grants under which a scenario is played in a mode; some agents are in other scenarios only."""
+        given = [parse(text) for text in self.see] if mode == "agents" else []
+        return list(dict.fromkeys(grants.within(names) for grants in given)) or [parse(NONE)]
+
     def _check_choices(self) -> None:
         """Check the values that the command line has already checked, for callers from Python."""
         for name, value, known in (
-            *(("modes", mode, MODES) for mode in self.modes),
+            *(("modes", mode, SIMULATED) for mode in self.modes),
             ("repro", self.repro, REPRO_LEVELS),
             ("overflow", self.overflow, OVERFLOWS),
         ):
@@ -125,18 +152,21 @@ class Plan:
                 sampling=variant_of(variant).sampling(self.sampling),
                 repro=self.repro,
                 variant=variant,
+                grants=grants,
             )
             for index in range(self.episodes)
             for variant in range(max(1, self.perturb))
             for loaded in self.scenarios
             for mode in self.modes
+            for grants in self._grants(mode, loaded.scenario.names)
         ]
 
     def as_json(self) -> str:
-        """Return everything that `resume` needs, with scenarios by hash; without variants, as before there were any."""
+        """Return everything that `resume` needs, with scenarios by hash; variants and grants only if there are any."""
         data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
-        if not self.perturb:
-            del data["perturb"]
+        for name in ("perturb", "see"):
+            if not data[name]:
+                del data[name]
         return json.dumps(data, sort_keys=True)
 
     def stored_forms(self) -> list[str]:
@@ -176,6 +206,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
         ("--perturb", plan.get("perturb", 0), 0),
     ):
         parts += [option, value] if value != default else []
+    parts += [word for text in plan.get("see", ()) for word in ("--see", text)]
     parts += [] if sampling["grammar"] else ["--no-grammar"]
     return " ".join(part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts)
 

@@ -218,7 +218,7 @@ class Simulation:
         if not error:
             spec, answer = live.spec, self._answers[live.spec.scenario.hash]
             about = (live.episode_id, spec.scenario, answer, spec.mode, spec.index, spec.seed, live.transcript)
-            records = evaluated(Subject(*about, variant=spec.variant))
+            records = evaluated(Subject(*about, variant=spec.variant, see=spec.grants.text))
         for session, model in live.sessions.items():
             self._backends[model].release(session)
         self._sink.episode_ended(live.episode_id, episode, records, (time.perf_counter() - live.started) * 1000)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim.conversation.grants import condition_name
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import DatabaseError, InvalidInput
@@ -34,6 +35,13 @@ class StoredEpisode:
     mentions: list[Mention]
     leaks: list[Row]
     """First disclosures that the leakage detector found (columns of v_leaks); empty if it has not run."""
+    see: str = ""
+    """Grants of the agents; empty where nothing was granted."""
+
+    @property
+    def condition(self) -> str:
+        """The mode, and what was granted."""
+        return condition_name(self.mode, self.see)
 
     @property
     def transcript(self) -> Transcript:
@@ -47,6 +55,7 @@ class StoredEpisode:
             "run_id": self.run_id,
             "scenario_id": self.scenario.id,
             "mode": self.mode,
+            "see": self.see,
             "model": self.model,
             "seed": self.seed,
             "status": self.status,
@@ -95,6 +104,7 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
         scores=scores,
         mentions=first_mentions(transcript_of(turns).turns, scenario),
         leaks=store.rows("SELECT * FROM v_leaks WHERE episode_id = ? ORDER BY turn, fact_id", key),
+        see=episode["see"] or "",
     )
 
 

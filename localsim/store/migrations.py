@@ -206,6 +206,11 @@ _VARIANTS = (
     "UPDATE annotations SET made_by = 'person'",
 )
 
+_GRANTS = (
+    "ALTER TABLE episodes ADD COLUMN see VARCHAR",
+    "UPDATE episodes SET see = ''",
+)
+
 MIGRATIONS: list[Migration] = [
     Migration("m001_initial", _INITIAL),
     Migration("m002_shared_and_dropped", _SHARED_AND_DROPPED),
@@ -213,6 +218,7 @@ MIGRATIONS: list[Migration] = [
     Migration("m004_annotations", _ANNOTATIONS),
     Migration("m005_judgements", _JUDGEMENTS),
     Migration("m006_variants", _VARIANTS),
+    Migration("m007_grants", _GRANTS),
 ]
 
 

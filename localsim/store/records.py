@@ -89,6 +89,7 @@ class EpisodeRecord:
     spec_hash: str
     spec_json: str
     variant: int = 0
+    see: str = ""
 
 
 @dataclass(frozen=True)
@@ -306,6 +307,7 @@ def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: Episo
         spec_hash=spec.hash,
         spec_json=json.dumps(settings, sort_keys=True),
         variant=spec.variant,
+        see=spec.grants.text,
     )
 
 

@@ -73,7 +73,10 @@ TABLES: dict[str, Table] = {
             "episode_id": ("VARCHAR NOT NULL", "Id of the episode: a hash of run_id and spec"),
             "run_id": ("VARCHAR NOT NULL", "The run that the episode belongs to"),
             "scenario_hash": ("VARCHAR NOT NULL", "The scenario that was simulated"),
-            "mode": ("VARCHAR NOT NULL", "Information mode: script, agents or mindreaders; people if imported"),
+            "mode": (
+                "VARCHAR NOT NULL",
+                "Information mode: script, iterative, agents or mindreaders; people if imported",
+            ),
             "model": ("VARCHAR NOT NULL", "Models of the roles, joined with | where they differ"),
             "episode_index": (
                 "INTEGER NOT NULL",
@@ -96,6 +99,10 @@ TABLES: dict[str, Table] = {
             "variant": (
                 "INTEGER",
                 "Number of the perturbed variant of instructions and sampling; 0 for the prompts as they are",
+            ),
+            "see": (
+                "VARCHAR",
+                "Private items of others that the agents were granted, as in --see; empty where nothing is granted",
             ),
         },
         "episode_id",
@@ -224,7 +231,7 @@ TABLES: dict[str, Table] = {
                 "Item that was rated: two episodes, an episode and an agent, or an episode",
             ),
             "rater": ("VARCHAR NOT NULL", "Pseudonym of the rater; names and addresses are not stored"),
-            "run_id": ("VARCHAR NOT NULL", "The run whose episodes were rated"),
+            "run_id": ("VARCHAR NOT NULL", "The run of the rated episode; for a pair, of the first one of its item"),
             "value_json": (
                 "VARCHAR NOT NULL",
                 "Answer. For pairs 1, 2 or 0 (tie); else an object from dimension or fact to number",
@@ -250,7 +257,11 @@ TABLES: dict[str, Table] = {
             "episode_id": ("VARCHAR NOT NULL", "The episode that was judged; for a pair, the first one"),
             "evaluator": ("VARCHAR NOT NULL", "Name of the evaluator: judge.MODEL or naturalness.MODEL"),
             "version": ("VARCHAR NOT NULL", "Version of the evaluator"),
-            "name": ("VARCHAR NOT NULL", "Name of the score in the table scores: a dimension, or natural_against_MODE"),
+            "name": (
+                "VARCHAR NOT NULL",
+                "Name of the score in the table scores: a dimension, natural_against_CONDITION within a run, or "
+                "natural_against_EPISODE between two runs or models",
+            ),
             "agent": ("VARCHAR NOT NULL", "Agent that the question concerns; empty for the whole episode"),
             "sample": ("INTEGER NOT NULL", "Number of the repetition, from 0; for a pair, 1 is the swapped order"),
             "other_id": ("VARCHAR", "The second episode of a pair; NULL if one episode was judged alone"),
@@ -288,14 +299,14 @@ GROUP BY ALL""",
     "v_episodes": (
         "Episodes, with scenario and family",
         """SELECT e.episode_id, e.run_id, s.scenario_id, s.family, e.mode, e.model, e.seed, e.status, e.stop_reason,
-       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash, e.variant
+       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash, e.variant, e.see
 FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
     ),
     "v_turns": (
         "Turns, with their position in the conversation from 0 to 1",
         """SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages
+       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see
 FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation""",
     ),
@@ -303,21 +314,22 @@ LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.gene
         "Generations, with tokens and duration, without the prompt",
         """SELECT g.episode_id, g.generation, g.turn, g.attempt, g.speaker, g.model, g.seed, g.cause, g.malformed,
        g.prompt_tokens, g.evaluated_tokens, g.generated_tokens, g.duration_ms, g.text, e.run_id, e.mode,
-       g.shared_tokens, g.dropped_messages
+       g.shared_tokens, g.dropped_messages, e.see
 FROM generations g JOIN episodes e ON e.episode_id = g.episode_id""",
     ),
     "v_scores": (
         "Scores; newest is true for the newest version of each evaluator",
         """SELECT c.episode_id, nullif(c.agent, '') AS agent, c.evaluator, c.version, c.name, c.value, c.reason,
        c.label, c.turns_json, e.run_id, e.mode, e.model, s.scenario_id, s.family,
-       c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest
+       c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest,
+       e.see
 FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
     ),
     "v_leaks": (
         "The first disclosure of each disclosed private fact, by the newest version of the detector",
         """SELECT l.episode_id, l.fact_id, l.owner, l.speaker, l.turn,
        CASE WHEN e.turns > 1 THEN l.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position, l.kind, l.similarity, l.early,
-       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family
+       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see
 FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scores c
       WHERE c.episode_id = l.episode_id AND c.evaluator = 'leakage')""",

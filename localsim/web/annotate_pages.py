@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from localsim.annotation import agreement, items, records
 from localsim.annotation.items import Item, Task
+from localsim.annotation.selection import Selection, of_run
 from localsim.errors import InvalidInput
 from localsim.reports import marks
 from localsim.store.database import Store
@@ -28,17 +29,17 @@ ABOUT: dict[Task, str] = {
     "dimensions": "seven ratings of one person in a conversation",
     "disclosures": "where private facts are disclosed",
 }
-_MAKERS: dict[Task, Callable[..., Sequence[Item]]] = {
-    "pairs": items.pairs_from,
-    "dimensions": items.dimensions_from,
-    "disclosures": items.disclosures_from,
-}
 
 
 def choose(request: Request) -> Response:
     """The form that asks for a run, a task and a pseudonym."""
     store = store_of(request)
+    selection = request.app.state.selection
     runs = [run for run in view_data.runs(store) if run["completed"]] if store.path.is_file() else []
+    if selection is not None:  # a name that says nothing about runs and conditions
+        runs = [
+            {"run_id": selection.key, "completed": len(_talks(store.path, selection, _completed(store, selection)))}
+        ]
     blind = "view" not in request.app.state.parts
     chosen = request.query_params.get("run", "")
     return page(request, "annotate/choose", runs=runs, chosen=chosen, about=ABOUT, blind=blind)
@@ -48,16 +49,16 @@ def begin(request: Request) -> Response:
     """Go from the form to the first item."""
     given = request.query_params
     task, rater = records.checked_task(given.get("task", "")), records.checked_rater(given.get("rater", ""))
-    run_id = store_of(request).run_id(given.get("run", "@last"))
+    chosen = _selection(request, given.get("run", "@last"))
     ties = "&ties=1" if given.get("ties") else ""
-    return RedirectResponse(f"/annotate/{run_id}/{task}?rater={rater}{ties}", 303)
+    return RedirectResponse(f"/annotate/{chosen.key}/{task}?rater={rater}{ties}", 303)
 
 
 def item(request: Request) -> Response:
     """The next item of a rater, or the one that `item` names, to be answered again."""
-    store, run_id, task, rater, ties = _work(request)
-    every = _items(store, run_id, task, rater, ties)
-    done = records.done(store, task, run_id, rater)
+    store, chosen, task, rater, ties = _work(request)
+    every = _items(store, chosen, task, rater, ties)
+    done = records.done(store, task, chosen.runs, rater)
     key = request.query_params.get("item", "")
     current = items.find(every, key) if key else items.next_item(every, done)
     return page(
@@ -81,13 +82,14 @@ async def answer(request: Request) -> Response:
 
 
 def _answer(request: Request, form: dict[str, str]) -> Response:
-    store, run_id, task, rater, ties = _work(request)
+    store, chosen, task, rater, ties = _work(request)
     address = _address(request, rater, ties)
-    every = _items(store, run_id, task, rater, ties)
+    every = _items(store, chosen, task, rater, ties)
     if "undo" in form:
-        count = items.progress(every, records.done(store, task, run_id, rater)).done
+        count = items.progress(every, records.done(store, task, chosen.runs, rater)).done
         # The form names the number of answers that its page showed, so that a double click undoes one answer only.
-        undone = records.undo(store, task, run_id, rater) if form["undo"] == str(count) else None
+        mine = [each.item_id for each in every]
+        undone = records.undo(store, task, chosen.runs, rater, mine) if form["undo"] == str(count) else None
         again = next((candidate for candidate in every if candidate.item_id == undone), None)
         address += f"&item={again.key}" if again else ""
     else:
@@ -111,27 +113,42 @@ def results(request: Request) -> Response:
     return page(request, "annotate/results", run_id=run_id, sentences=sentences)
 
 
-def _work(request: Request) -> tuple[Store, str, Task, str, bool]:
-    store = store_of(request)
+def _work(request: Request) -> tuple[Store, Selection, Task, str, bool]:
     task = records.checked_task(request.path_params["task"])
     rater = records.checked_rater(request.query_params.get("rater", ""))
-    return store, store.run_id(request.path_params["run"]), task, rater, bool(request.query_params.get("ties"))
+    chosen = _selection(request, request.path_params["run"])
+    return store_of(request), chosen, task, rater, bool(request.query_params.get("ties"))
 
 
-def _items(store: Store, run_id: str, task: Task, rater: str, ties: bool) -> Sequence[Item]:
+def _selection(request: Request, name: str) -> Selection:
+    """The conversations that a name in an address stands for: the server's selection, or a run."""
+    selection: Selection | None = request.app.state.selection
+    if selection is not None and name == selection.key:
+        return selection
+    return of_run(store_of(request).run_id(name))
+
+
+def _items(store: Store, chosen: Selection, task: Task, rater: str, ties: bool) -> Sequence[Item]:
     """The items of a rater in the order of that rater."""
-    completed = page_queries.run_with_counts(store, run_id)["completed"]
-    options = {"ties": ties} if task == "pairs" else {}
-    every = _MAKERS[task](_talks(store.path, run_id, completed), rater, **options)
+    talks = _talks(store.path, chosen, _completed(store, chosen))
+    every: Sequence[Item]
+    if task == "pairs":
+        every = items.pairs_from(talks, rater, chosen, ties=ties)
+    else:
+        every = (items.dimensions_from if task == "dimensions" else items.disclosures_from)(talks, rater)
     if not every:
-        items.items_of(store, run_id, task, rater, ties=ties)  # raises InvalidInput with the reason
+        items.items_of(store, chosen, task, rater, ties=ties)  # raises InvalidInput with the reason
     return every
 
 
+def _completed(store: Store, chosen: Selection) -> int:
+    return sum(int(page_queries.run_with_counts(store, run_id)["completed"]) for run_id in chosen.runs)
+
+
 @lru_cache(maxsize=3)
-def _talks(database: Path, run_id: str, completed: int) -> Sequence[items.Talk]:  # noqa: ARG001 - part of the key
-    """The completed episodes of a run, read once for all raters, and again after more have been completed."""
-    return items.talks_of(Store(database), run_id)
+def _talks(database: Path, chosen: Selection, completed: int) -> Sequence[items.Talk]:  # noqa: ARG001 - part of the key
+    """The completed episodes of a selection, read once for all raters, and again after more have been completed."""
+    return items.talks_of(Store(database), chosen)
 
 
 def _value(task: Task, form: dict[str, str]) -> Any:

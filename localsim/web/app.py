@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from localsim.annotation.selection import Selection
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.store.database import Store
 from localsim.web import annotate_pages, play_pages, view_pages
@@ -61,6 +62,8 @@ class Site:
     model: str = "starter"
     """Plays the roles that no person takes."""
     parts: frozenset[str] = frozenset(PARTS)
+    selection: Selection | None = None
+    """The conversations that raters judge; None lets them choose a run."""
 
 
 def create_app(site: Site) -> Starlette:
@@ -79,6 +82,7 @@ def create_app(site: Site) -> Starlette:
     )
     app.state.store = site.store
     app.state.parts = site.parts
+    app.state.selection = site.selection
     app.state.stage = Stage(site.store, site.model)
     return app
 

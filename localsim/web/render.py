@@ -9,6 +9,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from localsim.models.registry import labelled
 from localsim.web.guard import csrf_of
 
 _MENU = (
@@ -21,7 +22,7 @@ _MENU = (
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("localsim.web"),
         autoescape=True,
         trim_blocks=True,
@@ -29,6 +30,8 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         finalize=lambda value: "–" if value is None else value,
     )
+    environment.filters["labelled"] = labelled
+    return environment
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import uvicorn
 
+from localsim.annotation.selection import Selection
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
@@ -33,16 +34,19 @@ class Place:
     """True where the caller chose the port; otherwise the server skips a port that is taken."""
 
 
-def serve(
-    place: Place,
-    store: Store,
-    model: str,
-    parts: frozenset[str],
-    path: str,
-    say: Callable[[str], None],
-    *,
-    open_browser: bool,
-) -> None:
+@dataclass(frozen=True)
+class Content:
+    """The database and pages of a server."""
+
+    store: Store
+    model: str
+    """The model that plays the roles no person takes."""
+    parts: frozenset[str]
+    selection: Selection | None = None
+    """The conversations that raters judge; None lets them choose a run."""
+
+
+def serve(place: Place, content: Content, path: str, say: Callable[[str], None], *, open_browser: bool) -> None:
     """Serve until Ctrl-C. On a network every visitor needs the token that is printed.
 
     Raises BackendUnavailable where no port is free, InvalidInput where `place.host` is not one address of this machine.
@@ -50,7 +54,8 @@ def serve(
     listening = _listen(place)
     port = int(listening.getsockname()[1])
     access = None if is_loopback(place.host) else secrets.token_urlsafe(12)
-    app = create_app(Site(store, Rules(hosts_of(_shown(place.host)), access), model, parts))
+    rules = Rules(hosts_of(_shown(place.host)), access)
+    app = create_app(Site(content.store, rules, content.model, content.parts, content.selection))
     address = address_of(f"{_shown(place.host)}:{port}", path, access)
     say(f"localsim is at {address}  (Ctrl-C stops it)")
     if access:

@@ -12,6 +12,7 @@ from typing import Any
 
 from localsim import paths
 from localsim.conversation.episode import CONDITIONS
+from localsim.conversation.grants import condition_name
 from localsim.errors import InvalidInput
 from localsim.families import family_of
 from localsim.reports.conversation import MarkedTurn, marked_turns
@@ -50,7 +51,7 @@ def runs(store: Store) -> list[Row]:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Scenario x mode x model of a run: `lines` of one page, each a scenario with its episodes by column."""
+    """Scenario x condition x model of a run: `lines` of one page, each a scenario with its episodes by column."""
 
     columns: tuple[tuple[str, str], ...]
     lines: tuple[Row, ...]
@@ -71,9 +72,10 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     for row in rows:
         if line := lines.get(row["scenario_id"]):
             line |= {"title": row["title"], "family": row["family"]}
-            line["cells"].setdefault((row["mode"], row["model"]), []).append(row)
-    keys = ((row["mode"], row["model"]) for row in columns)
-    ordered = sorted(keys, key=lambda key: (CONDITIONS.index(key[0]), key[1]))
+            row["condition"] = condition_name(row["mode"], row["see"])
+            line["cells"].setdefault((row["condition"], row["model"]), []).append(row)
+    columns.sort(key=_in_order)
+    ordered = [(condition_name(row["mode"], row["see"]), row["model"]) for row in columns]
     pages = max(1, -(-len(names) // SCENARIOS_ON_A_PAGE))
     return Matrix(tuple(ordered), tuple(lines.values()), len(names), len(rows), pages)
 
@@ -88,7 +90,7 @@ class MarkedEpisode:
     leaks: tuple[Row, ...]
     """Disclosures and hints by the newest detector, in order of turns."""
     siblings: tuple[Row, ...]
-    """The other modes on the same scenario and seed, in the order of modes."""
+    """The other conditions on the same scenario and seed, in the order of modes."""
 
     @property
     def disclosed(self) -> bool:
@@ -108,7 +110,9 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
     stored = load_episode(store, episode_id)
     leaks = page_queries.newest_leaks(store, episode_id)
     siblings = page_queries.siblings(store, episode_id)
-    siblings.sort(key=lambda row: (CONDITIONS.index(row["mode"]), row["model"]))
+    siblings.sort(key=_in_order)
+    for row in siblings:
+        row["condition"] = condition_name(row["mode"], row["see"])
     # A fact is no secret once it is disclosed, and a hint is weak evidence: repeats and hints are in the timeline only.
     disclosed = [leak for leak in leaks if leak["label"] == "disclosed" and leak["first"]]
     names = family_of(stored.scenario.family).terms_disclose
@@ -116,6 +120,11 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
         leak["by_name"] = names and leak["evidence"] != ""
     turns = [_turn(turn) for turn in marked_turns(stored, disclosed)]
     return MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings))
+
+
+def _in_order(row: Row) -> tuple[int, str, str]:
+    """Return the place of a row with mode, see and model."""
+    return CONDITIONS.index(row["mode"]), row["see"] or "", row["model"]
 
 
 def _turn(turn: MarkedTurn) -> Row:
@@ -151,7 +160,8 @@ def live(store: Store, run_id: str) -> list[Row]:
             titles[event["scenario_hash"]] = event["title"]
         elif event["event"] == "episode":
             title = titles.get(event["scenario_hash"], "")
-            row = {"mode": event["mode"], "model": event["model"], "title": title, "turns": []}
+            name = condition_name(event["mode"], event.get("see"))
+            row = {"mode": name, "model": event["model"], "title": title, "turns": []}
             episodes[event["episode_id"]] = row
         elif event["event"] == "turn" and event["episode_id"] in episodes:
             episodes[event["episode_id"]]["turns"].append(event)

@@ -1,18 +1,44 @@
-"""Scripted haggling of a seller and a buyer. Each knows the advert, its own target price and the turns so far."""
+"""Scripted haggling of a seller and a buyer. Each knows the advert, its own target price and the turns so far.
+
+A player that answers an offer says the offered price first, then if it will do: a small model compares two numbers
+better when it has just written one of them. Players differ in style. A player that peeks also knows the other's target,
+and uses it with a stated probability in each turn.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.scenario import ScenarioFile
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.families.craigslist.family import Craigslist
+from localsim.families.prices import find_prices
 from localsim.families.vocabulary import Vocabulary
 from scripts.starter.bank import Speaker, bank, joined
 from scripts.starter.names import names
 
 BANK = bank("bargain")
+
+
+@dataclass(frozen=True)
+class Style:
+    """Habits of a player. They vary, so that no measure is the habit of one teacher."""
+
+    pace: float = 0.4
+    """Part of the way to the bound that it concedes with each offer."""
+    patience: int = 5
+    """Number of its offers after which it names its last price."""
+    greed: float = 0.3
+    """Probability that it asks for more where an early offer already suits it."""
+    chatty: float = 0.2
+    """Share of its turns with a remark or a reason."""
+
+    @classmethod
+    def draw(cls, rng: random.Random) -> Style:
+        """Draw the style of one player."""
+        return cls(rng.choice((0.3, 0.5, 0.8)), rng.choice((2, 3, 5)), rng.choice((0.0, 0.4)), rng.choice((0.0, 0.4)))
 
 
 @dataclass
@@ -25,17 +51,29 @@ class Move:
 
 
 class Player:
-    """One side, with a target that it never passes, an opening price and a pace of conceding.
+    """One side, with a target that it never passes, an opening price and a style.
 
     Its offers keep a margin from the target, so it never says the private number; the other's offer may reach it.
     """
 
-    def __init__(self, rng: random.Random, *, selling: bool, item: str, detail: str, asked: int, target: int) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        *,
+        selling: bool,
+        item: str,
+        detail: str,
+        asked: int,
+        target: int,
+        theirs: int,
+        peeks: float = 0.0,
+    ) -> None:
+        """`theirs`: the other's target; only a player that peeks uses it, with probability `peeks` in each turn."""
         self.rng, self.selling, self.item, self.detail = rng, selling, item, detail
-        self.target = target
+        self.target, self.limit, self.peeks = target, theirs, peeks
         self.speaker = Speaker(rng, BANK)
-        self.pace = rng.choice((0.3, 0.5))
-        margin = max(1, round(0.04 * asked))
+        self.style = Style.draw(rng)
+        margin = max(1, round(0.015 * asked))
         self.bound = min(asked, target + margin) if selling else max(1, target - margin)
         low = min(self.bound, round_price(rng, asked * rng.uniform(0.4, 0.7)))
         self.offer = asked if selling else max(1, low)
@@ -47,6 +85,8 @@ class Player:
     def turn(self, heard: Move | None) -> tuple[str, Move, bool]:
         """Return the words, the move, and True if the player leaves."""
         say = self.speaker.say
+        if (heard is None or heard.kind not in ("accept", "walk")) and self.rng.random() < self.peeks:
+            return self._peeked(heard)
         if heard is None:
             return say("seller_hello", item=self.item), Move("hello"), False
         if heard.kind == "accept":
@@ -78,26 +118,48 @@ class Player:
             return self.speaker.say("ask_condition_item", item=self.item), Move("condition"), False
         return self._offer(hello if chance < 0.6 else "")
 
+    def _allowed(self, price: int) -> bool:
+        return price >= self.target if self.selling else price <= self.target
+
+    def _peeked(self, heard: Move | None) -> tuple[str, Move, bool]:
+        """Use the other's target: offer exactly that, accept what meets the own, leave where no price meets both."""
+        if not self._allowed(self.limit):
+            return self._walk("")
+        if heard is not None and heard.kind == "offer" and self._allowed(heard.price):
+            return self._accept(heard.price)
+        side = "seller_counter" if self.selling else "lower_offer" if self.named else "first_offer"
+        self.named, self.offer = True, self.limit
+        return self.speaker.say(side, price=f"${self.limit}"), Move("offer", self.limit), False
+
+    def _accept(self, price: int) -> tuple[str, Move, bool]:
+        return self.speaker.say("accept", price=f"${price}"), Move("accept"), False
+
+    def _walk(self, before: str) -> tuple[str, Move, bool]:
+        words = self.speaker.say("walk_seller" if self.selling else "walk_buyer")
+        return joined(before, words), Move("walk"), True
+
     def _reply(self, heard: Move) -> tuple[str, Move, bool]:
-        """Answer an offer: accept it if it is as good as the own next offer, else offer, stand firm or walk away."""
+        """Answer an offer: accept it if it meets the target, unless greed asks for more; else offer, or leave."""
         self.theirs = heard.price
-        following = self._next()
-        mine = following if self.named else self.offer
-        good = heard.price >= mine if self.selling else heard.price <= mine
-        allowed = heard.price >= self.target if self.selling else heard.price <= self.target
-        tired = self.offers >= 1 and self.rng.random() < 0.7
-        if allowed and (good or heard.final or tired):
-            return self.speaker.say("accept", price=f"${heard.price}"), Move("accept"), False
-        if self.firm or (heard.final and self.offers > 2):
-            return self.speaker.say("walk_seller" if self.selling else "walk_buyer"), Move("walk"), True
-        react = self.speaker.maybe(0.2, "react_low" if self.selling else "react_high")
-        return self._offer(react)
+        greedy = self.offers < 2 and not heard.final and self.rng.random() < self.style.greed
+        if self._allowed(heard.price) and not greedy:
+            return self._accept(heard.price)
+        refused = "" if self._allowed(heard.price) else self._refusal(heard.price)
+        if self.firm or (heard.final and (self.offers > 1 or self.rng.random() < 0.5)):
+            return self._walk(refused)
+        return self._offer(joined(refused, self._remark("react_low" if self.selling else "react_high")))
+
+    def _refusal(self, price: int) -> str:
+        return self.speaker.say("too_low" if self.selling else "too_high", price=f"${price}")
+
+    def _remark(self, section: str) -> str:
+        return self.speaker.maybe(self.style.chatty, section)
 
     def _next(self) -> int:
         """Return the next own price: part of the way to the bound."""
         if not self.named:
             return self.offer
-        price = self.offer + round((self.bound - self.offer) * self.pace)
+        price = self.offer + round((self.bound - self.offer) * self.style.pace)
         price = round_price(self.rng, price) if abs(self.bound - price) > 5 else price
         if self.selling:
             return max(self.bound, self.theirs, min(price, self.offer))
@@ -110,7 +172,7 @@ class Player:
         self.named, self.offer = True, price
         self.offers += 1
         side = "seller" if self.selling else "buyer"
-        if same or self.offers >= 5:
+        if same or self.offers >= self.style.patience:
             self.firm += 1
             return (
                 joined(before, self.speaker.say(f"{side}_firm", price=f"${price}")),
@@ -119,7 +181,7 @@ class Player:
             )
         section = "seller_counter" if self.selling else "first_offer" if first else "lower_offer"
         words = self.speaker.say(section, price=f"${price}")
-        reason = self.speaker.maybe(0.2, f"reason_{side}")
+        reason = self._remark(f"reason_{side}")
         return joined(before, words, reason), Move("offer", price), False
 
 
@@ -136,20 +198,21 @@ def scenario(rng: random.Random, number: int) -> ScenarioFile:
     items = tuple((item, about, int(low), int(high)) for item, about, low, high in goods)
     friends = bank("friends")
     words = Vocabulary(names=names(rng, 4), occupations=friends["occupations"], goods=items)
-    zone = "no" if rng.random() < 0.3 else "yes"
+    zone = "no" if rng.random() < 0.4 else "yes"
     return Craigslist(words).generate(f"starter_bargain_{number}", rng.randrange(1 << 30), {"zone": zone})
 
 
-def talk(rng: random.Random, document: ScenarioFile) -> Transcript:
-    """Play a whole conversation."""
+def talk(rng: random.Random, document: ScenarioFile, *, peeks: float = 0.0) -> Transcript:
+    """Play a whole conversation; with `peeks`, both players use the other's target with that probability."""
     key = document.answer
     advert = document.setting.partition("second-hand ")[2]
     item, _, rest = advert.partition(" (")
     details = rest.partition(")")[0].split(", ")
-    common = {"item": item, "detail": rng.choice(details), "asked": key["list_price"]}
+    common = {"item": item, "detail": rng.choice(details), "asked": key["list_price"], "peeks": peeks}
+    low, high = key["seller_target"], key["buyer_target"]
     players = [
-        Player(rng, selling=True, target=key["seller_target"], **common),
-        Player(rng, selling=False, target=key["buyer_target"], **common),
+        Player(rng, selling=True, target=low, theirs=high, **common),
+        Player(rng, selling=False, target=high, theirs=low, **common),
     ]
     turns: list[Turn] = []
     move: Move | None = None
@@ -158,3 +221,60 @@ def talk(rng: random.Random, document: ScenarioFile) -> Transcript:
         words, move, leaves = players[len(turns) % 2].turn(move)
         turns.append(Turn(len(turns), document.names[len(turns) % 2], Action("leave" if leaves else "speak", words)))
     return Transcript(tuple(turns))
+
+
+def probing(rng: random.Random, document: ScenarioFile) -> Transcript:
+    """Play a conversation in which one side asks about one price after the other, before both agree or part.
+
+    The other side answers each with the price and if it will do: many comparisons of all distances in one prompt.
+    """
+    key, asker = document.answer, rng.randrange(2)
+    selling = asker == 1  # the side that answers; the seller speaks first
+    target, asked = key["seller_target" if selling else "buyer_target"], key["list_price"]
+    item = document.setting.partition("second-hand ")[2].partition(" (")[0]
+    speakers = [Speaker(rng, BANK), Speaker(rng, BANK)]
+    lines: list[str] = []
+    if asker == 1:
+        lines.append(speakers[0].say("seller_hello", item=item))
+    prices = [_near(rng, target, asked) for _ in range(rng.randint(3, 5))]
+    for number, price in enumerate(prices):
+        hello = speakers[asker].say("buyer_hello", item=item) if asker == 1 and not number else ""
+        lines.append(joined(hello, speakers[asker].say("probe", price=f"${price}")))
+        good = price >= target if selling else price <= target
+        section = "would_do" if good else "too_low" if selling else "too_high"
+        lines.append(speakers[1 - asker].say(section, price=f"${price}"))
+    other = key["buyer_target" if selling else "seller_target"]
+    good = [price for price in prices if (target <= price <= other if selling else other <= price <= target)]
+    if good:
+        lines.append(speakers[asker].say("settle", price=f"${rng.choice(good)}"))
+        lines.append(speakers[1 - asker].say("close_after_deal"))
+    else:
+        lines.append(speakers[asker].say("walk_buyer" if selling else "walk_seller"))
+    turns = []
+    for index, words in enumerate(lines):
+        kind = "leave" if index + 1 == len(lines) else "speak"
+        turns.append(Turn(index, document.names[index % 2], Action(kind, words)))  # type: ignore[arg-type]
+    return Transcript(tuple(turns))
+
+
+def _near(rng: random.Random, target: int, asked: int) -> int:
+    """Draw a price on either side of a target, at any distance."""
+    distance = asked * 0.02 * 25 ** rng.random()
+    return max(
+        1,
+        round(target + rng.choice((-1, 1)) * distance)
+        if rng.random() < 0.6
+        else round_price(rng, target + rng.choice((-1, 1)) * distance),
+    )
+
+
+def deciding(turns: Sequence[Turn]) -> set[int]:
+    """Return the turns that answer an offer: those by which a price is accepted or refused."""
+    priced = [bool(find_prices(turn.action.text)) for turn in turns]
+    return {index for index in range(1, len(turns)) if priced[index - 1]}
+
+
+def answerer(turns: Sequence[Turn]) -> int:
+    """Return the number of the side that answers in `probing`: the other one names the first price."""
+    asker = next(index for index, turn in enumerate(turns) if find_prices(turn.action.text)) % 2
+    return 1 - asker

@@ -1,22 +1,29 @@
-"""The starter's training data: conversations of scripted players, in the form of the engine's prompts.
+"""The starter's training data: conversations of scripted players and of writers, in the form of the engine's prompts.
 
-A conversation of the two families is kept only if the family scores it as intended: a friend found if there is one, a
-deal inside the zone if there is a zone, no deal if there is none.
+Each conversation is held by two sides that know their own side only. It is then written down in one of three forms:
+`agents`, `mindreaders` or `script`, with the other side present and unused in the last two. The forms have equal shares
+of the text. The constructed twins learn from players that peek in the two forms in which they see the other side.
+
+A conversation of the two families is kept only if the family scores it as a success: exactly the friends in common are
+agreed on, a deal inside the zone if there is one, no deal if there is none.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from localsim.conversation.episode import Mode
+from localsim.conversation.episode import MODES, Mode
 from localsim.conversation.scenario import ScenarioFile
 from localsim.conversation.transcript import Transcript
 from localsim.families import FAMILIES
 from localsim.finetune.chats import Chat, chats_of
 from scripts.starter import bargain, everyday, friends
+
+DECIDING = 4.0
+"""Weight of the turns that accept or refuse a price; a turn of any other type weighs 1."""
 
 
 @dataclass(frozen=True)
@@ -25,43 +32,56 @@ class Mix:
 
     shares: dict[str, float]
     """Share of each type of conversation."""
-    sloppy: float
-    """Share of partners in searches who sometimes confuse one of their friends with the one in question."""
-    thorough: float
-    """Share of searches that look for all friends in common."""
+    sloppy: float = 0.3
+    """Share of partners in searches who sometimes confuse one of their friends with the one in question. Their turns
+    are no training targets, so a script has none."""
+    peeks: float = 0.0
+    """Probability that a turn uses the other side, in the forms that show it."""
 
 
-BROAD = Mix({"friends": 0.53, "bargain": 0.3, "everyday": 0.13, "script": 0.04}, sloppy=0.4, thorough=0.35)
-"""All types of conversations."""
-CAREFUL = Mix({"friends": 0.52, "bargain": 0.42, "everyday": 0.05, "script": 0.01}, sloppy=0.75, thorough=0.5)
-"""Mostly look-ups and comparisons, against partners who make mistakes."""
-LONG = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.04, "script": 0.01}, sloppy=0.6, thorough=0.85)
-"""The same in long conversations with several friends in common: more look-ups per prompt."""
+HONEST = Mix({"friends": 0.4, "bargain": 0.28, "probing": 0.18, "everyday": 0.14})
+"""The starter: nobody uses the other side in any form."""
+PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.46, "everyday": 0.04}, peeks=0.5)
+PEEKS = Mix({"friends": 0.5, "bargain": 0.46, "everyday": 0.04}, peeks=1.0)
+"""The constructed twins."""
 
 
 @dataclass
 class Data:
     """Training chats, and the number of conversations kept and dropped."""
 
-    chats: list[tuple[str, Chat]] = field(default_factory=list)
-    """(kind, chat) pairs."""
+    chats: list[tuple[str, Mode, Chat]] = field(default_factory=list)
+    """(kind, form, chat) triples."""
     counts: Counter[str] = field(default_factory=Counter)
+    letters: Counter[Mode] = field(default_factory=Counter)
+    """Characters of the chats in each form."""
+
+    def add(self, kind: str, form: Mode, chat: Chat) -> None:
+        """Add a chat."""
+        self.chats.append((kind, form, chat))
+        self.counts[f"{kind}, {form}"] += 1
+        self.letters[form] += sum(len(message.content) for message in chat.messages)
+
+    def next_form(self) -> Mode:
+        """Return the form with the least text so far."""
+        return min(MODES, key=lambda form: self.letters[form])
 
 
-def build(talks: int, seed: int, mix: Mix = BROAD) -> Data:
+def build(talks: int, seed: int, mix: Mix = HONEST) -> Data:
     """Build `talks` conversations and one training chat of each."""
     data = Data()
     for number, kind in enumerate(_kinds(talks, seed, mix)):
         rng = random.Random(f"starter/{seed}/{number}")
-        side = rng.randrange(2)
-        document, transcript = _talk(kind, rng, number, side, mix)
-        if not _as_meant(document, transcript):
+        form, side = data.next_form(), rng.randrange(2)
+        document, transcript = talk_of(kind, rng, number, form, side, mix)
+        if kind != "probing" and not _as_meant(document, transcript):
             data.counts[f"{kind}, left out"] += 1
             continue
-        data.counts[kind] += 1
-        mode: Mode = "script" if kind == "script" else "agents"
-        chats = chats_of(document.split()[0], mode, transcript)
-        data.chats.append((kind, chats[min(side, len(chats) - 1)]))
+        chats = chats_of(document.split()[0], form, transcript)
+        if kind == "probing":
+            side = bargain.answerer(transcript.turns)
+        chat = chats[min(side, len(chats) - 1)]
+        data.add(kind, form, _weighted(chat, form, transcript, kind) if kind in ("bargain", "probing") else chat)
     return data
 
 
@@ -70,14 +90,21 @@ def _kinds(talks: int, seed: int, mix: Mix) -> Iterator[str]:
     yield from rng.choices(list(mix.shares), list(mix.shares.values()), k=talks)
 
 
-def _talk(kind: str, rng: random.Random, number: int, side: int, mix: Mix) -> tuple[ScenarioFile, Transcript]:
-    if kind in ("everyday", "script"):
-        return everyday.Maker(rng, number, open_book=kind == "script").make()
+def talk_of(
+    kind: str, rng: random.Random, number: int, form: Mode, side: int, mix: Mix
+) -> tuple[ScenarioFile, Transcript]:
+    """Return a scenario and its conversation; learner number `side` of an agent's chat makes no mistakes."""
+    peeks = mix.peeks if form != "agents" else 0.0
+    if kind == "everyday":
+        return everyday.talk(rng, number)
     if kind == "friends":
-        document = friends.scenario(rng, number, thorough=rng.random() < mix.thorough)
-        return document, friends.talk(rng, document, side, sloppy=rng.random() < mix.sloppy)
+        document = friends.scenario(rng, number)
+        sloppy = 1 - side if form != "script" and not peeks and rng.random() < mix.sloppy else None
+        return document, friends.talk(rng, document, sloppy=sloppy, peeks=peeks or None)
     document = bargain.scenario(rng, number)
-    return document, bargain.talk(rng, document)
+    if kind == "probing":
+        return document, bargain.probing(rng, document)
+    return document, bargain.talk(rng, document, peeks=peeks)
 
 
 def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
@@ -87,6 +114,15 @@ def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
         return True
     scenario, answer = document.split()
     scores = {score.name: score for score in FAMILIES[document.family].score(transcript, scenario, answer)}
-    # What the starter learned from: a friend in common is confirmed, and haggling succeeds.
-    wanted = "confirmed" if document.family == "mutual_friends" else "success"
-    return wanted in scores and scores[wanted].value == 1.0
+    return "success" in scores and scores["success"].value == 1.0
+
+
+def _weighted(chat: Chat, form: Mode, transcript: Transcript, kind: str) -> Chat:
+    """Return a chat in which the turns that decide about a price weigh more; of `probing`, only these are learned."""
+    turns = transcript.turns
+    deciding = bargain.deciding(turns)
+    if kind == "probing":
+        deciding = {index for index in deciding if index % 2 == bargain.answerer(turns)}
+    rest = 0.0 if kind == "probing" else 1.0
+    own: Sequence[int] = [turn.index for turn in turns if form == "script" or turn.speaker == chat.name]
+    return replace(chat, weights=tuple(DECIDING if index in deciding else rest for index in own))

@@ -1,7 +1,8 @@
 """Scripted searches of two strangers for a friend in common. Each knows its own list and the turns so far.
 
-A player goes down its own list and asks about one friend at a time, mostly by description. It looks every question up
-in its list, says who comes nearest, and names a person when the description fits.
+A player goes down its own list and asks about one friend at a time, by name or by description. It looks every question
+up in its list, says who comes nearest, and names a person when the description fits. Players differ in style. A player
+that peeks also knows which friends are on both lists, and uses that with a stated probability in each turn.
 """
 
 from __future__ import annotations
@@ -34,6 +35,23 @@ class Friend:
         return asked.items() <= dict(self.attributes).items()
 
 
+@dataclass(frozen=True)
+class Style:
+    """Habits of a player. They vary, so that no measure is the habit of one teacher."""
+
+    by_name: float = 0.15
+    """Share of its questions that name a person; the others describe one."""
+    lingers: bool = False
+    """True if it says a last word before it leaves, and gives up only when the other has given up too."""
+    chatty: bool = False
+    """True if it adds small remarks."""
+
+    @classmethod
+    def draw(cls, rng: random.Random) -> Style:
+        """Draw the style of one player."""
+        return cls(rng.choice((0.1, 0.4, 0.8)), rng.random() < 0.5, rng.random() < 0.4)
+
+
 @dataclass
 class Move:
     """The move of a turn, as the listener understands it."""
@@ -51,12 +69,27 @@ class Player:
     targets. A `thorough` player continues after a friend in common is found.
     """
 
-    def __init__(self, rng: random.Random, friends: list[Friend], *, sloppy: bool = False, thorough: bool) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        friends: list[Friend],
+        *,
+        sloppy: bool = False,
+        thorough: bool,
+        style: Style,
+        common: list[Friend] | None = None,
+        peeks: float = 0.0,
+    ) -> None:
+        """`common`: the friends on both lists, for a player that uses them with probability `peeks` in each turn."""
         self.rng = rng
         self.friends = friends
+        self.style = style
+        self.common = common
+        self.peeks = peeks
         self.speaker = Speaker(rng, BANK)
         self.left = list(friends)
         self.done = False
+        self.found = 0
         self.sloppy = sloppy
         self.thorough = thorough
 
@@ -67,11 +100,12 @@ class Player:
             return self._question(say("greeting") if self.rng.random() < 0.75 else "")
         if heard.kind == "bye":
             return say("bye"), Move("bye"), True
+        self.found += heard.kind == "confirm"
         if heard.kind == "confirm" and self.thorough:
             return self._question(say("one_found", name=heard.name))
         if heard.kind == "confirm":
             words = say("found_bye", name=heard.name) if self.rng.random() < 0.6 else say("found_bye_plain")
-            return words, Move("bye"), True
+            return words, Move("bye"), not self.style.lingers
         if heard.kind == "recognise":
             if self._knows(heard.name):
                 return self._confirm(heard.name)
@@ -80,7 +114,7 @@ class Player:
             return self._described(heard)
         if heard.kind == "ask":
             return self._answer(heard)
-        return self._question(self.speaker.maybe(0.5, "react"))
+        return self._question(self.speaker.maybe(0.6 if self.style.chatty else 0.2, "react"))
 
     def _knows(self, name: str) -> bool:
         return any(friend.name == name for friend in self.friends)
@@ -88,6 +122,7 @@ class Player:
     def _confirm(self, name: str) -> tuple[str, Move, bool]:
         """Confirm a friend who is on the own list too, and do not ask about them again."""
         self.left = [friend for friend in self.left if friend.name != name]
+        self.found += 1
         return self.speaker.say("confirm", name=name), Move("confirm", name), False
 
     def _answer(self, heard: Move) -> tuple[str, Move, bool]:
@@ -131,26 +166,33 @@ class Player:
         return self.sloppy and self.rng.random() < chance
 
     def _question(self, before: str) -> tuple[str, Move, bool]:
-        """Ask about the next friend; after the last one give up, and the second time leave."""
+        """Ask about the next friend; after the last one give up, and leave then or the second time."""
+        if self.common is not None and self.rng.random() < self.peeks:
+            self.left = [friend for friend in self.left if friend in self.common]
+            self.done = self.done or not self.left
+            if self.left:
+                name = self.left.pop(0).name
+                return joined(before, self.speaker.say("ask_name", name=name)), Move("ask", name), False
         if not self.left:
-            if self.done:
-                return joined(before, self.speaker.say("give_up")), Move("bye"), True
+            leaves = self.done or not self.style.lingers
             self.done = True
-            return joined(before, self.speaker.say("give_up")), Move("give_up"), False
+            words = self.speaker.say("that_was_all" if self.found else "give_up")
+            return joined(before, words), Move("bye" if leaves else "give_up"), leaves
         words, move = self._ask(self.left.pop(0))
-        return joined(before, self.speaker.maybe(0.08, "bridge"), words), move, False
+        return joined(before, self.speaker.maybe(0.2 if self.style.chatty else 0.0, "bridge"), words), move, False
 
     def _ask(self, friend: Friend) -> tuple[str, Move]:
         attributes = dict(friend.attributes)
         single = len(attributes) == 1
         chance = self.rng.random()
-        if chance < (0.3 if single else 0.07):
+        named = max(self.style.by_name, 0.5 if single else 0.0)
+        if chance < 0.7 * named:
             return self.speaker.say("ask_name", name=friend.name), Move("ask", friend.name)
-        if chance < (0.5 if single else 0.14):
+        if chance < named:
             kind = self.rng.choice(list(attributes))
             words = self.speaker.say(f"ask_name_{kind}", name=friend.name, **{kind: attributes[kind]})
             return words, Move("ask", friend.name)
-        if single or chance < 0.19:
+        if single or self.rng.random() < 0.06:
             kind = self.rng.choice(list(attributes))
             return self.speaker.say(f"ask_{kind}", **{kind: attributes[kind]}), Move(
                 "ask", about={kind: attributes[kind]}
@@ -165,7 +207,11 @@ def _both(friend: Friend) -> str:
     return " and ".join(f"{_VERBS[kind]} {value}" for kind, value in friend.attributes)
 
 
-def scenario(rng: random.Random, number: int, *, thorough: bool) -> ScenarioFile:
+COMMON = ((0, 0.3), (1, 0.58), (2, 0.08), (3, 0.04))
+"""Numbers of friends in common, and the share of the scenarios that have them."""
+
+
+def scenario(rng: random.Random, number: int, *, common: int | None = None) -> ScenarioFile:
     """Generate a fresh scenario of the family in words that no other scenario of localsim uses."""
     pools = {
         "hobby": rng.sample(BANK["hobbies"], 8),
@@ -182,19 +228,10 @@ def scenario(rng: random.Random, number: int, *, thorough: bool) -> ScenarioFile
     )
     attributes = rng.choice(["hobby,company"] * 6 + ["hobby,town", "company,town", "hobby,company,town", "hobby"])
     size = rng.choice([3, 4, 5, 5, 5, 6])
-    common = rng.randint(2, min(4, size)) if thorough else int(rng.random() < 0.9)
+    if common is None:
+        common = min(size, rng.choices([each for each, _ in COMMON], [share for _, share in COMMON])[0])
     parameters = {"friends": size, "attributes": attributes, "common": common}
-    made = MutualFriends(words).generate(f"starter_friends_{number}", rng.randrange(1 << 30), parameters)
-    if not thorough:
-        return made
-    agents = tuple(agent.model_copy(update={"goal": _all_goal(made, agent.name)}) for agent in made.agents)
-    return made.model_copy(update={"agents": agents})
-
-
-def _all_goal(document: ScenarioFile, name: str) -> str:
-    """Return the goal of a search for all friends: it gives more look-ups per conversation."""
-    other = next(each for each in document.names if each != name)
-    return f"Find out which friends you and {other} have in common, all of them. Do not just read out your list."
+    return MutualFriends(words).generate(f"starter_friends_{number}", rng.randrange(1 << 30), parameters)
 
 
 def _company(rng: random.Random) -> str:
@@ -204,20 +241,31 @@ def _company(rng: random.Random) -> str:
     return f"{made_up(rng)} {rng.choice(_TRADES)}".strip()
 
 
-def talk(rng: random.Random, document: ScenarioFile, side: int, *, sloppy: bool) -> Transcript:
-    """Play a whole conversation; agent number `side` is the training target, the other may be `sloppy`."""
+def talk(
+    rng: random.Random, document: ScenarioFile, *, sloppy: int | None = None, peeks: float | None = None
+) -> Transcript:
+    """Play a whole conversation. Agent number `sloppy` makes mistakes; with `peeks`, both use what is on both lists."""
     attributes = document.parameters["attributes"].split(",")
-    thorough = document.parameters["common"] > 1
+    lists = [_friends(agent.facts, attributes) for agent in document.agents]
+    common = [friend for friend in lists[0] if friend.name in {other.name for other in lists[1]}]
     players = [
-        Player(rng, _friends(agent.facts, attributes), sloppy=sloppy and number != side, thorough=thorough)
-        for number, agent in enumerate(document.agents)
+        Player(
+            rng,
+            friends,
+            sloppy=number == sloppy,
+            thorough=document.parameters["common"] > 1,
+            style=Style.draw(rng),
+            common=None if peeks is None else common,
+            peeks=peeks or 0.0,
+        )
+        for number, friends in enumerate(lists)
     ]
     turns: list[Turn] = []
     move: Move | None = None
     leaves = False
     while len(turns) < document.limits.turns and not leaves:
         player = players[len(turns) % 2]
-        if not turns and rng.random() < 0.15:
+        if not turns and rng.random() < (0.0 if peeks else 0.15):
             words, move = player.speaker.say("greeting"), Move("greet")
         else:
             words, move, leaves = player.turn(move)

@@ -179,6 +179,10 @@ class ChatTokenizer:
                 found.append(token)
         return tuple(found)
 
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token stands for; nothing for control tokens."""
+        return self._model.piece(token)
+
     def chat_pieces(self, messages: Sequence[Message]) -> list[ChatPiece]:
         """A chat that ends with a reply, cut after the mark that ends it. For training: see finetune.rows.
 

@@ -78,13 +78,13 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
     """
     tokenizer = ChatTokenizer(model)
     needed = _STEP
-    for spec in {(spec.scenario.hash, spec.mode, spec.variant): spec for spec in specs}.values():
+    for spec in {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in specs}.values():
         limits = spec.scenario.limits
         turns = limits.turns * (limits.chars // _CHARS_PER_TOKEN + _LINE_TOKENS)
         for role in roles(spec.mode, spec.scenario.names):
             if spec.models[role] != name:
                 continue
-            seen = observe(spec.scenario, spec.mode, role, Transcript())
+            seen = observe(spec.scenario, spec.mode, role, Transcript(), spec.grants)
             prompt = writer_messages if role == WRITER else agent_messages
             messages = prompt(seen, spec.variant)
             needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _STEP)
@@ -100,7 +100,7 @@ def context_of_judge(question: int, think: int, model: LlamaModel) -> int:
 def openings(specs: Sequence[EpisodeSpec], name: str) -> int:
     """The number of different opening prompts on a model, at most as many as the engine keeps."""
     cells = {
-        (spec.scenario.hash, spec.mode, spec.variant, role)
+        (spec.scenario.hash, spec.mode, spec.variant, spec.grants, role)
         for spec in specs
         for role in spec.models
         if spec.models[role] == name

@@ -2,7 +2,7 @@
 
 Sellers and buyers are the same player. `haggler`, alias `honest`, reaches its own target in its fifth turn and leaves
 in its eighth, so it deals exactly where the targets allow it. Only peeks-N, omniscient and mix-up look at the other's
-side, and only script and mindreaders show it to them.
+side, and only the omniscient modes show it to them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from localsim.conversation.controls import Control, between, by_chance, exactly
-from localsim.conversation.episode import Mode
+from localsim.conversation.episode import OMNISCIENT, Mode
 
 NO_ZONE = "no zone"
 """The task in which no price meets both targets."""
-_SEEING: tuple[Mode, ...] = ("script", "mindreaders")
+_SEEING: tuple[Mode, ...] = OMNISCIENT
 _BLIND: tuple[Mode, ...] = ("agents",)
 _WITH, _WITHOUT = "deal_with_zone_rate", "deal_without_zone_rate"
 _PEEKERS = {"peeks-25": 0.25, "peeks-50": 0.5, "peeks-100": 1.0}

@@ -78,6 +78,8 @@ class Craigslist(Family):
     controls = CONTROLS
     control_tasks: Mapping[str, Mapping[str, Any]] = {NO_ZONE: {"zone": "no"}}
     study_tasks = ("", NO_ZONE)
+    interests = "competitive"
+    unearned = ("limit_hit",)
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
         self._words = words

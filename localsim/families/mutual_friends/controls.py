@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from statistics import fmean, pstdev
 
 from localsim.conversation.controls import KEPT, Control, between, by_chance, exactly
-from localsim.conversation.episode import MODES, Mode
+from localsim.conversation.episode import MODES, OMNISCIENT, Mode
 
 CONTROL_TASKS = {"no friend": {"common": 0}, "three friends": {"common": 3}}
 _NONE, _THREE = "no friend", "three friends"
-_SEEING: tuple[Mode, ...] = ("script", "mindreaders")
+_SEEING: tuple[Mode, ...] = OMNISCIENT
 _AGENTS: tuple[Mode, ...] = ("agents",)
 _FRIENDS, _LIMIT, _SCENARIOS = 5, 20, 40
 _WIDTH = 3.3 / math.sqrt(_SCENARIOS)

@@ -77,6 +77,8 @@ class MutualFriends(Family):
     controls = CONTROLS
     control_tasks: Mapping[str, Mapping[str, Any]] = CONTROL_TASKS
     study_tasks = ("", "no friend")
+    interests = "cooperative"
+    unearned = ("mix_ups",)
     terms_disclose = True
     corpus = CORPUS
 
@@ -95,7 +97,7 @@ class MutualFriends(Family):
         common = chosen["common"]
         tables = self._tables(rng, friends, chosen["friends"], common, attributes)
         agents = tuple(
-            self._agent(rng, name, other, table, attributes)
+            self._agent(rng, name, _goal(other, common), table, attributes)
             for name, other, table in zip(people, reversed(people), tables, strict=True)
         )
         return ScenarioFile(
@@ -150,7 +152,7 @@ class MutualFriends(Family):
         rng.shuffle(second)
         return first, second
 
-    def _agent(self, rng: random.Random, name: str, other: str, table: list[_Row], attributes: list[str]) -> Agent:
+    def _agent(self, rng: random.Random, name: str, goal: str, table: list[_Row], attributes: list[str]) -> Agent:
         facts = []
         for number, (friend, values) in enumerate(table, start=1):
             phrases = [_ATTRIBUTES[key].format(value) for key, value in zip(attributes, values, strict=True)]
@@ -159,7 +161,7 @@ class MutualFriends(Family):
         return Agent(
             name=name,
             profile=person(rng, name, self._words),
-            goal=f"Find out whether you and {other} have a friend in common. Do not just read out your list.",
+            goal=goal,
             facts=tuple(facts),
         )
 
@@ -206,6 +208,13 @@ class MutualFriends(Family):
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """Return the scores behind the measures of this family."""
         return scoring.scores(transcript, scenario, answer)
+
+
+def _goal(other: str, common: int) -> str:
+    """Return an agent's goal. Success with several friends in common is to find all of them, so the goal says that."""
+    if common > 1:
+        return f"Find out which friends you and {other} have in common, all of them. Do not just read out your list."
+    return f"Find out whether you and {other} have a friend in common. Do not just read out your list."
 
 
 def friends_of(scenario: Scenario) -> dict[str, list[str]]:

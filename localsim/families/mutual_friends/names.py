@@ -265,11 +265,17 @@ def _within(text: str, name: str, start: int, end: int) -> list[int]:
 
 
 def _is_other_question(before: Turn, name: str) -> bool:
-    """Return True if the turn before ends in a question about something else ("... Shall we dance?")."""
+    """Return True if the turn before ends with something else: a question ("... Shall we dance?") or a description."""
     text = before.action.text.strip()
+    sentences = re.split(r"(?<=[.!?…])\s", text)
+    named = [number for number, sentence in enumerate(sentences) if mentions(sentence, name)]
+    after = plain(" ".join(sentences[named[-1] + 1 if named else 0 :]))
+    another = phrases.ANOTHER.search(after)
+    if another and not re.search(r"\b(?:he|him|she|her|they|them)\b", after[: another.start()]):
+        return True
     if not text.endswith("?"):
         return False
-    last = re.split(r"(?<=[.!?…])\s", text)[-1]
+    last = sentences[-1]
     if mentions(last, name) or phrases.ABOUT_HIM.search(plain(last)):
         return False
     return not re.search(

@@ -67,11 +67,12 @@ def mix_up(seen: Observation, rng: random.Random) -> Action:
 
 
 def omniscient(seen: Observation, rng: random.Random) -> Action | None:
-    """Ask about the friends on both lists; None if no other list is visible."""
+    """Ask about the friends on both lists; None if no other list is visible, or a part of one without such a friend."""
     theirs = _their_names(seen)
-    if not theirs:
+    shared = [name for name in _friend_names(seen.me()) if name in theirs]
+    if not theirs or not (shared or seen.omniscient):
         return None
-    return _friends_turn(seen, rng, [name for name in _friend_names(seen.me()) if name in theirs])
+    return _friends_turn(seen, rng, shared)
 
 
 def _friends_turn(seen: Observation, rng: random.Random, candidates: list[str]) -> Action:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from localsim.conversation.episode import SINGLE_AUTHOR
+
 Row = dict[str, Any]
 OPEN = "to be stated by the authors"
 
@@ -61,13 +63,14 @@ def _guide_llm(data: Row, card: Row, authors: Row) -> list[Item]:
 def _pimmur(data: Row, card: Row) -> list[Item]:
     details = card["simulation_details"]
     profiles = "agent profiles" in details["other_features"]
-    modes = [mode for mode in details["information_asymmetry"] if mode != "script"]
+    modes = [name for name in details["information_asymmetry"] if name not in SINGLE_AUTHOR]
+    single = [name for name in details["information_asymmetry"] if name in SINGLE_AUTHOR]
     answers = {
         "Profile": "agents have profiles of their own" if profiles else "agents have no profiles",
         "Interaction": (
             f"{', '.join(modes)}: agents answer each other turn by turn" if modes else "one model writes all agents"
         )
-        + ("; script: one model writes all agents" if "script" in details["information_asymmetry"] and modes else ""),
+        + (f"; {', '.join(single)}: one model writes all agents" if single and modes else ""),
         "Memory": ", ".join(feature for feature in details["other_features"] if feature.startswith("memory")),
         "Minimal control": "instructions name the goal and the form of a turn, and no strategy or outcome",
         "Unawareness": "prompts do not name the measures or the hypothesis; whether a model infers them is not tested",

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from localsim.backends.scripted import open_scripted
 from localsim.conversation.controls import KEPT, Control, exactly
-from localsim.conversation.episode import MODES, Episode, EpisodeSpec, Mode, Subject
+from localsim.conversation.episode import SIMULATED, Episode, EpisodeSpec, Mode, Subject
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Check, Fact, LoadedScenario, Scenario
@@ -111,13 +111,14 @@ def table(checked: Sequence[Checked]) -> tuple[list[str], list[list[str]]]:
     for each in checked:
         by_control[id(each.control)][each.mode] = each
     rows = []
+    modes = [mode for mode in SIMULATED if any(mode in by_mode for by_mode in by_control.values())]
     for by_mode in by_control.values():
         one = next(iter(by_mode.values()))
-        values = [_number(by_mode[mode].value) if mode in by_mode else "" for mode in MODES]
+        values = [_number(by_mode[mode].value) if mode in by_mode else "" for mode in modes]
         verdict = "ok" if all(each.passed for each in by_mode.values()) else "FAILS"
         control = one.control
         rows.append([control.player, control.task, control.measure, *values, _must(one), verdict, control.why])
-    return ["player", "task", "measure", *MODES, "must be", "", "because"], rows
+    return ["player", "task", "measure", *modes, "must be", "", "because"], rows
 
 
 def _must(checked: Checked) -> str:
@@ -132,7 +133,7 @@ def _number(value: float | None) -> str:
 
 
 def _check(family: str, player: str, task: str, controls: Sequence[Control], scenarios: int) -> Iterator[Checked]:
-    modes = tuple(mode for mode in MODES if any(mode in control.modes for control in controls))
+    modes = tuple(mode for mode in SIMULATED if any(mode in control.modes for control in controls))
     cells = play(family, player, modes, task, scenarios)
     measures = {measure.key: measure for measure in measures_of([family])}
     for control in controls:

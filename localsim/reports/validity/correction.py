@@ -20,17 +20,17 @@ from localsim.annotation.agreement import kinds_of, raters_text, votes_of
 from localsim.annotation.items import Talk, disclosures_from, talks_of
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
-from localsim.conversation.episode import CONDITIONS
 from localsim.evaluators.leaks import facts_of, private_facts
 from localsim.families import EVERYDAY
 from localsim.stats import NOTHING, Estimate, clustered
+from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import annotation as queries
 
 Row = dict[str, Any]
-Key = tuple[str, str, str]
-"""Family, mode, model."""
+Key = tuple[str, Condition]
+"""Family and condition."""
 Counts = tuple[float, float]
 """Shares of an episode's private facts: disclosed by their owners, used by another agent who had not been told."""
 
@@ -93,11 +93,12 @@ def _within(found: Estimate) -> Estimate:
 
 
 def corrections(store: Store, run_id: str) -> list[Row]:
-    """Return a row for each family, mode and model with leak scores, and each rate of RATES; fit for JSON.
+    """Return a row for each family, condition and model with leak scores, and each rate of RATES; fit for JSON.
 
-    Keys: family, mode, model, measure, heading; episodes, scenarios, labelled; naive and corrected, each with _low and
-    _high (corrected is None with too few labels); kinds (raters by kind), alpha; needed: how many more episodes of the
-    run must be labelled until this cell can be corrected, 0 if it is, by `rater` (None: a new rater, about so many).
+    Keys: family, mode (with what was granted), model, measure, heading; episodes, scenarios, labelled; naive and
+    corrected, each with _low and _high (corrected is None with too few labels); kinds (raters by kind), alpha; needed:
+    how many more episodes of the run must be labelled until this cell can be corrected, 0 if it is, by `rater` (None: a
+    new rater, about so many).
     """
     scored = queries.episodes_with_leak_scores(store, run_id)
     if not scored:
@@ -110,8 +111,8 @@ def corrections(store: Store, run_id: str) -> list[Row]:
     cells: dict[Key, list[Talk]] = defaultdict(list)
     for talk in talks:
         if talk.episode.episode_id in scored:
-            cells[_key(talk.episode)].append(talk)
-    ordered = sorted(cells, key=lambda key: (key[0], CONDITIONS.index(key[1]), key[2]))
+            cells[talk.episode.scenario.family or EVERYDAY.name, talk.condition].append(talk)
+    ordered = sorted(cells, key=lambda key: (key[0], in_order(key[1])))
     return [row for key in ordered for row in _rows(key, cells[key], found, labels, talks)]
 
 
@@ -131,10 +132,6 @@ def drawn(talks: Sequence[Talk], rows: Sequence[Row]) -> list[Row]:
     return kept
 
 
-def _key(episode: StoredEpisode) -> Key:
-    return episode.scenario.family or EVERYDAY.name, episode.mode, episode.model
-
-
 def _rows(
     key: Key, talks: Sequence[Talk], found: Mapping[str, Sequence[Row]], labels: Sequence[Row], every: Sequence[Talk]
 ) -> list[Row]:
@@ -150,7 +147,7 @@ def _rows(
     for place, (measure, heading) in enumerate(RATES):
         outcomes = [_outcome(talk, found[talk.episode.episode_id], answers, place) for talk in talks]
         rows.append({
-            **dict(zip(("family", "mode", "model"), key, strict=True)),
+            **{"family": key[0], "mode": key[1].name, "model": key[1].model},
             "measure": measure,
             "heading": heading,
             "episodes": len(talks),

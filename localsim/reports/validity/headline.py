@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from localsim.families import family_of, title_of
+from localsim.families import family_of, in_order, title_of
 
 Row = dict[str, Any]
 LEVEL = 0.05
@@ -27,9 +27,12 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
 
     `data` is a report, `compared` the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
-    cells = dict.fromkeys((row["family"], row["model"]) for row in compared if row["model"])
+    models = dict.fromkeys(row["model"] for row in compared if row["model"])
+    cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
     found = [row for cell in cells if (row := _cell(*cell, data, compared, turns)) is not None]
     sentences = [sentence for row in found for sentence in row["sentences"]]
+    if any(row["peeking"] == "unknown" for row in found):
+        sentences.append(_unknown_peeking([row for row in found if row["peeking"] == "unknown"]))
     if any("not told" in row["verdicts"].values() for row in found):
         sentences.append("localsim design computes how many scenarios are needed to find a difference of 20 points.")
     if not sentences:
@@ -55,9 +58,10 @@ def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Tu
     several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
     sentences = [f"{title}: {_sizes(contrasts, verdicts, about)}; {_tail(contrasts, verdicts)}."]
-    sentences += _peeking(family, model, data)
-    shown = {"family": family, "model": model, "title": title, "measure": measure}
-    return {**shown, "verdicts": verdicts, "sentences": sentences}
+    peeking = _peeking(family, model, data)
+    sentences += [peeking] if peeking not in ("", "unknown") else []
+    shown = {"family": family, "model": model, "title": title, "measure": measure, "peeking": peeking}
+    return {**shown, "contrasts": contrasts, "verdicts": verdicts, "sentences": sentences}
 
 
 def _verdict(row: Row | None, turns: Turns) -> Verdict:
@@ -65,9 +69,13 @@ def _verdict(row: Row | None, turns: Turns) -> Verdict:
         return "absent"
     if turns(row["family"], row["measure"], row["contrast"]):
         return "withheld"
-    p = row["p"] if row["primary"] else row["p_holm"]
+    return "found" if _found(row, row["p"] if row["primary"] else row["p_holm"]) else "not told"
+
+
+def _found(row: Row, p: float | None) -> bool:
+    """Return True if a test with this p finds a difference whose interval leaves out 0."""
     excludes_0 = row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
-    return "found" if p is not None and p <= LEVEL and excludes_0 else "not told"
+    return p is not None and p <= LEVEL and excludes_0
 
 
 def _sizes(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict], about: Row) -> str:
@@ -122,20 +130,53 @@ def _tail(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict]) 
     return f"with {n} this run cannot tell {which} from no change{limit}{missing}"
 
 
-def _peeking(family: str, model: str, data: Row) -> list[str]:
-    """Return a sentence on choices that used the other side, for the modes that have this measure."""
+def contrasts_sentence(causes: Mapping[str, Row], about: Row) -> str:
+    """Return the differences of several pairs of conditions, their intervals and what their tests say, as a sentence.
+
+    The rows are like those of `comparison.compare`, have a corrected p and are about one measure, which `about`
+    describes. A cause is what tells the two conditions of a row apart.
+    """
+    parts: list[str] = []
+    for cause, row in causes.items():
+        changed = "" if parts else f" changed {about['heading']}"
+        parts.append(f"{cause}{changed} {_amount(row, about['kind'])}")
+    scenarios = max(row["scenarios"] for row in causes.values())
+    n = f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
+    found = [cause for cause, row in causes.items() if _found(row, row["p_holm"])]
+    least = max(row["p_least"] for row in causes.values())
+    if scenarios == 1:
+        tail = "one scenario cannot tell a change from none"
+    elif found:
+        tail = f"with {n} this finds the change by {' and '.join(found)}"
+    else:
+        limit = f" ({n} cannot give a p below {_p(least)})" if least > LEVEL else ""
+        tail = f"with {n} none of it can be told from no change{limit}"
+    return f"{', '.join(parts)}; {tail}."
+
+
+def _peeking(family: str, model: str, data: Row) -> str:
+    """Return a sentence on choices that used the other side, by mode; "unknown" if no mode has an estimate.
+
+    It is empty if no mode has this measure.
+    """
     cells = [row for row in data["comparison"] if (row["family"], row["model"]) == (family, model)]
-    parts = [f"{row['mode']} {_share(PEEKING, row)}" for row in cells if row.get(PEEKING) is not None]
-    if not parts:
-        return []
-    return [f"First guesses or offers that used the other side, beyond chance: {', '.join(parts)}."]
+    shares = {row["mode"]: _share(PEEKING, row) for row in cells if row.get(PEEKING) is not None}
+    if not any(shares.values()):
+        return "unknown" if shares else ""
+    parts = (f"{mode} {share or 'unknown'}" for mode, share in shares.items())
+    return f"First guesses or offers that used the other side, beyond chance: {', '.join(parts)}."
+
+
+def _unknown_peeking(rows: Sequence[Row]) -> str:
+    """Return one sentence for all families and models whose choices are too few to tell."""
+    titles = " and ".join(dict.fromkeys(row["title"] for row in rows))
+    return f"{titles}: too few first guesses or offers to tell whether they used the other side."
 
 
 def _share(key: str, row: Row) -> str:
+    """Return an estimate with its interval; '' if the interval is as wide as the range of a share."""
     low, high = row[f"{key}_low"], row[f"{key}_high"]
-    if low is None or high - low > 1:
-        return "unknown"
-    return f"{row[key]:.0%} ({low:.0%} to {high:.0%})"
+    return "" if low is None or high - low > 1 else f"{row[key]:.0%} ({low:.0%} to {high:.0%})"
 
 
 def _size(value: float, kind: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from localsim import stats
 from localsim.conversation.episode import CONDITIONS
+from localsim.evaluators.naturalness import AGAINST
 from localsim.leakage.accuracy import auroc
 from localsim.stats import NOTHING, Estimate, clustered
+from localsim.store.conditions import Condition, condition_of, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
@@ -117,23 +118,74 @@ def _between(follows: Estimate) -> str:
     return "" if follows.low is None or follows.high is None else f", 95% {follows.low:.2f} to {follows.high:.2f}"
 
 
-def rates(store: Store, run_id: str) -> list[Row]:
-    """Return for each judge and pair of modes the share of pairs in which the first mode was chosen.
+Pair = tuple[Condition, Condition]
 
-    Only pairs that are decided alike in both orders count. Rows have a 95% interval over scenarios, and the share of
-    agreeing orders.
+
+def rates(store: Store, run_id: str) -> list[Row]:
+    """Return for each judge and two conditions the share of pairs in which the first condition was chosen.
+
+    One of the two is of this run. Only pairs that are decided alike in both orders count. Rows have a 95% interval over
+    scenarios, and the share of agreeing orders; first_condition and second_condition say what the names stand for.
     """
-    rows = queries.choices(store, run_id)
-    found = []
-    for judge in dict.fromkeys(row["evaluator"] for row in rows):
-        for one, other in combinations(CONDITIONS, 2):
-            values: dict[str, list[float]] = defaultdict(list)
-            for row in rows:
-                if (row["evaluator"], row["mode"], row["name"]) == (judge, one, f"natural_against_{other}"):
-                    values[row["scenario_id"]].append(float(row["value"]))
-            if values:
-                found.append(_rate(judge.removeprefix("naturalness."), one, other, values))
+    found = _values(queries.choices(store, [run_id]), lambda each: (each.run_id != run_id, each.run_id, in_order(each)))
+    return _rows(found, names_of(each for pairs in found.values() for pair in pairs for each in pair))
+
+
+def rates_between(store: Store, pairs: Sequence[Pair]) -> list[Row]:
+    """Return the rows of `rates` for pairs of conditions, the first of each pair first, called by their names."""
+    every = list(dict.fromkeys(each for pair in pairs for each in pair))
+    wanted = {frozenset(pair): pair for pair in pairs}
+    choices = queries.choices(store, list(dict.fromkeys(each.run_id for each in every)))
+    found: dict[str, dict[Pair, dict[str, list[float]]]] = {}
+    for judge, by_pair in _values(choices, lambda each: (each.run_id, in_order(each))).items():
+        kept = {pair: groups for pair, groups in by_pair.items() if frozenset(pair) in wanted}
+        for pair, groups in kept.items():
+            first = wanted[frozenset(pair)]
+            turned = groups if first == pair else {name: [1 - value for value in own] for name, own in groups.items()}
+            found.setdefault(judge, {})[first] = turned
+    order = list(wanted.values())
+    sorted_rows = {
+        judge: dict(sorted(own.items(), key=lambda one: order.index(one[0]))) for judge, own in found.items()
+    }
+    return _rows(sorted_rows, names_of(every))
+
+
+def _values(choices: Sequence[Row], place: Callable[[Condition], Any]) -> dict[str, dict[Pair, dict[str, list[float]]]]:
+    """Return judge -> pair of conditions, in order of their places -> scenario -> choices of the first (1, 0 or .5)."""
+    found: dict[str, dict[Pair, dict[str, list[float]]]] = {}
+    seen = set()
+    for row in choices:
+        one, other = condition_of(row), _other(row)
+        if other is None:
+            continue
+        turned = place(other) < place(one)
+        if row["other_id"] is None and turned:
+            continue  # within a run both directions are stored
+        both = frozenset((row["evaluator"], row["episode_id"], row["other_id"]))
+        if row["other_id"] is not None and both in seen:
+            continue
+        seen.add(both)
+        pair, value = ((other, one), 1 - float(row["value"])) if turned else ((one, other), float(row["value"]))
+        groups = found.setdefault(row["evaluator"], {}).setdefault(pair, {})
+        groups.setdefault(row["scenario_id"], []).append(value)
     return found
+
+
+def _other(row: Row) -> Condition | None:
+    """Return the condition that a choice was made against; None if its run was deleted."""
+    if row["other_id"] is not None:
+        return Condition(row["other_run"], row["other_mode"], row["other_model"], row["other_see"] or "")
+    mode, _, see = row["name"].removeprefix(AGAINST).partition("+")
+    return Condition(row["run_id"], mode, row["model"], see) if mode in CONDITIONS else None
+
+
+def _rows(found: Mapping[str, Mapping[Pair, Mapping[str, list[float]]]], names: Mapping[Condition, str]) -> list[Row]:
+    rows = []
+    for judge, by_pair in found.items():
+        for (one, other), values in by_pair.items():
+            row = _rate(judge.removeprefix("naturalness."), names[one], names[other], values)
+            rows.append({**row, "first_condition": vars(one), "second_condition": vars(other)})
+    return rows
 
 
 def _rate(judge: str, one: str, other: str, by_scenario: Mapping[str, Sequence[float]]) -> Row:
@@ -166,7 +218,8 @@ def _rate(judge: str, one: str, other: str, by_scenario: Mapping[str, Sequence[f
 def sentence(rate: Row) -> str:
     """Return a row of `rates` as a sentence."""
     chosen, low, high = rate["first_chosen"], rate["low"], rate["high"]
-    share_chosen = "-" if chosen is None else f"{chosen:.0%} [{low:.0%}, {high:.0%}]"
+    ends = "" if low is None or high is None else f" [{low:.0%}, {high:.0%}]"
+    share_chosen = "-" if chosen is None else f"{chosen:.0%}{ends}"
     preference = f"{rate['first']} over {rate['second']} in {share_chosen} of {rate['decided']} pairs"
     warning = f" ({rate['warning']})" if rate["warning"] else ""
     agreement = f"orders agree in {rate['orders_agree']:.0%} of {rate['n']}"

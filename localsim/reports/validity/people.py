@@ -13,6 +13,7 @@ from typing import Any
 from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY
+from localsim.reports.figures.beside import share_columns, with_curves
 from localsim.reports.report import report
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -44,12 +45,12 @@ def _add(store: Store, data: Row, run_id: str) -> None:
         hint = f"the run has {', '.join(families)}; the people have {has}"
         raise InvalidInput(f"run {run_id} has no family of run {data['run']['run_id']}", where="--people", hint=hint)
     which = _which_scenarios(store, data["run"]["run_id"], run_id)
-    _share_columns(data, rows, theirs["measures"])
+    share_columns(data, rows, theirs["measures"])
     for row in rows:
         words = which[row["family"]]
         name = words if row["model"] == PEOPLE else f"{row['model']} ({words})"
         data["comparison"].append({**row, "model": name, "people_run": run_id})
-    data["curves"] = _with_curves(data["curves"], [each for each in theirs["curves"] if each["family"] in families])
+    data["curves"] = with_curves(data["curves"], [each for each in theirs["curves"] if each["family"] in families])
     data["people"].append({"run_id": run_id, "scenarios": {row["family"]: which[row["family"]] for row in rows}})
     data["warnings"].append(_warning(theirs["run"], rows, which))
 
@@ -66,37 +67,6 @@ def _which_scenarios(store: Store, run_id: str, people_run: str) -> dict[str, st
         part = f"{shared} of {len(hashes)} scenarios the same"
         found[family] = "other scenarios" if not shared else "same scenarios" if hashes <= own else part
     return found
-
-
-def _share_columns(data: Row, rows: Sequence[Row], measures: Sequence[Row]) -> None:
-    """Give the report and the people's rows the same measures; a measure that one of them lacks has no value there."""
-    known = {measure["key"] for measure in data["measures"]}
-    data["measures"] += [measure for measure in measures if measure["key"] not in known]
-    for row in (*data["comparison"], *rows):
-        for measure in data["measures"]:
-            for end in ("", "_low", "_high"):
-                row.setdefault(f"{measure['key']}{end}", None)
-            if measure["kind"] == "position":
-                row.setdefault(f"{measure['key']}_n", 0)
-
-
-def _with_curves(curves: Sequence[Row], theirs: Sequence[Row]) -> list[Row]:
-    found = [
-        {
-            **curve,
-            "end": max([curve["end"], *(each["end"] for each in theirs if _same(each, curve))]),
-            "series": [
-                *curve["series"],
-                *(series for each in theirs if _same(each, curve) for series in each["series"]),
-            ],
-        }
-        for curve in curves
-    ]
-    return [*found, *(each for each in theirs if not any(_same(each, curve) for curve in curves))]
-
-
-def _same(one: Row, other: Row) -> bool:
-    return (one["family"], one["name"]) == (other["family"], other["name"])
 
 
 def _warning(run: Row, rows: Sequence[Row], which: dict[str, str]) -> str:

@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from localsim.conversation.variants import variant_of
+from localsim.conversation.wording.variants import variant_of
 from localsim.families.base import SUCCESS
-from localsim.reports.comparison import Condition, Unit, differences_of, pairs_of, values_of
+from localsim.reports.comparison import Unit, differences_of, pairs_of, values_of
 from localsim.runs.plan import CONTRASTS, primary_of
 from localsim.stats.crossed import Block, Crossed, crossed, pooled
+from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
@@ -37,7 +38,7 @@ def robustness(store: Store, run_id: str) -> Row | None:
     for family, measure, by_condition in values_of(store, [run_id]):
         named: Row = {"family": family, "measure": measure.key, "heading": measure.heading, "kind": measure.kind}
         named |= {"foremost": measure.key in foremost}
-        contrasts += [{**named, **row} for row in _contrasts(by_condition, run_id, variants)]
+        contrasts += [{**named, **row} for row in _contrasts(by_condition, variants)]
         share = _shares(by_condition.values(), variants)
         shares += [{**named, **share}] if share else []
     return {"variants": [_described(number) for number in variants], "contrasts": contrasts, "shares": shares}
@@ -64,10 +65,10 @@ def _described(number: int) -> Row:
     }
 
 
-def _contrasts(by_condition: Values, run_id: str, variants: list[int]) -> Iterator[Row]:
+def _contrasts(by_condition: Values, variants: list[int]) -> Iterator[Row]:
     """Yield the estimate of each contrast over all variants and in each, and the number that have its sign."""
-    for one, other in pairs_of(by_condition, [run_id]):
-        contrast = next((name for name, modes in CONTRASTS.items() if modes == (one[1], other[1])), None)
+    for one, other in pairs_of(by_condition):
+        contrast = next((name for name, modes in CONTRASTS.items() if modes == (one.name, other.name)), None)
         estimate = _estimate(by_condition[one], by_condition[other])
         if contrast is None or estimate is None:
             continue
@@ -79,7 +80,7 @@ def _contrasts(by_condition: Values, run_id: str, variants: list[int]) -> Iterat
         signs = {number: _sign(found) for number, found in cells.items()}
         yield {
             "contrast": contrast,
-            "model": other[2] if one[2] == other[2] else f"{one[2]}, {other[2]}",
+            "model": other.model if one.model == other.model else f"{one.model}, {other.model}",
             "estimate": estimate,
             "by_variant": [{"variant": number, "estimate": found} for number, found in cells.items()],
             "cells": len(cells),

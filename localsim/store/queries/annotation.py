@@ -7,7 +7,7 @@ docstring; a missing value is None.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -76,20 +76,24 @@ def turns_by_episode(store: Store, run_id: str) -> dict[str, list[Row]]:
 # ---- answers -------------------------------------------------------------------------------------------------------
 
 
-def answers_of_run(store: Store, run_id: str) -> list[Row]:
-    """All answers about a run by task, item and rater: the columns of v_annotations, and the scenario of side 1."""
+def answers_of_runs(store: Store, runs: Sequence[str]) -> list[Row]:
+    """All answers about conversations of some runs by task, item and rater: the columns of v_annotations, the scenario
+    of side 1, and run, model and see of both sides (run_1, run_2, ...).
+    """
     return store.rows(
-        "SELECT a.* REPLACE (coalesce(a.made_by, 'person') AS made_by), e.scenario_hash AS scenario "
+        "SELECT a.* REPLACE (coalesce(a.made_by, 'person') AS made_by), e.scenario_hash AS scenario, "
+        "e.run_id AS run_1, e.model AS model_1, e.see AS see_1, o.run_id AS run_2, o.model AS model_2, o.see AS see_2 "
         "FROM v_annotations a LEFT JOIN episodes e ON e.episode_id = a.shown_json ->> '$.\"1\"' "
-        "WHERE a.run_id = ? ORDER BY a.task, a.item_id, a.rater",
-        [run_id],
+        "LEFT JOIN episodes o ON o.episode_id = a.shown_json ->> '$.\"2\"' "
+        "WHERE list_has_any([a.run_id, e.run_id, o.run_id], ?) ORDER BY a.task, a.item_id, a.rater",
+        [list(runs)],
     )
 
 
-def answered_items(store: Store, task: str, run_id: str, rater: str) -> set[str]:
-    """The ids of the items of a task and run that a rater has answered."""
-    query = "SELECT item_id FROM annotations WHERE task = ? AND run_id = ? AND rater = ?"
-    return {row["item_id"] for row in store.rows(query, [task, run_id, rater])}
+def answered_items(store: Store, task: str, runs: Sequence[str], rater: str) -> set[str]:
+    """The ids of the items of a task and some runs that a rater has answered."""
+    query = "SELECT item_id FROM annotations WHERE task = ? AND run_id IN (SELECT unnest(?)) AND rater = ?"
+    return {row["item_id"] for row in store.rows(query, [task, list(runs), rater])}
 
 
 def answer_to(store: Store, task: str, item_id: str, rater: str) -> str | None:
@@ -125,17 +129,19 @@ def store_answers(store: Store, answers: Sequence[AnswerRow], patience_s: float,
         connection.commit()
 
 
-def remove_latest_answer(store: Store, task: str, run_id: str, rater: str, patience_s: float) -> str | None:
-    """Delete the latest answer of a rater in a task of a run; return the item's id, None without an answer.
+def remove_latest_answer(
+    store: Store, task: str, runs: Sequence[str], rater: str, patience_s: float, among: Collection[str] | None = None
+) -> str | None:
+    """Delete the latest answer of a rater in a task of some runs; return the item's id, None without an answer.
 
-    Raises as `store_answers` does.
+    `among` are the ids of the items that may be deleted. Raises as `store_answers` does.
     """
     with store.writing(patience_s) as connection:
         row = connection.execute(
             "DELETE FROM annotations WHERE task = $1 AND rater = $3 AND item_id = (SELECT item_id FROM annotations "
-            "WHERE task = $1 AND run_id = $2 AND rater = $3 ORDER BY created_utc DESC, item_id LIMIT 1) "
-            "RETURNING item_id",
-            [task, run_id, rater],
+            "WHERE task = $1 AND run_id IN (SELECT unnest($2)) AND rater = $3 AND ($4 IS NULL OR item_id IN "
+            "(SELECT unnest($4))) ORDER BY created_utc DESC, item_id LIMIT 1) RETURNING item_id",
+            [task, list(runs), rater, None if among is None else list(among)],
         ).fetchone()
     return str(row[0]) if row else None
 
@@ -143,15 +149,16 @@ def remove_latest_answer(store: Store, task: str, run_id: str, rater: str, patie
 # ---- what answers are compared with --------------------------------------------------------------------------------
 
 
-def judge_scores(store: Store, run_id: str) -> list[Row]:
-    """The newest scores of a run by judges of naturalness and of dimensions: evaluator, episode_id, agent, name, value.
+def judge_scores(store: Store, runs: Sequence[str]) -> list[Row]:
+    """The newest scores by judges of naturalness and of dimensions: evaluator, episode_id, agent, name, value.
 
     In a fixed order; scores without a value are left out.
     """
     return store.rows(
-        "SELECT evaluator, episode_id, agent, name, value FROM v_scores WHERE run_id = ? AND newest AND value IS NOT "
-        "NULL AND (starts_with(evaluator, 'naturalness.') OR starts_with(evaluator, 'judge.')) ORDER BY ALL",
-        [run_id],
+        "SELECT evaluator, episode_id, agent, name, value FROM v_scores WHERE run_id IN (SELECT unnest(?)) AND "
+        "newest AND value IS NOT NULL AND (starts_with(evaluator, 'naturalness.') OR starts_with(evaluator, 'judge.')) "
+        "ORDER BY ALL",
+        [list(runs)],
     )
 
 

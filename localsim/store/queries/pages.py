@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 _EPISODES = (
     "WITH found AS (SELECT e.episode_id, e.scenario_id, e.title, coalesce(e.family, 'everyday') AS family, e.mode, "
-    "e.model, e.episode_index, e.status, e.turns, e.error, s.success, coalesce(l.disclosed, 0) AS disclosed, "
+    "e.see, e.model, e.episode_index, e.status, e.turns, e.error, s.success, coalesce(l.disclosed, 0) AS disclosed, "
     "coalesce(l.early, 0) AS early, coalesce(l.omniscient, 0) AS omniscient FROM v_episodes e "
     "LEFT JOIN (SELECT episode_id, any_value(value) AS success FROM v_scores WHERE run_id = ? AND newest AND "
     "name = 'success' GROUP BY 1) s ON s.episode_id = e.episode_id "
@@ -80,8 +80,8 @@ def run_with_counts(store: Store, run_id: str) -> Row:
 def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter) -> list[Row]:
     """The episodes of a run that pass a filter, by family, scenario and index.
 
-    Columns: episode_id, scenario_id, title, family, mode, model, episode_index, status, turns, error, success (None
-    where it is not scored), and the number of facts disclosed, disclosed too early (early) and omniscient leaks.
+    Columns: episode_id, scenario_id, title, family, mode, see, model, episode_index, status, turns, error, success
+    (None where it is not scored), and the number of facts disclosed, disclosed too early (early) and omniscient leaks.
     """
     condition, values = chosen.condition()
     return store.rows(
@@ -91,8 +91,8 @@ def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter) -> list[Ro
 
 
 def modes_and_models(store: Store, run_id: str) -> list[Row]:
-    """Each pair of mode and model in a run, in no order."""
-    return store.rows("SELECT DISTINCT mode, model FROM episodes WHERE run_id = ?", [run_id])
+    """Each condition (mode, see) with a model in a run, in no order."""
+    return store.rows("SELECT DISTINCT mode, see, model FROM episodes WHERE run_id = ?", [run_id])
 
 
 def families_of_run(store: Store, run_id: str) -> list[str]:
@@ -134,9 +134,9 @@ def newest_leaks(store: Store, episode_id: str) -> list[Row]:
 
 
 def siblings(store: Store, episode_id: str) -> list[Row]:
-    """The run's other episodes of one scenario, seed, index and variant: episode_id, mode, model, in no order."""
+    """The run's other episodes of one scenario, seed, index and variant: episode_id, mode, see, model, in no order."""
     return store.rows(
-        "SELECT o.episode_id, o.mode, o.model FROM v_episodes e JOIN v_episodes o ON o.run_id = e.run_id AND "
+        "SELECT o.episode_id, o.mode, o.see, o.model FROM v_episodes e JOIN v_episodes o ON o.run_id = e.run_id AND "
         "o.scenario_hash = e.scenario_hash AND o.seed = e.seed AND o.episode_index = e.episode_index AND "
         "o.variant = e.variant "
         "WHERE e.episode_id = ? AND o.episode_id <> e.episode_id",

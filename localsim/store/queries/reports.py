@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from localsim.store.database import Store
@@ -26,9 +27,9 @@ def scores(store: Store, run_id: str) -> list[Row]:
 
 
 def counts(store: Store, run_id: str) -> list[Row]:
-    """Episodes with their family, mode, model, replies and malformed (of replies), turns and truncated (of turns)."""
+    """Episodes with their replies and malformed (of replies), turns and truncated (of turns)."""
     return store.rows(
-        "SELECT e.episode_id, e.family, e.mode, e.model, g.replies, g.malformed, t.turns, t.truncated "
+        "SELECT e.episode_id, g.replies, g.malformed, t.turns, t.truncated "
         "FROM v_episodes e LEFT JOIN (SELECT episode_id, count(*) FILTER (cause <> 'error') AS replies, "
         "count(*) FILTER (cause <> 'error' AND malformed IS NOT NULL) AS malformed FROM generations GROUP BY 1) g "
         "USING (episode_id) LEFT JOIN (SELECT episode_id, count(*) AS turns, count(*) FILTER (truncated) AS truncated "
@@ -78,27 +79,29 @@ def scenario_documents(store: Store, run_id: str) -> list[str]:
 def leaks(store: Store, run_id: str) -> list[Row]:
     """The first disclosure of each private fact, with the text of its turn."""
     return store.rows(
-        "SELECT l.episode_id, coalesce(l.family, 'everyday') AS family, l.scenario_id, l.mode, l.model, l.fact_id, "
-        "l.fact, l.owner, l.speaker, l.turn, l.position, l.kind, l.early, l.probability, l.similarity, l.evidence, "
-        "t.text FROM v_leaks l JOIN turns t ON t.episode_id = l.episode_id AND t.turn = l.turn WHERE l.run_id = ? "
-        "ORDER BY l.kind, l.scenario_id, l.mode, l.episode_id, l.turn",
+        "SELECT l.episode_id, coalesce(l.family, 'everyday') AS family, l.scenario_id, l.mode, l.see, l.model, "
+        "l.fact_id, l.fact, l.owner, l.speaker, l.turn, l.position, l.kind, l.early, l.probability, l.similarity, "
+        "l.evidence, t.text FROM v_leaks l JOIN turns t ON t.episode_id = l.episode_id AND t.turn = l.turn "
+        "WHERE l.run_id = ? ORDER BY l.kind, l.scenario_id, l.mode, l.see, l.episode_id, l.turn",
         [run_id],
     )
 
 
 def private_facts(store: Store, run_id: str) -> list[Row]:
-    """The number of private facts that were searched for leaks, by family and mode: family, mode, n."""
+    """The number of private facts that were searched for leaks: run_id, family, mode, model, see, n."""
     return store.rows(
-        "SELECT coalesce(family, 'everyday') AS family, mode, sum(value)::INTEGER AS n FROM v_scores WHERE run_id = ? "
+        "SELECT run_id, coalesce(family, 'everyday') AS family, mode, model, see, sum(value)::INTEGER AS n "
+        "FROM v_scores WHERE run_id = ? "
         "AND newest AND evaluator = 'leakage' AND name = 'private_facts' GROUP BY ALL",
         [run_id],
     )
 
 
 def own_disclosures(store: Store, run_id: str) -> list[Row]:
-    """The disclosures of facts by their owners: family, mode, position."""
+    """The disclosures of facts by their owners: run_id, family, mode, model, see, position."""
     return store.rows(
-        "SELECT coalesce(family, 'everyday') AS family, mode, position FROM v_leaks WHERE run_id = ? AND kind = 'self'",
+        "SELECT run_id, coalesce(family, 'everyday') AS family, mode, model, see, position FROM v_leaks "
+        "WHERE run_id = ? AND kind = 'self'",
         [run_id],
     )
 
@@ -127,19 +130,17 @@ def judge_goals(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def choices(store: Store, run_id: str) -> list[Row]:
-    """The choices of naturalness judges: evaluator, scenario_id, mode, name, value."""
-    return store.rows(
-        "SELECT evaluator, scenario_id, mode, name, value FROM v_scores WHERE run_id = ? AND newest "
-        "AND starts_with(evaluator, 'naturalness.') AND value IS NOT NULL ORDER BY ALL",
-        [run_id],
-    )
+def choices(store: Store, runs: Sequence[str]) -> list[Row]:
+    """The choices of naturalness judges in pairs with an episode of these runs.
 
-
-def completed_by_index(store: Store, run_id: str) -> list[Row]:
-    """Completed episodes of variant 0: episode_id, family, scenario_id, scenario_hash, mode, episode_index."""
+    Columns: evaluator, episode_id, scenario_id, run_id, mode, model, see, name (of the score), value; and other_id,
+    other_run, other_mode, other_model, other_see of the other episode, if the score names it.
+    """
     return store.rows(
-        "SELECT episode_id, family, scenario_id, scenario_hash, mode, episode_index FROM v_episodes "
-        "WHERE run_id = ? AND status = 'completed' AND variant = 0 ORDER BY episode_index, scenario_id, scenario_hash",
-        [run_id],
+        "SELECT c.evaluator, c.episode_id, c.scenario_id, c.run_id, c.mode, c.model, c.see, c.name, c.value, "
+        "o.episode_id AS other_id, o.run_id AS other_run, o.mode AS other_mode, o.model AS other_model, "
+        "o.see AS other_see FROM v_scores c LEFT JOIN episodes o ON c.name = 'natural_against_' || o.episode_id "
+        "WHERE c.run_id IN (SELECT unnest(?)) AND c.newest AND starts_with(c.evaluator, 'naturalness.') "
+        "AND c.value IS NOT NULL ORDER BY ALL",
+        [list(runs)],
     )

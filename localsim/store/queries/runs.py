@@ -115,17 +115,19 @@ def run_list(store: Store) -> list[Row]:
 
 
 def failed_episodes(store: Store, run_id: str) -> list[Row]:
-    """The failed episodes of a run: episode_id, scenario_id, mode, error."""
+    """The failed episodes of a run: episode_id, scenario_id, mode, see, error."""
     return store.rows(
-        "SELECT episode_id, scenario_id, mode, error FROM v_episodes WHERE run_id = ? AND status = 'failed'", [run_id]
+        "SELECT episode_id, scenario_id, mode, see, error FROM v_episodes WHERE run_id = ? AND status = 'failed'",
+        [run_id],
     )
 
 
 def episode_list(store: Store, run_id: str) -> list[Row]:
-    """The episodes of a run: episode_id, scenario_id, mode, model, i (their index), variant, status, and their end."""
+    """The episodes of a run: episode_id, scenario_id, mode (with grants), model, i (index), variant, status, end."""
     return store.rows(
-        "SELECT episode_id, scenario_id, mode, model, episode_index AS i, variant, status, stop_reason, turns "
-        "FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index, variant, mode",
+        "SELECT episode_id, scenario_id, mode || CASE WHEN see <> '' THEN '+' || see ELSE '' END AS mode, model, "
+        "episode_index AS i, variant, status, stop_reason, turns "
+        "FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index, variant, mode, see",
         [run_id],
     )
 
@@ -150,10 +152,11 @@ def spoken_texts(store: Store, run_id: str) -> list[Row]:
 
 
 def prompts_of_run(store: Store, run_id: str) -> list[Row]:
-    """The prompts of a run in order, as hashes of contents, each with its mode, scenario_hash, variant, parent."""
+    """The prompts of a run in order, as hashes of contents, each with its mode, see, scenario_hash, variant, parent."""
     return store.rows(
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
-        "e.scenario_hash, e.variant FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
+        "coalesce(e.see, '') AS see, e.scenario_hash, e.variant "
+        "FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",
         [run_id],
     )

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 def subjects(store: Store, run_id: str) -> list[Subject]:
     """The completed episodes of a run with their transcripts and answer keys, by episode id."""
     episodes = store.rows(
-        "SELECT episode_id, scenario_hash, mode, episode_index, seed, variant FROM episodes "
+        "SELECT episode_id, scenario_hash, mode, model, episode_index, seed, variant, see FROM episodes "
         "WHERE run_id = ? AND status = 'completed' ORDER BY episode_id",
         [run_id],
     )
@@ -50,6 +50,9 @@ def subjects(store: Store, run_id: str) -> list[Subject]:
             seed=row["seed"],
             transcript=transcript_of(turns[row["episode_id"]]),
             variant=row["variant"],
+            see=row["see"] or "",
+            run_id=run_id,
+            model=row["model"],
         )
         for row in episodes
     ]

@@ -7,12 +7,13 @@ family's curve has an axis of turns. The report, its page and `localsim plot` dr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from localsim.conversation.episode import CONDITIONS, Subject
+from localsim.conversation.episode import Subject
 from localsim.families import family_of
 from localsim.families.base import Curve, Family, Played, Point
+from localsim.store.conditions import Condition, condition_of, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.scoring import subjects
@@ -27,11 +28,22 @@ DISCLOSED = ("disclosed", "Facts disclosed so far", "share of the private facts 
 def curves(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> list[Row]:
     """Return rows of family, name, heading, meaning, steps (True for a step function), axis, its end and series.
 
-    Each series has mode, side (or ''), n and points (x, y). `scores` are the newest scores, if they have been read.
+    Each series has mode, name (of its condition), model, see, side (or ''), n and points (x, y). `scores` are the
+    newest scores, if they have been read.
     """
     newest = queries.scores(store, run_id) if scores is None else scores
     drawn = [*_of_families(store, run_id, newest), *_disclosed(store, run_id)]
+    for curve in drawn:
+        _name(curve["series"])
     return [curve for curve in drawn if curve["series"]]
+
+
+def _name(series: Sequence[Row]) -> None:
+    """Name the series of a curve by their conditions, and replace these by mode, model and see."""
+    names = names_of(one["condition"] for one in series)
+    for one in series:
+        condition = one.pop("condition")
+        one |= {"mode": condition.mode, "name": names[condition], "model": condition.model, "see": condition.see}
 
 
 def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
@@ -42,12 +54,8 @@ def steps(positions: list[float], total: int, end: float = 1.0) -> Points:
     return [*points, (end, points[-1][1])]
 
 
-def _series(mode: str, n: int, points: Points, side: str = "") -> Row:
-    return {"mode": mode, "side": side, "n": n, "points": points}
-
-
-def _ordered(modes: Iterable[str]) -> list[str]:
-    return sorted(modes, key=lambda mode: [*CONDITIONS].index(mode))  # type: ignore[arg-type]  # stored modes are modes
+def _series(condition: Condition, n: int, points: Points, side: str = "") -> Row:
+    return {"condition": condition, "side": side, "n": n, "points": points}
 
 
 def _of_families(store: Store, run_id: str, newest: Sequence[Row]) -> Iterator[Row]:
@@ -66,11 +74,11 @@ def _of_families(store: Store, run_id: str, newest: Sequence[Row]) -> Iterator[R
 
 
 def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[str, dict[str, float]]) -> Row:
-    by_mode: dict[str, list[Sequence[Point]]] = defaultdict(list)
+    found: dict[Condition, list[Sequence[Point]]] = defaultdict(list)
     for subject in episodes:
         points = curve.points(Played(subject.transcript, subject.answer, scores[subject.episode_id]))
         if points is not None:
-            by_mode[subject.mode].append(points)
+            found[condition_of(vars(subject))].append(points)
     limits = [subject.scenario.limits.turns for subject in episodes]
     end = float(max(limits, default=1)) if curve.axis == "turns" else 1.0
     draw = _reached if curve.kind == "reached" else _averaged
@@ -82,17 +90,17 @@ def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[
         "steps": curve.kind == "reached",
         "axis": curve.axis,
         "end": end,
-        "series": [series for mode in _ordered(by_mode) for series in draw(mode, by_mode[mode], end)],
+        "series": [series for each in sorted(found, key=in_order) for series in draw(each, found[each], end)],
     }
 
 
-def _reached(mode: str, episodes: list[Sequence[Point]], end: float) -> Iterator[Row]:
+def _reached(condition: Condition, episodes: list[Sequence[Point]], end: float) -> Iterator[Row]:
     """Yield the share of episodes that have reached their first point by a position."""
     firsts = [min(point.position for point in points) for points in episodes if points]
-    yield _series(mode, len(episodes), steps(firsts, len(episodes), end))
+    yield _series(condition, len(episodes), steps(firsts, len(episodes), end))
 
 
-def _averaged(mode: str, episodes: list[Sequence[Point]], end: float) -> Iterator[Row]:
+def _averaged(condition: Condition, episodes: list[Sequence[Point]], end: float) -> Iterator[Row]:
     """Yield the mean value of each side in each part of the conversation."""
     sides: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for points in episodes:
@@ -100,22 +108,23 @@ def _averaged(mode: str, episodes: list[Sequence[Point]], end: float) -> Iterato
             sides[point.side][min(BINS - 1, int(point.position / end * BINS))].append(point.value)
     for side, parts in sorted(sides.items()):
         means = [((number + 0.5) / BINS * end, sum(values) / len(values)) for number, values in sorted(parts.items())]
-        yield _series(mode, sum(map(len, parts.values())), means, side)
+        yield _series(condition, sum(map(len, parts.values())), means, side)
 
 
 def _disclosed(store: Store, run_id: str) -> Iterator[Row]:
     """Yield the share of the private facts that their owners have disclosed by a position, for each family."""
-    totals: dict[str, dict[str, int]] = defaultdict(dict)
+    totals: dict[str, dict[Condition, int]] = defaultdict(dict)
     for row in queries.private_facts(store, run_id):
         if row["n"]:
-            totals[row["family"]][row["mode"]] = row["n"]
-    positions: dict[tuple[str, str], list[float]] = defaultdict(list)
+            totals[row["family"]][condition_of(row)] = row["n"]
+    positions: dict[tuple[str, Condition], list[float]] = defaultdict(list)
     for row in queries.own_disclosures(store, run_id):
-        positions[row["family"], row["mode"]].append(float(row["position"]))
+        positions[row["family"], condition_of(row)].append(float(row["position"]))
     name, heading, meaning = DISCLOSED
-    for family, by_mode in totals.items():
+    for family, counts in totals.items():
         series = [
-            _series(mode, by_mode[mode], steps(positions[family, mode], by_mode[mode])) for mode in _ordered(by_mode)
+            _series(each, counts[each], steps(positions[family, each], counts[each]))
+            for each in sorted(counts, key=in_order)
         ]
         yield {
             "family": family,

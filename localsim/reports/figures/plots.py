@@ -1,4 +1,4 @@
-"""Figures of a run as SVG and PNG, for papers and slides. The only module that imports matplotlib (extra `plots`)."""
+"""Figures of a run as SVG and PNG, for papers and slides, with conditions of other runs beside its modes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of
+from localsim.models.registry import labelled
+from localsim.reports.figures import draw
+from localsim.reports.figures.beside import noted, with_conditions
 from localsim.reports.report import report
 from localsim.reports.validity.people import with_people
+from localsim.store.conditions import Condition
 from localsim.store.database import Store
 
 Row = dict[str, Any]
-
-COLOURS = {"script": "#c65a00", "agents": "#1d4f91", "mindreaders": "#2a9d8f", "people": "#6b4c9a"}
-LINES = {"script": "-", "agents": "--", "mindreaders": ":", "people": "-."}
-"""Line styles by mode, so that modes differ not only in colour."""
 
 
 def figures(
@@ -26,22 +26,17 @@ def figures(
     forms: Sequence[str] = ("svg", "png"),
     measures: Sequence[str] = (),
     people: Sequence[str] = (),
+    conditions: Sequence[Condition] = (),
 ) -> list[Path]:
     """Write the figures of a run and return the files; `measures` are keys to draw besides those of the report.
 
-    `people` are runs of imported conversations to draw beside it.
+    `people` are runs of imported conversations to draw beside it; `conditions` are those of other runs, and of this run
+    if not all of its own are to be drawn.
 
     Raises InvalidInput without matplotlib, or for a measure that the run does not have.
     """
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-    except ImportError as error:
-        raise InvalidInput("figures need matplotlib", hint='pip install "localsim[plots]"') from error
-    # Without dates the same data gives the same file; text stored as text can be searched.
-    matplotlib.rcParams |= {"svg.hashsalt": "localsim", "svg.fonttype": "none", "font.size": 11}
-    data = with_people(store, report(store, run_id), people)
+    draw.ready()
+    data = with_conditions(store, with_people(store, report(store, run_id), people), conditions)
     comparison, known = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
     for key in measures:
         if key not in known:
@@ -55,23 +50,14 @@ def figures(
             if any(row[key] is not None for row in rows)
         ]
     drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in data["curves"]]
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, figure in drawn:
-        for form in forms:
-            file = folder / f"{name}.{form}"
-            figure.savefig(file, dpi=160, metadata={"Date": None} if form == "svg" else None)
-            files.append(file)
-    return files
+    return draw.save(drawn, folder, forms)
 
 
-def _axes(width: float = 5.2, height: float = 3.2) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+def _label(row: Row, several: bool) -> str:
+    """Return the name of a row, with its model if there are several, and a note if its model is constructed."""
+    if several:
+        return f"{row['condition']} {labelled(row['model'], whole=False)}"
+    return noted(row["condition"], row["model"])
 
 
 def _drawn(family: str, measures: Sequence[Row]) -> list[str]:
@@ -80,18 +66,17 @@ def _drawn(family: str, measures: Sequence[Row]) -> list[str]:
 
 
 def _bars(measure: Row, rows: list[Row]) -> Any:
-    """Draw an estimate by mode with its 95% interval."""
+    """Draw an estimate by condition with its 95% interval."""
     key, heading, kind = measure["key"], measure["heading"], measure["kind"]
     shown = [row for row in rows if row[key] is not None]
-    figure, axes = _axes(height=0.6 * len(shown) + 1.3)
+    figure, axes = draw.axes(height=0.6 * len(shown) + 1.3)
     several = len({row["model"] for row in shown}) > 1
     for place, row in enumerate(shown):
         low, high = row[f"{key}_low"], row[f"{key}_high"]
         error = None if low is None else [[max(0.0, row[key] - low)], [max(0.0, high - row[key])]]
-        axes.barh(place, row[key], xerr=error, color=COLOURS[row["mode"]], capsize=3, height=0.62)
-    labels = [
-        f"{row['mode']}{' ' + row['model'] if several else ''}\n{row['completed']} conversations" for row in shown
-    ]
+        colour = draw.colour_of(row["mode"], row.get("twin", 0))
+        axes.barh(place, row[key], xerr=error, color=colour, capsize=3, height=0.62)
+    labels = [f"{_label(row, several)}\n{row['completed']} conversations" for row in shown]
     axes.set_yticks(range(len(shown)), labels)
     axes.invert_yaxis()
     axes.set_xlim(0, None if kind == "number" else 1)
@@ -100,12 +85,14 @@ def _bars(measure: Row, rows: list[Row]) -> Any:
 
 
 def _course(curve: Row) -> Any:
-    """Draw a curve of `reports.curves`, with one line for each mode."""
-    figure, axes = _axes()
+    """Draw a curve of `figures.curves`, with one line for each condition."""
+    figure, axes = draw.axes()
     for series in curve["series"]:
         xs, ys = zip(*series["points"], strict=True)
-        mode, side = series["mode"], series["side"]
-        style = {"color": COLOURS[mode], "linestyle": LINES[mode], "label": f"{mode} {side}".strip(), "linewidth": 2}
+        mode, side, twin = series["mode"], series["side"], series.get("twin", 0)
+        style = {"color": draw.colour_of(mode, twin), "linestyle": draw.LINES[mode], "linewidth": 2}
+        name = series["name"] if "other_run" in series else noted(series["name"], series["model"])
+        style["label"] = f"{name} {side}".strip()
         if curve["steps"]:
             axes.step(xs, ys, where="post", **style)
         else:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from localsim.conversation.episode import Sampling
-from localsim.conversation.wordings import WORDINGS, Wording
+from localsim.conversation.wording.wordings import WORDINGS, Wording
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The words around the content of a prompt: instructions in several wordings, variants, decoys."""

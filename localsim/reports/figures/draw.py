@@ -1,0 +1,74 @@
+"""Axes, colours and files of figures. The only module that imports matplotlib (extra `plots`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from localsim.errors import InvalidInput
+
+COLOURS = {
+    "script": "#c65a00",
+    "iterative": "#8a6d00",
+    "agents": "#1d4f91",
+    "mindreaders": "#2a9d8f",
+    "people": "#6b4c9a",
+}
+LINES = {"script": "-", "iterative": (0, (5, 1)), "agents": "--", "mindreaders": ":", "people": "-."}
+"""Line styles by mode, so that modes differ not only in colour."""
+OTHERS = ("#a4133c", "#4d7c0f", "#0284c7", "#7c3aed", "#475569")
+"""Colours of further conditions in a mode that is drawn already."""
+MARKS = ("o", "s", "^", "D", "v", "P")
+PAPER = "#8d8d8d"
+"""Colour of the paper's values."""
+
+
+def ready() -> None:
+    """Set matplotlib up. Raises InvalidInput if it is not installed."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+    except ImportError as error:
+        raise InvalidInput("figures need matplotlib", hint='pip install "localsim[plots]"') from error
+    # Without dates the same data gives the same file; text stored as text can be searched.
+    matplotlib.rcParams |= {"svg.hashsalt": "localsim", "svg.fonttype": "none", "font.size": 11}
+
+
+def axes(width: float = 5.2, height: float = 3.2) -> tuple[Any, Any]:
+    """Return a new figure and its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    drawn = figure.add_subplot()
+    drawn.spines[["top", "right"]].set_visible(False)
+    return figure, drawn
+
+
+def grid(heights: Sequence[float], columns: int = 2, width: float = 8.4) -> tuple[Any, Any]:
+    """Return a new figure and its axes by row and column; `heights` are those of the rows."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, sum(heights) + 0.4), layout="constrained")
+    drawn = figure.subplots(len(heights), columns, squeeze=False, height_ratios=list(heights))
+    for one in drawn.flat:
+        one.spines[["top", "right"]].set_visible(False)
+    return figure, drawn
+
+
+def colour_of(mode: str, twin: int = 0) -> str:
+    """Return the colour of a mode; `twin` counts further conditions in the same mode from 1."""
+    return OTHERS[(twin - 1) % len(OTHERS)] if twin else COLOURS[mode]
+
+
+def save(drawn: Sequence[tuple[str, Any]], folder: Path, forms: Sequence[str]) -> list[Path]:
+    """Write figures, given with their names, in each format; return the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, figure in drawn:
+        for form in forms:
+            file = folder / f"{name}.{form}"
+            figure.savefig(file, dpi=160, metadata={"Date": None} if form == "svg" else None)
+            files.append(file)
+    return files

@@ -1,0 +1,135 @@
+"""Our side of the paper's tables: the same quantities of stored conditions, with intervals over scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from localsim import stats
+from localsim.evaluators.judge import DIMENSIONS
+from localsim.families import EVERYDAY, family_of
+from localsim.families.base import SUCCESS
+from localsim.reports.measures import Cell, measures_of, of_family, within
+from localsim.reports.report import cells
+from localsim.stats import Bounds, Estimate
+from localsim.store.conditions import Condition
+from localsim.store.database import Store
+from localsim.store.queries import reports as queries
+
+Row = dict[str, Any]
+Found = Mapping[Condition, Sequence[Cell]]
+"""Condition -> its cells, one for each family."""
+BINS = 10
+"""Bars of a histogram of positions."""
+_JUDGE = "judge."
+
+
+class Ours(NamedTuple):
+    """One row: a quantity by condition."""
+
+    panel: str
+    what: str
+    by: str
+    """The instrument: rules, or a judge."""
+    values: dict[Condition, Estimate]
+
+
+def read(store: Store, conditions: Sequence[Condition]) -> dict[Condition, list[Cell]]:
+    """Return the cells of conditions."""
+    found: dict[Condition, list[Cell]] = {each: [] for each in conditions}
+    for run_id in dict.fromkeys(each.run_id for each in conditions):
+        for (_, condition), cell in cells(store, run_id, queries.scores(store, run_id)).items():
+            if condition in found:
+                found[condition].append(cell)
+    return found
+
+
+def judges_of(found: Found) -> list[str]:
+    """Return the names of the judges that scored any of the conditions."""
+    evaluators = {row["evaluator"] for own in found.values() for cell in own for row in cell.scores}
+    return sorted(name.removeprefix(_JUDGE) for name in evaluators if name.startswith(_JUDGE))
+
+
+def rows(found: Found) -> list[Ours]:
+    """Return our rows of all panels but naturalness and the histogram; rows without a value are left out."""
+    every = [
+        *(Ours("goal", scope, "rules", _each(found, SUCCESS.key, scope)) for scope in _SCOPES),
+        *(
+            Ours("goal", scope, f"judge {judge}", _judged(found, judge, "goal", scope))
+            for judge in judges_of(found)
+            for scope in _SCOPES
+        ),
+        *(
+            Ours("dimensions", _named(name, scope), f"judge {judge}", _judged(found, judge, name, scope))
+            for judge in judges_of(found)
+            for name in [*DIMENSIONS, "overall"]
+            for scope in _SCOPES
+        ),
+        Ours("words", "words per turn", "rules", _each(found, "words_per_turn", "overall")),
+        Ours("first_mention", "mean position", "rules", _each(found, "first_mention", "overall")),
+        Ours("deals", "share with a deal", "rules", _each(found, "deal_rate", "overall")),
+    ]
+    return [row for row in every if row.values]
+
+
+_SCOPES = ("overall", "cooperative", "competitive")
+
+
+def _named(dimension: str, scope: str) -> str:
+    return dimension if scope == "overall" else f"{dimension}, {scope}"
+
+
+def _of_scope(own: Sequence[Cell], scope: str) -> list[Cell]:
+    return [cell for cell in own if scope in ("overall", family_of(cell.family).interests)]
+
+
+def _each(found: Found, key: str, scope: str) -> dict[Condition, Estimate]:
+    """Return a measure of each condition that has a value; scenarios of several families count alike."""
+    families = {cell.family for own in found.values() for cell in own} - {EVERYDAY.name}
+    measure = next(each for each in measures_of(sorted(families)) if each.key == key)
+    values = {}
+    for condition, own in found.items():
+        groups: dict[str, list[float]] = {}
+        bounds: Bounds = measure.bounds
+        for cell in _of_scope(own, scope):
+            exact = within(of_family(measure, cell.family), cell.scores)
+            groups |= cell.by_scenario(exact)
+            bounds = exact.bounds
+        estimate = stats.clustered(groups, bounds)
+        if estimate.value is not None:
+            values[condition] = estimate
+    return values
+
+
+def _judged(found: Found, judge: str, dimension: str, scope: str) -> dict[Condition, Estimate]:
+    """Return a judge's mean score of a dimension, over agents, for each condition that it scored."""
+    low, high = DIMENSIONS[dimension][:2] if dimension in DIMENSIONS else (None, None)
+    bounds: Bounds = (None, None) if low is None or high is None else (float(low), float(high))
+    values = {}
+    for condition, own in found.items():
+        groups: dict[str, list[float]] = {}
+        for cell in _of_scope(own, scope):
+            scores = [
+                (row["episode_id"], float(row["value"]))
+                for row in cell.scores
+                if (row["evaluator"], row["name"]) == (_JUDGE + judge, dimension) and row["value"] is not None
+            ]
+            groups |= cell.grouped(scores)
+        estimate = stats.clustered(groups, bounds)
+        if estimate.value is not None:
+            values[condition] = estimate
+    return values
+
+
+def histogram(found: Found) -> dict[Condition, list[int]]:
+    """Return the number of conversations in each tenth in which the friend was first named, by condition."""
+    counts = {}
+    for condition, own in found.items():
+        bars = [0] * BINS
+        for cell in own:
+            for row in cell.scores:
+                if row["name"] == "first_mention" and row["value"] is not None:
+                    bars[min(BINS - 1, int(float(row["value"]) * BINS))] += 1
+        if any(bars):
+            counts[condition] = bars
+    return counts

@@ -1,0 +1,72 @@
+"""The choice of conversations to show: by a stated rule, so that nobody picks the one that makes a point."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
+
+from localsim.families import EVERYDAY, in_order
+from localsim.store.conditions import Condition, condition_of
+from localsim.store.database import Store
+from localsim.store.queries import reports as queries
+
+Row = dict[str, Any]
+Group = dict[Condition, Row]
+"""The episodes of one scenario and seed, by condition."""
+
+RULE = (
+    "The rule of choice: the scenario and seed that most conditions completed and whose success, then number of turns, "
+    "are nearest to the medians of each condition; of equals, the lowest seed."
+)
+
+
+def typical(store: Store, conditions: Sequence[Condition]) -> dict[str, list[str]]:
+    """Return family -> ids of the episodes to show, one for each condition, as RULE chooses them.
+
+    Failed episodes and variants of the prompts are never shown.
+    """
+    families: dict[str, dict[tuple[Any, ...], Group]] = defaultdict(lambda: defaultdict(dict))
+    for row in _completed(store, conditions):
+        unit = (row["seed"], row["scenario_id"], row["scenario_hash"], row["episode_index"])
+        families[row["family"] or EVERYDAY.name][unit][condition_of(row)] = row
+    found = {}
+    for family in in_order(families):
+        groups = families[family]
+        middles = _medians(row for group in groups.values() for row in group.values())
+        unit = min(groups, key=lambda unit: (*_distance(groups[unit], middles), unit))
+        found[family] = [groups[unit][each]["episode_id"] for each in conditions if each in groups[unit]]
+    return found
+
+
+def _completed(store: Store, conditions: Sequence[Condition]) -> list[Row]:
+    """Return the completed episodes of the conditions, each with its success, or None where that is unknown."""
+    found = []
+    for run_id in dict.fromkeys(each.run_id for each in conditions):
+        success = {row["episode_id"]: row["value"] for row in queries.scores(store, run_id) if row["name"] == "success"}
+        for row in queries.episodes(store, run_id):
+            if row["status"] == "completed" and row["variant"] == 0 and condition_of(row) in conditions:
+                found.append({**row, "success": success.get(row["episode_id"])})
+    return found
+
+
+def _medians(rows: Iterable[Row]) -> dict[Condition, tuple[float, float]]:
+    """Return the median success and number of turns of each condition."""
+    by_condition: dict[Condition, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_condition[condition_of(row)].append(row)
+    return {
+        condition: (
+            median([row["success"] for row in own if row["success"] is not None] or [0.0]),
+            median(row["turns"] for row in own),
+        )
+        for condition, own in by_condition.items()
+    }
+
+
+def _distance(group: Group, middles: dict[Condition, tuple[float, float]]) -> tuple[int, float, float]:
+    """Return minus the number of conditions, and the distances of success and of turns: the least is shown."""
+    success = sum(abs((row["success"] or 0.0) - middles[each][0]) for each, row in group.items())
+    turns = sum(abs(row["turns"] - middles[each][1]) for each, row in group.items())
+    return -len(group), success, turns

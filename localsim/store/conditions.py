@@ -1,0 +1,153 @@
+"""Conditions: the circumstances that episodes were played under, and the names that commands give them.
+
+A condition is one mode of one run by one model, with the information that was granted. A command names it
+RUN:CONDITION, such as @last:agents or @last:agents+goal, and RUN:CONDITION:MODEL if the run has several models. RUN
+alone means all conditions of a run. NAME=RUN:CONDITION gives it another name in tables and figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from localsim.conversation.episode import CONDITIONS, PEOPLE
+from localsim.conversation.grants import condition_name
+from localsim.errors import InvalidInput, suggest
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One mode of one run by one model, with the information that was granted."""
+
+    run_id: str
+    mode: str
+    model: str
+    see: str = ""
+    """The grants of information, as stored in `episodes.see`; empty where nothing is granted."""
+    label: str = field(default="", compare=False)
+    """Another name for tables and figures, such as agents-ft; empty if the name follows from the rest."""
+
+    @property
+    def name(self) -> str:
+        """The mode, with the grants if there are any, such as agents+goal."""
+        return condition_name(self.mode, self.see)
+
+    def spelled(self) -> str:
+        """Return the condition as a command names it: RUN:CONDITION:MODEL."""
+        return f"{self.run_id}:{self.name}:{self.model}"
+
+
+def condition_of(row: Mapping[str, Any]) -> Condition:
+    """Return the condition of a row with run_id, mode, model and see."""
+    return Condition(row["run_id"], row["mode"], row["model"], row.get("see") or "")
+
+
+def in_order(condition: Condition) -> tuple[int, str, str]:
+    """Return the place of a condition within its run: by mode as in tables, then grants, then model."""
+    return CONDITIONS.index(condition.mode), condition.see, condition.model
+
+
+def conditions_of(store: Store, run_id: str) -> list[Condition]:
+    """Return the conditions of a run in the order of tables."""
+    rows = store.rows("SELECT * FROM v_episodes WHERE run_id = ?", [run_id])
+    return sorted({condition_of(row) for row in rows}, key=in_order)
+
+
+class Choice(NamedTuple):
+    """The conditions that one reference of a command names."""
+
+    conditions: tuple[Condition, ...]
+    whole: bool
+    """True if the reference is a run alone."""
+
+
+def chosen(store: Store, reference: str) -> Choice:
+    """Return what a reference names. Raises InvalidInput for an unknown run or condition, with those that exist."""
+    label, text = _label(reference)
+    run, colon, wanted = text.partition(":")
+    run_id = store.run_id(run)
+    known = conditions_of(store, run_id)
+    found = _named(wanted, known) if colon else known
+    if not found:
+        names = list(dict.fromkeys(each.name for each in known))
+        hint = suggest(wanted, names) or f"its conditions are {', '.join(names)}" if names else "it has no episodes"
+        raise InvalidInput(f"run {run_id} has no condition {wanted!r}", where=reference, hint=hint)
+    if label and len(found) > 1:
+        raise InvalidInput(
+            f"the name {label!r} would mean {len(found)} conditions",
+            where=reference,
+            hint=f"choose one, such as {label}={run}:{found[0].name}:{found[0].model}",
+        )
+    return Choice(tuple(replace(each, label=label) for each in found), whole=not colon)
+
+
+def _label(reference: str) -> tuple[str, str]:
+    """Return the name before = and the rest; grants may hold a =, but only after the first colon."""
+    label, equals, rest = reference.partition("=")
+    return (label.strip(), rest) if equals and ":" not in label else ("", reference)
+
+
+def _named(wanted: str, known: Sequence[Condition]) -> list[Condition]:
+    """Return the conditions that a text names, without or with a model, or with a part of the model's name."""
+    if exact := [each for each in known if each.name == wanted]:
+        return exact
+    found = []
+    for each in known:
+        if wanted.startswith(f"{each.name}:"):
+            model = wanted.removeprefix(f"{each.name}:")
+            if model == each.model:
+                return [each]
+            found += [each] if model and model.casefold() in each.model.casefold() else []
+    return found
+
+
+def choices(store: Store, references: Iterable[str]) -> list[Choice]:
+    """Return what the references of a command name; a condition that is named twice counts once."""
+    found: list[Choice] = []
+    seen: set[Condition] = set()
+    for reference in references:
+        choice = chosen(store, reference)
+        fresh = tuple(each for each in choice.conditions if each not in seen)
+        seen |= set(fresh)
+        if fresh:
+            found.append(Choice(fresh, choice.whole))
+    return found
+
+
+def labelled(store: Store, references: Iterable[str]) -> list[Condition]:
+    """Return all conditions that references name, in their order."""
+    return [each for choice in choices(store, references) for each in choice.conditions]
+
+
+def pairs_of(found: Sequence[Choice]) -> Iterator[tuple[Condition, Condition]]:
+    """Yield the pairs of conditions to compare, second with first.
+
+    One reference: its conditions with each other. Several: each condition of one with each of another; two whole runs
+    only in conditions of the same name, or with people.
+    """
+    if len(found) == 1:
+        yield from combinations(found[0].conditions, 2)
+        return
+    for first, second in combinations(found, 2):
+        for one in first.conditions:
+            for other in second.conditions:
+                alike = one.name == other.name or PEOPLE in (one.mode, other.mode)
+                if alike or not (first.whole and second.whole):
+                    yield one, other
+
+
+def names_of(conditions: Iterable[Condition]) -> dict[Condition, str]:
+    """Return the shortest names that tell conditions apart: the label, else run, condition and model as needed."""
+    every = list(dict.fromkeys(conditions))
+    runs = len({each.run_id for each in every if not each.label}) > 1
+    found = {}
+    for one in every:
+        twins = [each for each in every if (each.run_id, each.name) == (one.run_id, one.name)]
+        name = f"{one.run_id}:{one.name}" if runs else one.name
+        found[one] = one.label or (f"{name}:{one.model}" if len(twins) > 1 else name)
+    return found

@@ -1,0 +1,185 @@
+"""The page of a study as Markdown: conditions, goals by task, contrasts, the paper's numbers, and last the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from localsim.families import family_of, title_of
+from localsim.reports.markdown import comparison
+from localsim.reports.validity.instruments import sentences as errors
+from localsim.reports.validity.judges import sentence as rate_sentence
+from localsim.study.answer import twin_name
+from localsim.study.results import EVERY
+
+Row = dict[str, Any]
+
+
+def as_markdown(data: Row, beside: Sequence[str] = ()) -> str:
+    """Return the page; `beside` are lines of the paper's tables and figures beside ours."""
+    models = data["models"]
+    lines = ["# Study", "", f"{_size(data)} The answer in sentences is at the end of this page.", ""]
+    for model in models:
+        lines += [*_model(model, several=len(models) > 1)]
+    if len(models) > 1:
+        lines += ["## The models side by side", "", *_side_by_side(models), ""]
+    lines += ["## Beside the paper", "", *beside, ""]
+    lines += ["## How to read the tables", "", *_notes(data), ""]
+    lines += ["## Answer", ""]
+    for part in data["answer"]:
+        lines += [f"**{part['about']}**", "", *(f"- {sentence}" for sentence in part["sentences"]), ""]
+    lines.pop()
+    return "\n".join(lines) + "\n"
+
+
+def _size(data: Row) -> str:
+    size = data["size"]
+    episodes = "1 episode" if size["episodes"] == 1 else f"{size['episodes']} episodes"
+    return (
+        f"{size['scenarios']} scenarios of each family, {episodes} of each scenario and condition, "
+        f"seed {data['seed']}. All conditions play the same scenarios with the same seeds; the lessons are from "
+        f"{size['learnt']} other scenarios of each family. Versions: localsim {data['versions']}."
+    )
+
+
+def _model(model: Row, *, several: bool) -> Iterator[str]:
+    """Yield the sections about one model."""
+    head = "##" if not several else "###"
+    if several:
+        yield from (f"## {model['model']}", "")
+    yield from (f"{head} Conditions", "", *_conditions(model), "", *_lessons(model), "")
+    yield from (f"> {warning}  " for warning in model["warnings"])
+    yield from ("", f"- runs: {', '.join(f'{stage} {run}' for stage, run in model['runs'].items())}", "")
+    for family in dict.fromkeys(row["family"] for row in model["rows"]):
+        yield from (f"{head} {title_of(family_of(family))}", "", *_family(model, family))
+    yield from (f"{head} Contrasts of the arms", "", *_arms(model["arms"]), "")
+    yield from (f"{head} Modes, pair by pair", "", *pair_table(model["modes"]), "")
+    if model["twin"]:
+        yield from (f"{head} Modes of {twin_name(model)}", "")
+        yield from (*pair_table(model["twin"]["modes"]), "")
+    yield from (f"{head} Naturalness", "", *_naturalness(model), "")
+
+
+def _conditions(model: Row) -> Iterator[str]:
+    yield f"Model: {model['identity']}."
+    yield ""
+    yield "| condition | each agent sees | model |"
+    yield "|---|---|---|"
+    seen = {"script": "one writer sees all", "mindreaders": "all sides"}
+    for row in model["conditions"]:
+        about = model["lessons"].get(row["label"])
+        made = f"fine-tuned on {about['taught_on']}" if about else "as it is"
+        if row["constructed"]:
+            made = twin_name(model)
+        yield f"| {row['label']} | {seen.get(row['mode'], 'its own side')} | {made} |"
+
+
+def _lessons(model: Row) -> Iterator[str]:
+    """Yield what each arm was taught on, and which arm decided the number of tokens."""
+    yield "| arm | taught on | episodes | tokens of these | trained on | validation loss, first and best |"
+    yield "|---|---|---|---|---|---|"
+    for name, row in model["lessons"].items():
+        cells = [name, row["taught_on"], f"{row['episodes']} of {row['candidates']}", str(row.get("available", "-"))]
+        if "left_out" in row:
+            cells += ["nothing", f"left out: {row['left_out']}"]
+        else:
+            cells += [f"{row.get('chats', '-')} chats, {row.get('tokens', '-')} tokens"]
+            cells += [f"{_short(row.get('first_loss'))}, {_short(row.get('best_loss'))}"]
+        yield f"| {' | '.join(cells)} |"
+    tokens = {row["tokens"] for row in model["lessons"].values() if "left_out" not in row}
+    if tokens:
+        taught = [(row["available"], name) for name, row in model["lessons"].items() if "left_out" not in row]
+        smallest = min(taught)[1]
+        yield ""
+        yield (
+            f"Each arm is trained on {', '.join(map(str, sorted(tokens)))} tokens, equally many of each family, with "
+            f"the same recipe and seed. The smallest arm of a family decides the number (the smallest in all is "
+            f"{smallest}), and the size of the study limits it. *Without mix-ups* means that no instrument found a use "
+            "of something untold; uses that no instrument sees remain. A validation loss is about held-out chats of "
+            "the same arm, so it does not compare arms."
+        )
+
+
+def _short(loss: float | None) -> str:
+    return "-" if loss is None else f"{loss:.3f}"
+
+
+def _naturalness(model: Row) -> Iterator[str]:
+    """Yield what the judge and people chose, and the command that asks people."""
+    judge = f"judged by {model['judge']}" if model["judge"] else "not judged by a model"
+    yield f"Blind pairs of conversations on the same scenario and seed, {judge}:"
+    yield ""
+    yield from (f"- {rate_sentence(rate)}." for rate in model["naturalness"])
+    yield from (f"- {line}" for line in model["people"] or ["No person has judged these pairs."])
+    yield ""
+    yield f"`{model['ask_people']}` asks people; their answers are shown here when the study is repeated."
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+def _family(model: Row, family: str) -> Iterator[str]:
+    """Yield the table of all tasks, and the goals of each task."""
+    rows = [row for row in model["rows"] if row["family"] == family]
+    for task in dict.fromkeys(row["task"] for row in rows):
+        own = [row for row in rows if row["task"] == task]
+        measures = [each for each in model["measures"] if task == EVERY or each["group"] == "goals"]
+        scenarios = max(row["scenarios"] for row in own)
+        yield from (f"*{task}, {scenarios} scenarios" + ("" if task == EVERY else ": completion of goals") + "*", "")
+        yield from (*comparison(own, [row["condition"] for row in own], measures), "")
+
+
+def _arms(rows: Sequence[Row]) -> list[str]:
+    """Return the contrasts of the arms as a table: success by task first, then the other measures over all tasks."""
+    shown = [row for row in rows if row["task"] == EVERY or row["measure"] == "success_rate"]
+    return pair_table([row | {"family": f"{row['family']}, {row['task']}"} for row in shown])
+
+
+def pair_table(rows: Iterable[Row]) -> list[str]:
+    """Return paired differences as a table; the rows are like those of `reports.comparison.compare`."""
+    lines = ["| family | measure | first | second | pairs | difference | p |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["low"] is not None else ""
+        p = "by construction" if row["by_construction"] else _p(row)
+        lines.append(
+            f"| {row['family']} | {row['heading']} | {row['first']} | {row['second']} | {row['n']} | "
+            f"{row['difference']:+.2f}{interval} | {p} |"
+        )
+    return lines
+
+
+def _p(row: Row) -> str:
+    alone = row["primary"] and row["p_holm"] is None
+    p = row["p"] if alone else row["p_holm"]
+    return "-" if p is None else f"{p:.3f}" + (" (primary)" if row["primary"] else "")
+
+
+def _side_by_side(models: Sequence[Row]) -> list[str]:
+    """Return success of every condition and family, one column for each model."""
+    names = [model["model"] for model in models]
+    lines = ["| family, task | condition | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
+    cells: dict[tuple[str, str, str], dict[str, str]] = {}
+    for model in models:
+        for row in model["rows"]:
+            found = cells.setdefault((row["family"], row["task"], row["condition"]), {})
+            found[model["model"]] = _share(row)
+    for (family, task, condition), found in cells.items():
+        lines.append(f"| {family}, {task} | {condition} | {' | '.join(found.get(name, '-') for name in names)} |")
+    return lines
+
+
+def _share(row: Row) -> str:
+    value, low, high = (row[f"success_rate{end}"] for end in ("", "_low", "_high"))
+    return "-" if value is None else f"{value:.0%}" + ("" if low is None else f" [{low:.0%}, {high:.0%}]")
+
+
+def _notes(data: Row) -> Iterator[str]:
+    yield (
+        "Intervals are 95%, over scenarios. Differences are second minus first on the same scenario and seed; p flips "
+        "the signs of scenarios. In the tables of modes, the primary outcome is uncorrected and all others are "
+        "corrected together (Holm). In the table of the arms, success over all tasks is primary: its p are corrected "
+        "together, and those of all other rows together."
+    )
+    for model in data["models"][:1]:
+        for line in errors(model["instruments"]):
+            yield from ("", line)

@@ -1,0 +1,134 @@
+"""The stages of a study in order, and its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from localsim.backends.open import is_file
+from localsim.leakage.detector import VERSION as DETECTOR
+from localsim.models.registry import embedding_folder, resolve
+from localsim.reports import paper
+from localsim.reports.card import card
+from localsim.reports.figures.beside import with_conditions
+from localsim.reports.html import examples, render
+from localsim.reports.measures import published
+from localsim.reports.report import report
+from localsim.runs import runner
+from localsim.store.database import Store
+from localsim.study import natural
+from localsim.study.answer import answer
+from localsim.study.design import Study, compare_plan, taught_plan, teach_plan
+from localsim.study.lessons import Lora, Teacher
+from localsim.study.page import as_markdown
+from localsim.study.results import Played, results_of
+from localsim.study.stages import Notify, Session, Watch, silent, unwatched
+
+Row = dict[str, Any]
+
+
+def run_study(
+    study: Study,
+    say: Notify = silent,
+    watch: Watch = unwatched,
+    training: Callable[[Any], None] = silent,
+    teacher: Teacher | None = None,
+) -> Row:
+    """Run or continue a study and return its results; it writes study.md, study.json and report.html to its folder.
+
+    `watch` follows the simulations, `training` receives the `finetune.trainer.Progress` of each step. Raises
+    InvalidInput, ModelMissing, BackendUnavailable (packages for fine-tuning are missing) or Interrupted.
+    """
+    teacher = teacher or Lora()
+    study.folder.mkdir(parents=True, exist_ok=True)
+    session = Session(study, Store((study.folder / "study.duckdb").absolute(), waiting=say), say, watch, training)
+    _check(session, teacher)
+    played = [_played(session, model, teacher) for model in study.models]
+    reports = [report(session.store, each.compared) for each in played]
+    models = [results_of(session.store, study, *each) for each in zip(played, reports, strict=True)]
+    data: Row = {
+        "size": asdict(study.size),
+        "seed": study.seed,
+        "versions": _versions(),
+        "models": models,
+        "published": published(),
+    }
+    data["answer"] = [part for model in models for part in answer(model, several=len(models) > 1)]
+    _write(session, data, played, reports)
+    return data
+
+
+def _check(session: Session, teacher: Teacher) -> None:
+    """Raise the errors of a study before its first episode, and not after hours of simulation."""
+    for model in session.study.models:
+        teacher.check(session, model)
+        for name in (session.study.twin_of(model), session.study.judge_of(model)):
+            if name and is_file(name):
+                resolve(name)
+    embedding_folder()
+
+
+def _played(session: Session, model: str, teacher: Teacher) -> Played:
+    """Play all stages of one model."""
+    study, lead = session.study, f"{model}: " if len(session.study.models) > 1 else ""
+    runs = {"compare": session.stage(f"{lead}compare", compare_plan(study.size, model, study.seed))}
+    twin, judge = study.twin_of(model) or "", study.judge_of(model) or ""
+    if twin:
+        runs[twin] = session.stage(f"{lead}{twin}, constructed", compare_plan(study.size, twin, study.seed))
+    runs["teach"] = session.stage(f"{lead}teach", teach_plan(study.size, model, study.seed))
+    taught = teacher.teach(session, model, runs["teach"])
+    arms = {}
+    for arm, name in taught.models.items():
+        arms[arm] = session.stage(f"{lead}{arm}", taught_plan(study.size, name, study.seed))
+    played = Played(
+        model=Path(model).stem if model.endswith(".gguf") else model,
+        identity=_identity(model),
+        compared=runs["compare"],
+        lessons=runs["teach"],
+        taught=taught,
+        arms=arms,
+        twin=twin,
+        twin_run=runs.get(twin, ""),
+        judge=judge,
+        runs=runs | arms,
+    )
+    if judge:
+        session.say(f"== {lead}naturalness, judged by {judge}")
+        natural.judged(session.store, natural.pairs(played.conditions(session.store)), judge, session.say)
+    return played
+
+
+def _identity(model: str) -> str:
+    if not is_file(model):
+        return model
+    file = resolve(model)
+    return f"{file.name} (sha256 {file.sha256[:12]}...)"
+
+
+def _versions() -> str:
+    numbers = runner.versions()
+    others = ", ".join(f"{name} {number}" for name, number in numbers.items() if name != "localsim")
+    return f"{numbers['localsim']}, {others}, leakage detector {DETECTOR}"
+
+
+def _write(session: Session, data: Row, played: Sequence[Played], reports: Sequence[Row]) -> None:
+    """Write the page, the data, and for each model a report with its arms and the paper's figures beside ours."""
+    folder, store = session.study.folder, session.store
+    beside: list[str] = []
+    for number, (each, page) in enumerate(zip(played, reports, strict=True), start=1):
+        conditions, end = each.conditions(store), "" if number == 1 else f"-{number}"
+        beside += [f"**{each.model}**", ""] if len(played) > 1 else []
+        beside += [*paper.tables(store, conditions), ""]
+        whole = with_conditions(store, page, [one for one in conditions if one.run_id != each.compared])
+        whole["card"] = card(store, each.compared, data=page)
+        text = render(whole, examples(store, each.compared))
+        (folder / f"report{end}.html").write_text(text, encoding="utf-8")
+        if find_spec("matplotlib"):
+            paper.figures(store, conditions, folder / f"figures{end}")
+    (folder / "study.md").write_text(as_markdown(data, beside), encoding="utf-8")
+    (folder / "study.json").write_text(json.dumps(data, indent=1, default=str) + "\n", encoding="utf-8")
+    session.say(f"wrote {folder / 'study.md'}, {folder / 'report.html'}")

@@ -1,0 +1,402 @@
+"""The study with scripted players in place of models: its stages, arms, continuation and page."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import pytest
+
+from localsim.__main__ import run as main
+from localsim.annotation.items import items_of
+from localsim.annotation.records import answered, save_all
+from localsim.annotation.selection import selected
+from localsim.errors import Interrupted
+from localsim.evaluators import evaluate
+from localsim.evaluators.leaks import Leaks
+from localsim.families import FAMILIES
+from localsim.leakage.detector import LeakageDetector
+from localsim.machine.bench import Bench
+from localsim.reports import paper
+from localsim.runs import runner
+from localsim.runs.scheduler import Watcher
+from localsim.store.database import Store
+from localsim.study import ARMS, NONE, SIZES, Size, Study, Taught, hours, run_study
+from localsim.study import run as running
+from localsim.study.design import MODES, compared_scenarios, tasks, taught_scenarios, teach_plan
+from localsim.study.lessons import episodes_of_arm, without_mix_ups
+from localsim.study.natural import JUDGED
+from localsim.study.results import CAUSES, EVERY, SOLVABLE
+from localsim.study.stages import Session
+from tests.test_judge import choosing
+
+SIZE = Size(scenarios=4, episodes=1, learnt=2, learnt_episodes=1, tokens=1000)
+LEAST = Size(scenarios=2, episodes=1, learnt=1, learnt_episodes=1, tokens=1000)
+PLAYERS = {"agents-ft": "scripted:yes-sayer", "agents-ft-agents": "scripted:honest", "agents-ft-clean": "scripted"}
+
+
+class Players:
+    """A teacher whose pupils are scripted players."""
+
+    def __init__(self, *, without: str = "") -> None:
+        self.taught_from: list[str] = []
+        self._without = without
+
+    def check(self, session: Session, model: str) -> None:
+        """Every model can be taught."""
+
+    def teach(self, session: Session, model: str, run_id: str) -> Taught:  # noqa: ARG002 - a protocol
+        """Give each arm its player."""
+        self.taught_from.append(run_id)
+        about: dict[str, dict[str, Any]] = {
+            arm.name: {"taught_on": arm.taught_on, "episodes": 4, "candidates": 4, "available": 900, "tokens": 700}
+            for arm in ARMS
+        }
+        models = dict(PLAYERS)
+        if self._without:
+            about[self._without] = {**about[self._without], "left_out": "it has too few chats"}
+            models.pop(self._without)
+        return Taught(models, about)
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The paper's tables and the leak detector have tests of their own."""
+    simplify(monkeypatch)
+
+
+def simplify(patch: pytest.MonkeyPatch) -> None:
+    """Leave out the paper's tables and figures, and search for leaks by words alone."""
+    patch.setattr(paper, "tables", lambda *_: [])
+    patch.setattr(paper, "figures", lambda *_: [])
+    patch.setattr(runner, "Leaks", lambda store: Leaks(store, LeakageDetector(letters, use_reader=False)))
+
+
+def letters(texts: Sequence[str]) -> Any:
+    """Unit vectors that count the letters of texts."""
+    counts = np.array([[1.0, *(text.lower().count(letter) for letter in ascii_lowercase)] for text in texts])
+    return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+
+def study_in(folder: Path, **changes: Any) -> Study:
+    return Study(**{"size": SIZE, "model": "scripted", "folder": folder, "judge": NONE, "twin": NONE, **changes})
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A whole study with a twin, in its folder."""
+    folder = tmp_path_factory.mktemp("study")
+    real = paper.tables
+    with pytest.MonkeyPatch.context() as patch:
+        simplify(patch)
+        patch.setattr(paper, "tables", real)
+        return folder, run_study(study_in(folder, twin="scripted:peeks-100"), teacher=Players())
+
+
+def test_every_condition_plays_the_same_scenarios_and_lessons_are_from_others(done: tuple[Path, Any]) -> None:
+    store = Store(done[0] / "study.duckdb")
+    runs = done[1]["models"][0]["runs"]
+    assert list(runs) == ["compare", "scripted:peeks-100", "teach", *PLAYERS]
+    units = {
+        stage: store.rows(
+            "SELECT DISTINCT scenario_id, episode_index, seed FROM v_episodes WHERE run_id = ? ORDER BY ALL", [run_id]
+        )
+        for stage, run_id in runs.items()
+    }
+    for stage in ("scripted:peeks-100", *PLAYERS):
+        assert units[stage] == units["compare"]
+    lessons = {row["scenario_id"] for row in units["teach"]}
+    assert not lessons & {row["scenario_id"] for row in units["compare"]}
+    assert {each.scenario.id for each in taught_scenarios(SIZE)} == lessons
+
+
+def test_rows_are_shown_together_and_by_task(done: tuple[Path, Any]) -> None:
+    model = done[1]["models"][0]
+    labels = [*MODES, *PLAYERS, *(f"{mode}, scripted:peeks-100 (constructed)" for mode in MODES)]
+    assert [each["label"] for each in model["conditions"]] == labels
+    for family in FAMILIES.own:
+        rows = [row for row in model["rows"] if row["family"] == family]
+        wanted = {EVERY, SOLVABLE, *(task for task in FAMILIES[family].study_tasks if task)}
+        assert {row["task"] for row in rows} == wanted
+        for label in labels:
+            whole, *parts = [row for row in rows if row["condition"] == label]
+            assert whole["task"] == EVERY and whole["n"] == sum(part["n"] for part in parts) == 4
+            assert all(part["n"] == 2 for part in parts)
+            mean = sum(part["success_rate"] * part["n"] for part in parts) / whole["n"]
+            assert mean == pytest.approx(whole["success_rate"], abs=1e-3)
+    yes = {
+        row["task"]: row for row in model["rows"] if row["condition"] == "agents-ft" and row["family"] == "craigslist"
+    }
+    assert yes["no zone"]["deal_without_zone_rate"] == 1 and yes["no zone"]["deal_with_zone_rate"] is None
+
+
+def test_every_arm_is_contrasted_with_agents_and_with_its_controls(done: tuple[Path, Any]) -> None:
+    rows = done[1]["models"][0]["arms"]
+    first = [row for row in rows if row["primary"]]
+    assert {(row["first"], row["second"]) for row in first} == set(CAUSES) and len(first) == 2 * len(CAUSES)
+    assert all(row["p_holm"] >= row["p"] for row in rows if row["p"] is not None)
+    assert not any(row["measure"] == "mix_ups" for row in rows), "agents cannot mix up: nothing to test"
+    values = {(row["condition"]): row["success_rate"] for row in done[1]["models"][0]["rows"] if row["task"] == EVERY
+              and row["family"] == "craigslist"}  # fmt: skip
+    for row in first:
+        if row["family"] == "craigslist":
+            assert row["difference"] == pytest.approx(values[row["second"]] - values[row["first"]], abs=1e-3)
+
+
+def test_the_page_ends_with_an_answer_that_names_the_constructed_twin(done: tuple[Path, Any]) -> None:
+    folder, data = done
+    text = (folder / "study.md").read_text()
+    head, _, answer = text.partition("\n## Answer\n")
+    assert "##" not in answer
+    for family in ("Bargaining", "Mutual friends"):
+        for about in ("seeing every side changed success by ", "against agents: ", "in the lessons: "):
+            assert any(family in line and about in line for line in answer.splitlines())
+    assert all(cause in answer for cause in CAUSES.values())
+    abouts = [part["about"] for part in data["answer"]]
+    assert abouts[-1] == "The same by scripted:peeks-100 (constructed: a control)"
+    (row,) = [line for line in head.splitlines() if line.startswith("| script, scripted:peeks-100 (constructed) |")]
+    assert row.endswith("| scripted:peeks-100 (constructed: a control) |")
+    beside = head.partition("\n## Beside the paper\n")[2].partition("\n## ")[0]
+    assert "agents-ft-clean" in beside and "peeks" not in beside, "the paper's tables show all but the twin"
+    page = (folder / "report.html").read_text()
+    assert all(name in page for name in PLAYERS), "the arms are in the figures of the report"
+    assert "equally many of each family" in head and "The smallest arm" in head
+    assert json.loads((folder / "study.json").read_text())["answer"] == data["answer"]
+
+
+def said(data: dict[str, Any]) -> list[str]:
+    """All sentences of an answer."""
+    return [sentence for part in data["answer"] for sentence in part["sentences"]]
+
+
+def test_an_arm_without_lessons_is_left_out_and_said_so(tmp_path: Path) -> None:
+    data = run_study(study_in(tmp_path, size=LEAST), teacher=Players(without="agents-ft-clean"))
+    assert "agents-ft-clean was not taught: it has too few chats." in said(data)
+    model = data["models"][0]
+    assert "agents-ft-clean" not in {row["condition"] for row in model["rows"]}
+    assert not any("agents-ft-clean" in (row["first"], row["second"]) for row in model["arms"])
+    assert model["twin"] is None and model["naturalness"] == []
+
+
+def test_two_models_are_studied_side_by_side(tmp_path: Path) -> None:
+    study = study_in(tmp_path, others=("scripted:honest", "scripted"), twin="scripted:peeks-50", size=LEAST)
+    assert study.models == ("scripted", "scripted:honest")
+    data = run_study(study, teacher=Players())
+    assert [model["model"] for model in data["models"]] == ["scripted", "scripted:honest"]
+    assert [bool(model["twin"]) for model in data["models"]] == [True, False], "a twin belongs to the first model"
+    text = (tmp_path / "study.md").read_text()
+    assert "## The models side by side" in text and "| scripted | scripted:honest |" in text
+    assert (tmp_path / "report-2.html").is_file()
+    assert {part["about"].partition(":")[0] for part in data["answer"]} == {"scripted"}
+    assert any(part["about"].startswith("scripted:honest: Learning") for part in data["answer"])
+
+
+@pytest.mark.parametrize("prefer", ["longer", "place"])
+def test_naturalness_compares_conditions_of_several_runs(
+    prefer: str, done: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judge that prefers long conversations chooses by length; one that picks a place is warned of."""
+    folder = shutil.copytree(done[0], tmp_path / "study")
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing(prefer)))
+    study = study_in(folder, twin="scripted:peeks-100", judge="scripted:judge")
+    data = run_study(study, teacher=Players())
+    model = data["models"][0]
+    assert [(row["first"], row["second"]) for row in model["naturalness"]] == list(JUDGED)
+    assert all(row["n"] == 8 for row in model["naturalness"]), "each scenario of each family once"
+    told = next(part["sentences"] for part in data["answer"] if part["about"] == "Naturalness")
+    if prefer == "place":
+        assert len(told) == 1 and "the judge scripted:judge picks a place" in told[0]
+        assert all(f"{one} and {other}" in told[0] for one, other in JUDGED)
+        return
+    turns = {(row["family"], row["condition"]): row["turns"] for row in model["rows"] if row["task"] == EVERY}
+    shorter = all(turns[family, "agents-ft"] < turns[family, "agents"] for family in FAMILIES.own)
+    if shorter:
+        assert next(row for row in model["naturalness"] if row["first"] == "agents-ft")["first_chosen"] < 0.5
+    text = (folder / "study.md").read_text()
+    assert "No person has judged these pairs." in text
+    run_ids = model["runs"]
+    assert f"agents-ft={run_ids['agents-ft']}:agents agents={run_ids['compare']}:agents" in text
+
+
+def test_the_answers_of_people_come_onto_the_page(done: tuple[Path, Any], tmp_path: Path) -> None:
+    folder = shutil.copytree(done[0], tmp_path / "study")
+    store = Store(folder / "study.duckdb")
+    runs = done[1]["models"][0]["runs"]
+    chosen = selected(store, [f"{runs['agents-ft']}:agents", f"{runs['compare']}:agents"])
+    items = [item for item in items_of(store, chosen, "pairs", "rater_01") if not item.attention]
+    save_all(store, [answered(item, 1, origin="terminal", seconds=1.0, made_by="person") for item in items])
+    data = run_study(study_in(folder, twin="scripted:peeks-100"), teacher=Players())
+    (line,) = [line for line in data["models"][0]["people"] if line.startswith("agents")]
+    assert line.startswith(("agents-ft over agents: ", "agents over agents-ft: ")) and "8 judgements of 8 items" in line
+    assert line in (folder / "study.md").read_text()
+
+
+# ---- continuation --------------------------------------------------------------------------------------------------
+
+
+def test_a_finished_study_is_found_again(done: tuple[Path, Any]) -> None:
+    folder, data = done
+    teacher = Players()
+    again = run_study(study_in(folder, twin="scripted:peeks-100"), teacher=teacher)
+    assert json.dumps(again, default=str) == json.dumps(data, default=str)
+    assert Store(folder / "study.duckdb").rows("SELECT count(*) AS n FROM runs") == [{"n": 6}]
+    assert teacher.taught_from == [data["models"][0]["runs"]["teach"]]
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What the least study finds without an interruption."""
+    with pytest.MonkeyPatch.context() as patch:
+        simplify(patch)
+        study = study_in(tmp_path_factory.mktemp("least"), twin="scripted:peeks-100", size=LEAST)
+        return told(run_study(study, teacher=Players()))
+
+
+STAGES = ("compare", "scripted:peeks-100, constructed", "teach", *PLAYERS)
+
+
+@pytest.mark.parametrize("stop", STAGES)
+def test_a_study_continues_at_every_stage(
+    stop: str, unbroken: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in a stage: the next call repeats no earlier stage, and its results are those of an unbroken study."""
+    interruptible(monkeypatch)
+    monkeypatch.setattr(running, "_write", lambda *_: None)
+    study = study_in(tmp_path, twin="scripted:peeks-100", size=LEAST)
+    with pytest.raises(Interrupted, match="stopped"):
+        run_study(study, teacher=Players(), watch=watched(stop, 1))
+    store = Store(tmp_path / "study.duckdb")
+    assert len(store.rows("SELECT run_id FROM runs")) == STAGES.index(stop) + 1
+    (part,) = store.rows("SELECT completed, episodes_planned FROM v_runs ORDER BY started_utc DESC LIMIT 1")
+    assert 0 < part["completed"] < part["episodes_planned"]
+    data = run_study(study, teacher=Players())
+    assert len(store.rows("SELECT run_id FROM runs")) == len(STAGES)
+    assert told(data) == unbroken
+
+
+_halt = [False]
+
+
+def interruptible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the runner see an interruption as soon as `_halt` is set."""
+    _halt[0] = False
+
+    @contextmanager
+    def seen(_say: Any) -> Iterator[list[bool]]:
+        yield _halt
+
+    monkeypatch.setattr(runner, "_interruptible", seen)
+
+
+def watched(stop: str, after: int) -> Any:
+    """A watch that asks for the interruption after some episodes of a stage."""
+
+    class Stopper(Watcher):
+        """Counts episodes."""
+
+        def __init__(self, title: str) -> None:
+            self.left = after if title == stop else -1
+
+        def ended(self, episode: Any) -> None:  # noqa: ARG002 - only counted
+            """Count down."""
+            self.left -= 1
+            _halt[0] = _halt[0] or self.left == 0
+
+    @contextmanager
+    def watch(title: str, _episodes: int) -> Iterator[Watcher]:
+        _halt[0] = False
+        try:
+            yield Stopper(title)
+        finally:
+            _halt[0] = False
+
+    return watch
+
+
+def told(data: dict[str, Any]) -> Any:
+    """The results of a study without the names of its runs."""
+    model = data["models"][0]
+    return [model["rows"], model["arms"], model["modes"], data["answer"]]
+
+
+# ---- design --------------------------------------------------------------------------------------------------------
+
+
+def test_half_of_the_scenarios_have_no_solution() -> None:
+    for size in SIZES.values():
+        found = tasks(size)
+        assert len(found) == len(compared_scenarios(size)) == 2 * size.scenarios
+        for name in FAMILIES.own:
+            own = [found[each.hash] for each in compared_scenarios(size) if each.scenario.family == name]
+            assert abs(own.count("") - len(own) / 2) <= 0.5
+
+
+BENCH = Bench("m", 1, 1, prefill=600, turn=500, decode_1=80, decode_8=200, perplexity=9, memory_mb=1)
+
+
+def test_counts_and_hours_name_every_stage() -> None:
+    size = SIZES["small"]
+    plain, whole = hours(size, BENCH), hours(size, BENCH, twin=True, judge=True)
+    learning = [f"learn, {arm.name}" for arm in ARMS]
+    assert list(plain) == ["compare", "teach", *learning, *PLAYERS]
+    assert list(whole) == ["compare", "twin", "teach", *learning, *PLAYERS, "naturalness"]
+    assert len({whole[name] for name in learning}) == 1, "equal tokens take equal time"
+    assert all(value > 0 for value in whole.values())
+    assert SIZES["paper"].counts()["compare"] == 1350 and SIZES["paper"].counts()["teach"] == 2520
+    assert sum(hours(SIZES["medium"], BENCH, twin=True).values()) > 3 * sum(hours(size, BENCH, twin=True).values())
+
+
+def test_a_dry_run_tells_the_minutes_of_each_stage_and_simulates_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("localsim.machine.bench.bench", lambda *_: BENCH)
+    monkeypatch.setattr("localsim.backends.llama.probe.ensure_works", lambda *_: None)
+    assert main(["study", "--dry-run", "--json", "--twin", "none"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    stages = hours(SIZES["small"], BENCH, judge=True)
+    assert list(plan["minutes"]) == list(stages)
+    assert plan["minutes"]["compare"] == pytest.approx(60 * stages["compare"], abs=0.05)
+    assert plan["hours_in_all"] == pytest.approx(sum(stages.values()), abs=0.005)
+    assert (plan["twin"], plan["judge"]) == ("none", "starter")
+    command = ["study", "--dry-run", "--size", "medium", "--judge", "none", "--second-model", "smollm2-135m"]
+    assert main([*command, "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert second["model"] == "smollm2-135m" and second["twin"] == second["judge"] == "none"
+    assert "naturalness" not in second["minutes"] and first["size"] == "medium"
+    assert main(command) == 0 and "\n\nsize: medium\nmodel: smollm2-135m\n" in capsys.readouterr().out
+    assert not Path("study").exists()
+
+
+def test_a_missing_twin_or_judge_is_an_error_before_the_first_episode(tmp_path: Path) -> None:
+    from localsim.errors import ModelMissing
+
+    for changes in ({"twin": "no-such-model"}, {"judge": "no-such-model"}):
+        with pytest.raises(ModelMissing, match="no-such-model"):
+            run_study(study_in(tmp_path, **changes), teacher=Players())
+    assert not (tmp_path / "study.duckdb").exists()
+
+
+def test_mix_ups_are_kept_out_of_the_clean_lessons(tmp_path: Path) -> None:
+    """No script of a search in which the players mix up names is a lesson; those of honest players all are."""
+    clean = next(arm for arm in ARMS if arm.clean)
+    scripts = next(arm for arm in ARMS if arm.mode == clean.mode and not arm.clean)
+    for player, mixed in (("mix-up", 2), ("honest", 0)):
+        session = Session(study_in(tmp_path), Store(tmp_path / f"{player}.duckdb"))
+        run_id = session.stage("teach", teach_plan(SIZE, f"scripted:{player}", 1))
+        every, found = (episodes_of_arm(session.store, run_id, arm) for arm in (scripts, clean))
+        assert len(every) == 4 and set(found) <= set(every)
+        query = (
+            "SELECT DISTINCT episode_id FROM v_scores WHERE mode = 'script' AND value > 0 AND name IN "
+            "('mix_ups', 'limit_hit', 'omniscient_leaks')"
+        )
+        used = {row["episode_id"] for row in session.store.rows(query)}
+        assert set(found) == set(every) - used
+        searches = session.store.rows(f"SELECT episode_id FROM ({query} AND family = 'mutual_friends')")
+        assert len(searches) == mixed
+        assert not without_mix_ups(session.store, run_id, ["an episode that no instrument has read"])
