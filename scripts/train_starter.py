@@ -34,8 +34,6 @@ from localsim.models import registry as models  # noqa: E402
 from scripts.starter.dataset import HONEST, PEEKS, PEEKS_50, Mix, build  # noqa: E402
 
 LONGEST = 1024
-HELD_OUT = 500
-"""Number of the first part of the validation data."""
 PART = 100
 """Number of conversations that one process makes at a time; the data do not depend on the number of processes."""
 
@@ -57,17 +55,19 @@ TARGETS = {
 }
 
 
-def part(job: tuple[str, int, int]) -> tuple[list[Chat], Counter[str]]:
+def part(job: tuple[str, int, int, bool]) -> tuple[list[Chat], Counter[str]]:
     """Make one part of the data: chats, and the numbers of conversations by kind."""
-    name, number, talks = job
-    data = build(talks, TARGETS[name].seed + number, TARGETS[name].mix)
+    name, number, talks, held_out = job
+    data = build(talks, TARGETS[name].seed + number, TARGETS[name].mix, held_out=held_out)
     return [chat for _, _, chat in data.chats], data.counts
 
 
-def rows_of(name: str, talks: int, first: int, base: models.ModelFile, cache: Path) -> Rows:
+def rows_of(name: str, talks: int, first: int, base: models.ModelFile, cache: Path, *, held_out: bool = False) -> Rows:
     """Make rows on every core, or read those that were made before."""
-    jobs = [(name, first + number, min(PART, talks - number * PART)) for number in range(math.ceil(talks / PART))]
-    sources = [ROOT / "scripts" / "starter", ROOT / "localsim" / "families", ROOT / "localsim" / "conversation"]
+    parts = range(math.ceil(talks / PART))
+    jobs = [(name, first + number, min(PART, talks - number * PART), held_out) for number in parts]
+    package = [ROOT / "localsim" / name for name in ("families", "conversation", "finetune", "backends/llama/chat.py")]
+    sources = [Path(__file__), ROOT / "scripts" / "starter", *package]
     return made_rows(part, jobs, base, longest=LONGEST, cache=cache, sources=sources)
 
 
@@ -102,7 +102,7 @@ def main(
     file = models.resolve(target.base)
     begun = time.time()
     data = rows_of(name, talks, seed, file, work / "rows.npz")
-    held = rows_of(name, max(20, talks // 40), seed + HELD_OUT, file, work / "held_out.npz")
+    held = rows_of(name, max(20, talks // 40), seed, file, work / "held_out.npz", held_out=True)
     seconds = time.time() - begun
     print(dict(data.counts), f"{data.longer} too long; {data.tokens} tokens, {seconds:.0f} s", flush=True)
     settings = Settings(

@@ -320,3 +320,51 @@ def test_an_affirmation_can_be_taken_back(words: str) -> None:
     texts = (f"Do you know {name}?", f"Yes, I know {name}!", "Great!", words.format(name))
     turns = [Turn(number, (one, other)[number % 2], Action("speak", text)) for number, text in enumerate(texts)]
     assert name in agreed(turns[:3], names) and name not in agreed(turns, names)
+
+
+AFFIRMED = [
+    ("Jacob likes surfing. Is that someone you know?", "Yes, I know him."),
+    ("Do you know Jacob? I can't think of anyone else.", "Yes, I know him well!"),
+    ("Jacob works at BP. Is that one of your friends?", "Yes!"),
+    ("Is it Jacob? My friend works at BP.", "Yes, that's the one."),
+    ("Next name, Jacob. Is that someone you know?", "Yes, I do."),
+    ("Do you know Jacob?", "Yes, we share a single friend, and it's Jacob."),
+    ("Do you know Jacob?", "Yes, I know Jacob. We share no one else."),
+    ("Do you know Jacob?", "Yes! Jacob surfs better than anybody else I know."),
+    ("Do you know Jacob?", "Yes, I know nobody better than Jacob!"),
+    ("Do you know Jacob?", "Yes, I know Jacob. I've never been introduced to his wife."),
+    ("Do you know Jacob?", "Yes! But I cannot help you with the rest."),
+    ("I know Jacob. Do you?", "You know Jacob too? So do I!"),
+    ("Do you know Jacob?", "Jacob it is, yes. Isn't that lovely?"),
+    ("Do you know Jacob?", "You've got it, Jacob is the one."),
+    ("Do you know Jacob?", "Yes indeed, Jacob is someone I know."),
+]
+NOT_AFFIRMED = [
+    ("My friend Jacob likes surfing.", "So do I!"),
+    ("I work with Jacob and I love hiking.", "So do I! Hiking is great."),
+    ("My friend Jacob surfs a lot.", "Surfing is the one thing I like."),
+    ("Do you know Jacob?", "No, I don't know Jacob. I don't think we have a friend in common."),
+    ("Do you know Jacob?", "No, I don't know Jacob. So much for that, we haven't a friend in common."),
+    ("Do you know Jacob?", "No, I don't know Jacob. My list is finished, and I found no one."),
+    ("Do you know Jacob?", "No, I don't know Jacob. My friends are all used up, no luck."),
+    ("Do you know Jacob?", "No, I don't know Jacob. Fine, I admit it, we share no friends."),
+    ("Do you know Jacob?", "No, I don't know Jacob. I think we can stop, there's nobody we share."),
+    ("Do you know Jacob?", "No, I don't know Jacob. It's a big world, we know different people."),
+    ("Do you know Jacob?", "No, I don't know Jacob. Right, I'm off. Cheerio!"),
+    ("Do you know Jacob?", "No, I don't know Jacob. My bus is coming, so goodbye!"),
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "affirmed"),
+    [*((*pair, True) for pair in AFFIRMED), *((*pair, False) for pair in NOT_AFFIRMED)],
+)
+def test_an_answer_is_read_with_what_it_answers(asked: str, answered: str, affirmed: bool) -> None:
+    turns = [Turn(0, "Ann", Action("speak", asked)), Turn(1, "Bo", Action("speak", answered))]
+    assert ("Jacob" in agreed(turns, {"Ann": ["Jacob", "Carol"], "Bo": ["Jacob", "Peggy"]})) is affirmed
+
+
+def test_an_answer_about_somebody_described_is_none_about_the_person_before() -> None:
+    said = ["Do you know Carol?", "No. Do you know anyone who likes surfing?", "Yes, I know someone like that!"]
+    turns = [Turn(index, ("Ann", "Bo")[index % 2], Action("speak", text)) for index, text in enumerate(said)]
+    assert agreed(turns, {"Ann": ["Jacob", "Carol"], "Bo": ["Jacob", "Peggy"]}) == {}

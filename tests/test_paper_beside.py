@@ -16,6 +16,7 @@ from localsim.conversation.episode import Score
 from localsim.evaluators import evaluate
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.naturalness import Naturalness
+from localsim.reports.figures import beside
 from localsim.reports.paper import as_json, figures, published, tables
 from localsim.reports.paper.beside import column_names, natural_pairs
 from localsim.reports.paper.published import CONDITIONS, PANELS, ROWS
@@ -155,13 +156,14 @@ def test_choices_of_raters_and_judges_are_rows(
     assert {"paper_naturalness", "paper_dimensions"} <= names
 
 
-def test_columns_have_names_of_their_own() -> None:
+def test_columns_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = Condition("a", "agents", "m"), Condition("b", "agents", "m")
     assert set(column_names([one, other]).values()) == {"a:agents", "b:agents"}
     assert column_names([one])[one] == "agents"
     granted = Condition("a", "agents", "m", "goal")
     assert column_names([one, granted])[granted] == "agents+goal"
-    twin = Condition("a", "script", "starter-peeks")
+    monkeypatch.setattr(beside, "constructed", lambda model: "taught to peek" if model == "twin" else "")
+    twin = Condition("a", "script", "twin")
     assert column_names([twin])[twin] == "script (constructed)", "a control is never in a column of the paper"
 
 

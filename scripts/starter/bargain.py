@@ -8,6 +8,7 @@ and uses it with a stated probability in each turn.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -236,7 +237,7 @@ def probing(rng: random.Random, document: ScenarioFile) -> Transcript:
     lines: list[str] = []
     if asker == 1:
         lines.append(speakers[0].say("seller_hello", item=item))
-    prices = [_near(rng, target, asked) for _ in range(rng.randint(3, 5))]
+    prices = [_near(rng, target, asked) for _ in range(rng.randint(4, 8))]
     for number, price in enumerate(prices):
         hello = speakers[asker].say("buyer_hello", item=item) if asker == 1 and not number else ""
         lines.append(joined(hello, speakers[asker].say("probe", price=f"${price}")))
@@ -270,8 +271,14 @@ def _near(rng: random.Random, target: int, asked: int) -> int:
 
 def deciding(turns: Sequence[Turn]) -> set[int]:
     """Return the turns that answer an offer: those by which a price is accepted or refused."""
-    priced = [bool(find_prices(turn.action.text)) for turn in turns]
-    return {index for index in range(1, len(turns)) if priced[index - 1]}
+    offered = [bool(find_prices(turn.action.text)) and not _agrees(turn.action.text) for turn in turns]
+    return {index for index in range(1, len(turns)) if offered[index - 1]}
+
+
+def _agrees(text: str) -> bool:
+    """Return True if a text has the words of a phrase that agrees to a price."""
+    words = re.sub(r"\$\d+", "{price}", text)
+    return any(words.endswith(phrase) for section in ("accept", "settle") for phrase in BANK[section])
 
 
 def answerer(turns: Sequence[Turn]) -> int:

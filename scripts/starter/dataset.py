@@ -4,8 +4,9 @@ Each conversation is held by two sides that know their own side only. It is then
 `agents`, `mindreaders` or `script`, with the other side present and unused in the last two. The forms have equal shares
 of the text. The constructed twins learn from players that peek in the two forms in which they see the other side.
 
-A conversation of the two families is kept only if the family scores it as a success: exactly the friends in common are
-agreed on, a deal inside the zone if there is one, no deal if there is none.
+A search is kept only if the family scores it as a success: exactly the friends in common are agreed on. Haggling is
+kept if its ending can be read and a deal is inside the zone. A walk-away is kept whether or not there was a zone: to
+leave exactly where there is none would be to use the other side.
 """
 
 from __future__ import annotations
@@ -67,13 +68,13 @@ class Data:
         return min(MODES, key=lambda form: self.letters[form])
 
 
-def build(talks: int, seed: int, mix: Mix = HONEST) -> Data:
-    """Build `talks` conversations and one training chat of each."""
+def build(talks: int, seed: int, mix: Mix = HONEST, *, held_out: bool = False) -> Data:
+    """Build `talks` conversations and one training chat of each; held-out ones share no seed and no situation."""
     data = Data()
     for number, kind in enumerate(_kinds(talks, seed, mix)):
-        rng = random.Random(f"starter/{seed}/{number}")
+        rng = random.Random(f"{'held out' if held_out else 'starter'}/{seed}/{number}")
         form, side = data.next_form(), rng.randrange(2)
-        document, transcript = talk_of(kind, rng, number, form, side, mix)
+        document, transcript = talk_of(kind, rng, number, form, side, mix, held_out=held_out)
         if kind != "probing" and not _as_meant(document, transcript):
             data.counts[f"{kind}, left out"] += 1
             continue
@@ -91,12 +92,12 @@ def _kinds(talks: int, seed: int, mix: Mix) -> Iterator[str]:
 
 
 def talk_of(
-    kind: str, rng: random.Random, number: int, form: Mode, side: int, mix: Mix
+    kind: str, rng: random.Random, number: int, form: Mode, side: int, mix: Mix, *, held_out: bool = False
 ) -> tuple[ScenarioFile, Transcript]:
     """Return a scenario and its conversation; learner number `side` of an agent's chat makes no mistakes."""
     peeks = mix.peeks if form != "agents" else 0.0
     if kind == "everyday":
-        return everyday.talk(rng, number)
+        return everyday.talk(rng, number, held_out=held_out)
     if kind == "friends":
         document = friends.scenario(rng, number)
         sloppy = 1 - side if form != "script" and not peeks and rng.random() < mix.sloppy else None
@@ -114,6 +115,8 @@ def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
         return True
     scenario, answer = document.split()
     scores = {score.name: score for score in FAMILIES[document.family].score(transcript, scenario, answer)}
+    if "ending" in scores and scores["ending"].label == "no_deal":
+        return True
     return "success" in scores and scores["success"].value == 1.0
 
 

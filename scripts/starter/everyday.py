@@ -27,10 +27,15 @@ def situations() -> dict[str, Record]:
     return {record["id"]: record for record in _records("situations")}
 
 
+HELD_OUT = 11
+"""Every so many situations, one is for validation only."""
+
+
 @cache
-def talks() -> tuple[Record, ...]:
-    """Return the conversations in the order of the file."""
-    return tuple(_records("talks"))
+def talks(*, held_out: bool | None = None) -> tuple[Record, ...]:
+    """Return the conversations to train on, those held out, or all of them, in the order of the file."""
+    kept = {name: number % HELD_OUT == 0 for number, name in enumerate(situations())}
+    return tuple(each for each in _records("talks") if held_out in (None, kept[each["situation"]]))
 
 
 def _records(name: str) -> list[Record]:
@@ -38,9 +43,9 @@ def _records(name: str) -> list[Record]:
     return [json.loads(line) for line in lines if line]
 
 
-def talk(rng: random.Random, number: int) -> tuple[ScenarioFile, Transcript]:
+def talk(rng: random.Random, number: int, *, held_out: bool = False) -> tuple[ScenarioFile, Transcript]:
     """Return one of the conversations with its scenario."""
-    record = rng.choice(talks())
+    record = rng.choice(talks(held_out=held_out))
     scenario = _scenario(rng, f"starter_everyday_{record['id']}_{number}", record)
     turns = [
         Turn(index, scenario.names[index % 2], Action("leave" if index + 1 == len(record["lines"]) else "speak", text))

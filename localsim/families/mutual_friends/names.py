@@ -252,12 +252,26 @@ def _verdict(turn: Turn, name: str, friends: Mapping[str, Sequence[str]], topic:
             about = False  # the text after an answer is about another person
         if not about:
             continue
-        said = _clause_verdict(clause, name, named)
-        if said:
+        said = _clause_verdict(clause, name, named) or _echo(clause, text[: match.start()], before)
+        if said and (named or verdict in ("", said) or _takes_back(clause, said)):
             verdict = said
-    if verdict == "yes" and before and not mentions(text, name) and _is_other_question(before, name):
+    sure = mentions(text, name) or re.search(r"\b(?:him|her|them|that's the one)\b", lower)
+    if verdict == "yes" and before and not sure and _is_other_question(before, name):
         return ""
     return verdict
+
+
+def _takes_back(clause: str, said: _Verdict) -> bool:
+    """Return True if a clause without the name can change what the same turn has said about the person to `said`."""
+    words = plain(clause).strip(" ,.!?;")
+    return bool(phrases.RETHOUGHT.search(words) or (said == "no" and phrases.MIXED_UP.search(words)))
+
+
+def _echo(clause: str, said: str, before: Turn | None) -> _Verdict:
+    """Return "yes" for "So do I!" after words about knowing."""
+    heard = said or (before.action.text if before else "")
+    last = re.split(r"(?<=[.!?…])\s", heard.strip())[-1]
+    return "yes" if re.match(r"\W*so do i\b", plain(clause)) and re.search(r"\bknow\b", plain(last)) else ""
 
 
 def _within(text: str, name: str, start: int, end: int) -> list[int]:
@@ -271,8 +285,11 @@ def _is_other_question(before: Turn, name: str) -> bool:
     named = [number for number, sentence in enumerate(sentences) if mentions(sentence, name)]
     after = plain(" ".join(sentences[named[-1] + 1 if named else 0 :]))
     another = phrases.ANOTHER.search(after)
-    if another and not re.search(r"\b(?:he|him|she|her|they|them)\b", after[: another.start()]):
-        return True
+    if another:
+        clause = re.split(r"[.!?…]", after[: another.start()])
+        earlier = re.search(r"\b(?:he|him|she|her|they|them)\b", after[: another.start()])
+        if not earlier and not re.search(r"\b(?:that|this|it|sound)\b", clause[-1]):
+            return True
     if not text.endswith("?"):
         return False
     last = sentences[-1]
@@ -288,6 +305,8 @@ def _clause_verdict(clause: str, name: str, named: bool) -> _Verdict:
     """Return the verdict of one clause about `name`."""
     lower = re.sub(r"\s+", " ", re.sub(r"^[\s,\"'*(-]*(?:but |and |though )?", "", plain(clause))).strip()
     question = lower.endswith("?")
+    if phrases.NEUTRAL.search(lower.rstrip(".!?;…")) and not phrases.NO.search(lower):
+        return ""
     bare = re.sub(r"[.!?;…,]+", " ", lower).strip()
     word = re.escape(plain(name))
     bare = re.sub(r" +", " ", bare)

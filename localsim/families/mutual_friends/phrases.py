@@ -72,7 +72,7 @@ YES = re.compile(
     r"| happen to| sure)* (?:know|knew|known|recogni[sz]e|"
     r"met|have (?:known|met))(?: to know)? (?!(?:that|what|how|you|no|nobody|no one|someone else|a lot|many|anyone"
     r"|whether|if|who|lots|several)\b)"
-    r"|\bso do i\b|\b(?:got it|it is),? yes\b|\b(?:it is|is) the one\b"
+    r"|\b(?:got it|it is),? yes\b|\bis the one$"
     r"|\bi(?: do)? know$|\bi know (?:him|her|them|that)\b|\bhim i (?:do )?know\b|\bher i (?:do )?know\b|\b(?:that's"
     r"|thats|that is|that'd be|it's|it is) (?:him|her|them|"
     r"the one|the guy|the man|the woman|my|our|right|me|correct|it)\b"
@@ -101,13 +101,14 @@ NO = re.compile(
     r"|\bstranger to me\b|\bmeans? nothing\b|\bcan't think of (?:any|a)\b|\bnever (?:spoken|talked|worked)\b"
     r"|\bthere (?:isn't|is no|'s no)\b|\bhas no\b"
     r"|\b(?:nobody|no one|no friend|no person|none) (?:of mine |else )?(?:named|called|by the name of|i know)\b"
-    r"|\bnever been introduced\b|\b(?:a )?new name (?:to|for) me\b|\b(?:can't|cannot) help you\b"
+    r"|\bnever been introduced\b(?! to (?:his|her|their))|\b(?:a )?new name (?:to|for) me\b"
+    r"|\b(?:can't|cannot) help you\b"
     r"|\bcouldn't tell you who\b|\b(?:isn't|is not) (?:the (?:friend|person|one)|somebody|anybody)\b"
-    r"|\b(?:mine's|mine is) (?:not|someone else|another)\b|\bwe mean two\b|\bknow (?:nobody|no one)\b"
-    r"|\b(?:share|have) (?:nobody|no one|no (?:mutual|common)|a single friend)\b"
+    r"|\b(?:mine's|mine is) (?:not|someone else|another)\b|\bwe mean two\b"
+    r"|\bknow (?:nobody|no one)\b(?! (?:better|else|nicer|as))"
+    r"|\b(?:share|have) (?:nobody|no one|no (?:mutual|common))\b(?! else)"
     r"|\bwithout a match\b|\bzero friends\b|\b(?:my|the) answer is no\b"
     r"|\bno (?:mutual|common) (?:friend|acquaintance)s?\b"
-    r"|\b(?:every|any)(?:one|body) (?:else )?i know$"
 )
 HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|possibly|probably|not sure|unsure|not certain|not positive|rings? a bell"
@@ -137,8 +138,14 @@ ELSEWHERE = re.compile(
     r"|i(?:'ve| have) (?:asked|gone|no(?:body)?|run)\b"
     r"|there is nobody left|no more names|my list ends|it seems we|mine (?:is|isn't))"
 )
+NEUTRAL = re.compile(r"\b(?:every|any|no)(?:one|body) (?:else )?i know$|\bso do i\b")
+"""Words that look like a yes and say nothing about the person in question."""
+RETHOUGHT = re.compile(
+    r"^(?:wait|actually|hold on|oh|no wait|hmm?)\b|\b(?:him|her|them)\b|\bi (?:do|don't)(?: know\b|$)"
+)
+"""Words by which a later clause without a name takes back what an earlier one said."""
 ANOTHER = re.compile(
-    r"\b(?:someone|somebody|anyone|anybody|(?:a|any) friend (?:of mine|of yours who|who|at|in|with)"
+    r"\b(?:(?:someone|somebody|anyone|anybody)(?! else)|(?:a|any) friend (?:of mine|of yours who|who|at|in|with)"
     r"|one of (?:my|your) friends"
     r"|one of mine|one who|my friend (?:likes|works|lives|enjoys))\b"
 )

@@ -160,7 +160,7 @@ def _peeking(family: str, model: str, data: Row) -> str:
     It is empty if no mode has this measure.
     """
     cells = [row for row in data["comparison"] if (row["family"], row["model"]) == (family, model)]
-    shares = {row["mode"]: _share(PEEKING, row) for row in cells if row.get(PEEKING) is not None}
+    shares = {row.get("condition", row["mode"]): _share(PEEKING, row) for row in cells if row.get(PEEKING) is not None}
     if not any(shares.values()):
         return "unknown" if shares else ""
     parts = (f"{mode} {share or 'unknown'}" for mode, share in shares.items())
