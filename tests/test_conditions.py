@@ -112,6 +112,20 @@ def test_names_tell_conditions_apart(conditions: list[Condition]) -> None:
         assert names[conditions[0]] == conditions[0].name, "nothing more than is needed"
 
 
+def test_one_name_for_two_conditions_is_refused(two: tuple[Store, str, str]) -> None:
+    store, first, second = two
+    with pytest.raises(InvalidInput, match="given twice"):
+        choices(store, [f"taught={first}:agents", f"taught={second}:agents"])
+
+
+def test_a_difference_between_runs_has_no_contrast(two: tuple[Store, str, str]) -> None:
+    """Two runs can differ in more than the information that a contrast is about."""
+    store, first, second = two
+    within = compare_chosen(store, choices(store, [f"{first}:agents", f"{first}:mindreaders"]))
+    across = compare_chosen(store, choices(store, [f"{second}:agents", f"{first}:mindreaders"]))
+    assert {row["contrast"] for row in within} == {"information"} and {row["contrast"] for row in across} == {""}
+
+
 def test_a_condition_with_grants_is_one_of_its_own(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["run", "mutual_friends_01", "-m", "scripted", "-n", "2"]) == 0
     assert command(["run", "mutual_friends_01", "-m", "scripted", "-n", "2", "--see", "goal,facts:2"]) == 0

@@ -214,7 +214,8 @@ def _row(
     by_construction = not {one.name, other.name}.isdisjoint(measure.structural_zero)
     if by_construction:
         result = result._replace(p=None)
-    contrast = next((name for name, modes in CONTRASTS.items() if modes == (one.name, other.name)), "")
+    modes = (one.name, other.name) if one.run_id == other.run_id else ()  # other runs differ in more than information
+    contrast = next((name for name, pair in CONTRASTS.items() if pair == modes), "")
     named = {"measure": measure.key, "heading": measure.heading, "contrast": contrast}
     row = {**named, **result._asdict(), "p_holm": None, "by_construction": by_construction, "equivalence": None}
     bounded = None not in measure.bounds

@@ -110,8 +110,15 @@ def choices(store: Store, references: Iterable[str]) -> list[Choice]:
     """Return what the references of a command name; a condition that is named twice counts once."""
     found: list[Choice] = []
     seen: set[Condition] = set()
+    labels: set[str] = set()
     for reference in references:
         choice = chosen(store, reference)
+        label = choice.conditions[0].label
+        if label in labels - {""}:
+            raise InvalidInput(
+                f"the name {label!r} is given twice", where=reference, hint="give each condition its own"
+            )
+        labels.add(label)
         fresh = tuple(each for each in choice.conditions if each not in seen)
         seen |= set(fresh)
         if fresh:

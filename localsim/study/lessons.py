@@ -1,7 +1,8 @@
 """The lessons of a study: the episodes that each arm is taught on, equally many tokens for all, and the adapters.
 
-The arms differ in their episodes and in nothing else: base, recipe and seed are the same, and so is the number of
-tokens of each family, which the smallest arm decides. The last chat of a family is cut to make the numbers equal.
+Base, recipe and seed are the same for all arms, and so is the number of tokens of each family, prompts included, which
+the smallest arm decides. The last chat of a family is cut to make the numbers equal. The arms still differ in
+target tokens, in the scenarios that fit into the tokens, and in the share of tasks with a solution.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localsim.conversation.scenario import ScenarioFile
 from localsim.conversation.transcript import Action, Transcript, Turn
@@ -231,42 +231,30 @@ def probing(rng: random.Random, document: ScenarioFile) -> Transcript:
     """
     key, asker = document.answer, rng.randrange(2)
     selling = asker == 1  # the side that answers; the seller speaks first
-    target, asked = key["seller_target" if selling else "buyer_target"], key["list_price"]
+    target, limit = (key[f"{role}_target"] for role in (("seller", "buyer") if selling else ("buyer", "seller")))
     item = document.setting.partition("second-hand ")[2].partition(" (")[0]
-    speakers = [Speaker(rng, BANK), Speaker(rng, BANK)]
-    lines: list[str] = []
-    if asker == 1:
-        lines.append(speakers[0].say("seller_hello", item=item))
-    prices = [_near(rng, target, asked) for _ in range(rng.randint(4, 8))]
-    for number, price in enumerate(prices):
-        hello = speakers[asker].say("buyer_hello", item=item) if asker == 1 and not number else ""
-        lines.append(joined(hello, speakers[asker].say("probe", price=f"${price}")))
-        good = price >= target if selling else price <= target
-        section = "would_do" if good else "too_low" if selling else "too_high"
-        lines.append(speakers[1 - asker].say(section, price=f"${price}"))
-    other = key["buyer_target" if selling else "seller_target"]
-    good = [price for price in prices if (target <= price <= other if selling else other <= price <= target)]
+    asks, answers = Speaker(rng, BANK), Speaker(rng, BANK)
+    prices = [_near(rng, target, key["list_price"]) for _ in range(rng.randint(4, 8))]
+    suits = {price: price >= target if selling else price <= target for price in prices}
+    lines = [answers.say("seller_hello", item=item), asks.say("buyer_hello", item=item)] if selling else [""]
+    for price in prices:
+        lines[-1] = joined(lines[-1], asks.say("probe", price=f"${price}"))
+        section = "would_do" if suits[price] else "too_low" if selling else "too_high"
+        lines += [answers.say(section, price=f"${price}"), ""]
+    good = [price for price in prices if suits[price] and (price <= limit if selling else price >= limit)]
     if good:
-        lines.append(speakers[asker].say("settle", price=f"${rng.choice(good)}"))
-        lines.append(speakers[1 - asker].say("close_after_deal"))
+        lines[-1] = asks.say("settle", price=f"${rng.choice(good)}")
+        lines.append(answers.say("close_after_deal"))
     else:
-        lines.append(speakers[asker].say("walk_buyer" if selling else "walk_seller"))
-    turns = []
-    for index, words in enumerate(lines):
-        kind = "leave" if index + 1 == len(lines) else "speak"
-        turns.append(Turn(index, document.names[index % 2], Action(kind, words)))  # type: ignore[arg-type]
-    return Transcript(tuple(turns))
+        lines[-1] = asks.say("walk_buyer" if selling else "walk_seller")
+    *said, last = [Turn(index, document.names[index % 2], Action("speak", words)) for index, words in enumerate(lines)]
+    return Transcript((*said, replace(last, action=Action("leave", last.action.text))))
 
 
 def _near(rng: random.Random, target: int, asked: int) -> int:
-    """Draw a price on either side of a target, at any distance."""
-    distance = asked * 0.02 * 25 ** rng.random()
-    return max(
-        1,
-        round(target + rng.choice((-1, 1)) * distance)
-        if rng.random() < 0.6
-        else round_price(rng, target + rng.choice((-1, 1)) * distance),
-    )
+    """Draw a price on either side of a target, at any distance; some prices are round."""
+    price = target + rng.choice((-1, 1)) * asked * 0.02 * 25 ** rng.random()
+    return max(1, round(price) if rng.random() < 0.6 else round_price(rng, price))
 
 
 def deciding(turns: Sequence[Turn]) -> set[int]:

@@ -1,0 +1,326 @@
+"""A training that learns, stops, goes on, and writes an adapter with its card."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from localsim.__main__ import run
+from localsim.backends.llama.chat import ChatTokenizer
+from localsim.backends.llama.lib import LlamaModel
+from localsim.cli import cli
+from localsim.conversation.exchange import Message
+from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.finetune import source
+from localsim.finetune import trainer as trainer_module
+from localsim.finetune.batches import collated
+from localsim.finetune.chats import Chat, TrainingRow, row_of
+from localsim.finetune.trainer import Progress, Settings, Trainer, load_base, loss_of, step_tokens, with_lora
+from localsim.models import registry as models
+from tests import tiny_model
+
+CHAT = Chat("Ana", (Message("system", "Be Ana."), Message("user", "Ben: Hi"), Message("assistant", "Ana: Blue.")), "g")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """torch in one thread: two threads that wait for each other on a busy machine take many times as long."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model file of two layers with random weights; a step of training takes milliseconds."""
+    return tiny_model.write(tmp_path_factory.mktemp("tiny") / "tiny.gguf", tiny_model.FAMILIES["llama-3"])
+
+
+def row_for(path: Path) -> TrainingRow:
+    """The chat as a row of tokens of a model."""
+    model = LlamaModel(path, vocab_only=True)
+    row = row_of(CHAT, ChatTokenizer(model))
+    model.free()
+    return row
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.verify
+def test_the_starters_base_learns() -> None:
+    """The default learning rate, two steps: the validation loss falls after each."""
+    base = models.resolve("smollm2-135m").path
+    row = row_for(base)
+    settings = Settings(rank=2, alpha=4, epochs=3, batch_tokens=64, evaluations=3)
+    trainer = Trainer(load_base(base, bf16=False), [row], [row], settings)
+    losses = [trainer.validation()]
+    for batch in trainer.order[:2]:
+        trainer.step(batch)
+        losses.append(trainer.validation())
+    assert losses[0] > losses[1] > losses[2]
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_learns_stops_and_goes_on(tiny: Path, tmp_path: Path) -> None:
+    """Four steps at once, and two steps, a crash, and the other two: the same weights; the loss falls."""
+    import torch
+    from safetensors.torch import load_file
+
+    row = row_for(tiny)
+    settings = Settings(rank=2, alpha=4, epochs=4, batch_tokens=64, learning_rate=1e-2, evaluations=4)
+
+    def trainer() -> Trainer:
+        return Trainer(load_base(tiny, bf16=False), [row], [row], settings)
+
+    whole = trainer().train(tmp_path / "whole", lambda _: None)
+    losses = [point["validation"] for point in whole.progress.history]
+    assert len(losses) == 4 and losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
+
+    class Crash(Exception):
+        pass
+
+    def crash(progress: Any) -> None:
+        if progress.step == 3:
+            raise Crash
+
+    with pytest.raises(Crash):
+        trainer().train(tmp_path / "parts", crash)
+    steps: list[int] = []
+    again = trainer().train(tmp_path / "parts", lambda progress: steps.append(progress.step))
+    assert steps == [3, 4] and again.progress.step == 4
+    one, other = (load_file(tmp_path / name / "best" / "adapter_model.safetensors") for name in ("whole", "parts"))
+    assert set(one) == set(other)
+    assert all(torch.allclose(one[key], other[key], atol=1e-5) for key in one)
+    assert any(tensor.abs().max() > 0 for name, tensor in one.items() if "lora_B" in name), "it has learned something"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_the_loss_is_the_mean_by_weight(tiny: Path) -> None:
+    """The weights of two halves mix their losses; a common factor changes nothing, and weight 0 leaves a token out."""
+    plain = row_for(tiny)
+    targets = [index for index, learnt in enumerate(plain.learnt) if learnt]
+    model = with_lora(load_base(tiny, bf16=False), Settings(rank=2))
+
+    def loss(some: float, others: float) -> float:
+        weights = [0.0] * len(plain.tokens)
+        for number, index in enumerate(targets):
+            weights[index] = some if number < len(targets) // 2 else others
+        batch = collated([replace(plain, weights=tuple(weights))], pinned=False)
+        return float(loss_of(model, batch).detach()) / batch.weight
+
+    halves = loss(1, 0), loss(0, 1)
+    count, first = len(targets), len(targets) // 2
+    assert loss(1, 1) == pytest.approx((first * halves[0] + (count - first) * halves[1]) / count)
+    assert loss(3, 1) == pytest.approx((3 * first * halves[0] + (count - first) * halves[1]) / (2 * first + count))
+    assert loss(2, 2) == pytest.approx(loss(1, 1))
+
+
+def other_sizes(row: TrainingRow) -> list[TrainingRow]:
+    """Rows of four lengths, with weights."""
+    sizes = [len(row.tokens) - number for number in range(4)]
+    return [replace(row, tokens=row.tokens[:size], weights=tuple(range(size))) for size in sizes]
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("family", sorted(tiny_model.FAMILIES))
+def test_the_loss_is_that_of_a_plain_model(family: str, tmp_path: Path) -> None:
+    """transformers with a mask for the padding, in each architecture: with windows, shared heads and soft caps."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    path = tiny_model.write(tmp_path / "tiny.gguf", tiny_model.FAMILIES[family])
+    rows = other_sizes(row_for(path))
+    model = with_lora(load_base(path, bf16=False), Settings(rank=2)).eval()
+    total = 0.0
+    for row in rows:
+        ids = torch.tensor([row.tokens])
+        with torch.no_grad():
+            logits = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, :-1]
+        losses = cross_entropy(logits, ids[0, 1:], reduction="none")
+        total += float((losses * torch.tensor(row.weights[1:])).sum())
+    with torch.no_grad():
+        assert float(loss_of(model, collated(rows, pinned=False))) == pytest.approx(total, rel=1e-4)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_step_reads_nothing_from_the_device(bf16: bool, tiny: Path) -> None:
+    """On a GPU each value that the host reads, and each search for places, would wait for all work under way."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watch(TorchDispatchMode):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls: list[str] = []
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.calls.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    def waits(calls: list[str]) -> list[str]:
+        reads = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "equal.default")
+        return [call for call in calls if any(read in call for read in reads)]
+
+    trainer = Trainer(load_base(tiny, bf16=bf16), other_sizes(row_for(tiny)), [], Settings(rank=2, bf16=bf16))
+    batch = collated(trainer.order[0], pinned=False)
+    with Watch() as watch:
+        loss = trainer._take(batch)
+    assert waits(watch.calls) == [] and any("_fused_adamw" in call for call in watch.calls)
+    with Watch() as watch:
+        float(loss)
+    assert waits(watch.calls), "the watch sees a value that is read"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_goes_on_in_another_number_format(tiny: Path, tmp_path: Path) -> None:
+    """As from a GPU to a processor: the size of its steps and its order stay, and the card names both formats."""
+    row = row_for(tiny)
+    rows = [replace(row, group=str(number)) for number in range(8)]
+    small = len(row.tokens) * 2
+
+    def trainer(*, bf16: bool) -> Trainer:
+        settings = Settings(rank=2, epochs=2, evaluations=8, bf16=bf16)
+        return Trainer(load_base(tiny, bf16=bf16), rows, [row], settings)
+
+    class Crash(Exception):
+        pass
+
+    def crash(progress: Progress) -> None:
+        if progress.step == 4:
+            raise Crash
+
+    first = trainer(bf16=True)
+    first._plan(small)  # the size that a GPU would choose
+    with pytest.raises(Crash):
+        first.train(tmp_path, crash)
+    steps: list[int] = []
+    second = trainer(bf16=False)
+    assert second.batch_tokens != small
+    trained = second.train(tmp_path, lambda progress: steps.append(progress.step))
+    assert steps == [4, 5, 6, 7, 8] and trained.batch_tokens == small
+    assert trained.progress.formats == ["bfloat16 on cpu", "float32 on cpu"]
+    assert [[r.group for r in batch] for batch in second.order] == [[r.group for r in batch] for batch in first.order]
+    assert trained.progress.tokens == 16 * len(row.tokens) and trained.progress.padding == 0
+
+
+def test_other_rows_or_weights_begin_anew(tiny: Path, tmp_path: Path) -> None:
+    """A checkpoint of other weights is not continued."""
+    row = row_for(tiny)
+
+    def steps(row: TrainingRow) -> list[int]:
+        seen: list[int] = []
+        settings = Settings(rank=2, epochs=2, batch_tokens=64, evaluations=2)
+        trainer = Trainer(load_base(tiny, bf16=False), [row], [row], settings)
+        trainer.train(tmp_path, lambda progress: seen.append(progress.step))
+        return seen
+
+    assert steps(row) == [1, 2]
+    assert steps(row) == []
+    assert steps(replace(row, weights=tuple(2 * weight for weight in row.weights))) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "tokens", "expected"), [(0, 10**8, 4096), (80, 10**8, 32_768), (80, 10**5, 4096), (8, 10**8, 4096)]
+)
+def test_a_gpu_takes_large_steps_where_memory_and_data_allow(
+    gigabytes: int, tokens: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from transformers import LlamaConfig
+
+    config = LlamaConfig(vocab_size=49_152, num_hidden_layers=30, hidden_size=576, intermediate_size=1536)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gigabytes > 0)
+    memory = SimpleNamespace(total_memory=gigabytes * 10**9)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: memory)
+    row = TrainingRow(range(tokens // 100), (), "g")
+    assert step_tokens(SimpleNamespace(config=config), [row] * 100) == expected
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_too_little_memory_is_one_clear_error(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def full(*_: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    row = row_for(tiny)
+    trainer = Trainer(load_base(tiny, bf16=False), [row], [row], Settings(rank=2, batch_tokens=512))
+    monkeypatch.setattr(trainer_module, "loss_of", full)
+    with pytest.raises(BackendUnavailable, match="512 tokens") as caught:
+        trainer.train(tmp_path, lambda _: None)
+    assert "--batch-tokens 256" in str(caught.value.hint)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_the_command_writes_an_adapter_that_llama_cpp_loads(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path / "models"))
+    (tmp_path / "models").mkdir()
+    chats = [Chat(CHAT.name, CHAT.messages, f"scenario {number}") for number in range(4)]
+    source.write_chats(chats, "sft", tmp_path / "chats.jsonl")
+    command = ["finetune", "chats.jsonl", "--name", "blue", "--base", str(tiny), "--rank", "2", "--float32", "--json"]
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 0, result.output
+    card = json.loads(result.stdout)
+    assert card["data"] | {"file": "chats.jsonl", "rows": 3, "rows_held_out": 1} == card["data"]
+    assert card["settings"]["rank"] == 2 and len(card["losses"]) == 1
+    file = models.resolve(f"{tiny}+blue")
+    assert file.adapter == Path(card["path"])
+    LlamaModel(file.path, adapter=file.adapter).free()
+    assert "data: 3 chats" in CliRunner().invoke(cli, ["adapters", "show", "blue"]).stdout
+    again = CliRunner().invoke(cli, command)
+    assert isinstance(again.exception, InvalidInput) and "--force" in str(again.exception.hint)
+
+
+def test_a_file_of_brackets_is_one_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "deep.jsonl").write_text("[" * 20_000 + "\n")
+    assert run(["finetune", "deep.jsonl"]) == 3
+    printed = capsys.readouterr()
+    assert "deep.jsonl:1: " in printed.err and "nested too deep" in printed.err
+    assert "Traceback" not in printed.err and not printed.out
+
+
+@pytest.mark.parametrize(("short", "taken"), [(0.5, True), (0.95, False), (9.0, False)])
+def test_bfloat16_is_taken_where_it_is_clearly_faster(
+    short: float, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(trainer_module, "_product_seconds", lambda dtype: short if dtype == torch.bfloat16 else 1.0)
+    trainer_module.bf16_is_faster.cache_clear()
+    assert trainer_module.bf16_is_faster() is taken
+    trainer_module.bf16_is_faster.cache_clear()
+
+
+def test_an_adapter_card_says_what_was_learnt() -> None:
+    from localsim.finetune.job import Material, card_text
+
+    data = Material([TrainingRow((1, 2), (False, True), "g")], [], 3)
+    card = {
+        "name": "x",
+        "made_utc": "2026-01-01",
+        "base": {"name": "b", "sha256": "f" * 64},
+        "data": {"run": "r", **data.as_json()},
+        "settings": vars(Settings()),
+        "formats": ["bfloat16 on cuda", "float32 on cpu"],
+        "losses": [{"step": 1.0, "train": 2.0, "validation": 1.5}],
+        "seconds": 60,
+        "tokens_per_second": 300,
+        "versions": {"torch": "2"},
+        "machine": "m",
+    }
+    text = card_text(json.loads(json.dumps(card)))
+    assert "tokens a step, bfloat16 on cuda, then float32 on cpu" in text
+    assert "1 chats, 2 tokens, 1 of them targets" in text and '"run": "r"' in text and "| 1 | 2.000 | 1.500 |" in text
