@@ -241,6 +241,8 @@ COMPUTED = {
         "mode_1": "Mode of the episode shown first; NULL for attention items",
         "mode_2": "Mode of the episode shown second; NULL for attention items",
         "chosen_mode": "Mode of the episode that the rater chose; NULL for other tasks and attention items",
+        "see_1": "Grants of the episode shown first; NULL for attention items",
+        "see_2": "Grants of the episode shown second; NULL for attention items",
     },
     "v_judgements": {
         "instructions": "System message of the prompt",
@@ -248,6 +250,7 @@ COMPUTED = {
         "reply": "The fixed start of the reply and the text after it",
         "judge": "Model that judged",
         "other_mode": "Mode of the second episode of a pair; NULL without one",
+        "other_see": "Grants of the second episode of a pair; NULL without one",
     },
 }
 """Meanings of the columns that a view computes; the others keep the comment of their table."""

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Train the starter and its twins: conversations -> LoRA on SmolLM2-135M-Instruct -> models/*.lora.gguf.
 
-    .venv/bin/python scripts/train_starter.py starter --talks 1600 --start FOLDER     # continue an adapter
-    .venv/bin/python scripts/train_starter.py starter --talks 60000 --tokens-a-step 32768   # on a GPU, from nothing
-    .venv/bin/python scripts/train_starter.py starter-peeks --talks 400
-    .venv/bin/python scripts/train_starter.py starter --show 5         # print five conversations and stop
+    .venv/bin/python scripts/train_starter.py starter                # two cores: three lessons, one after the other
+    .venv/bin/python scripts/train_starter.py starter --scale 30 --tokens-a-step 32768     # on a GPU
+    .venv/bin/python scripts/train_starter.py starter --lesson talks --start FOLDER        # continue an adapter
+    .venv/bin/python scripts/train_starter.py starter-peeks
+    .venv/bin/python scripts/train_starter.py starter --show 5       # print five conversations and stop
 
-A twin is a small adapter on top of the starter. Repeat a command to continue an interrupted training. models/starter.md
-describes the data and the result.
+The lessons of the starter: lists of comparisons, conversations in which one price after the other is answered, and
+conversations of all types. A twin is a small adapter on top of the starter, with the last lesson only. Repeat a command
+to continue an interrupted training. models/starter.md describes the data and the result.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim.finetune.chats import Chat  # noqa: E402
+from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
+from localsim.backends.llama.lib import LlamaModel  # noqa: E402
+from localsim.finetune.chats import Chat, TrainingRow  # noqa: E402
 from localsim.finetune.job import export  # noqa: E402
 from localsim.finetune.rows import Rows, made_rows  # noqa: E402
-from localsim.finetune.trainer import Progress, Settings, Trainer, bf16_is_faster, load_base  # noqa: E402
+from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
-from scripts.starter.dataset import HONEST, PEEKS, PEEKS_50, Mix, build  # noqa: E402
+from scripts.starter import comparing  # noqa: E402
+from scripts.starter.dataset import HONEST, PEEKS, PEEKS_50, PROBING, Mix, build  # noqa: E402
 
 LONGEST = 1024
 PART = 100
@@ -39,43 +44,120 @@ PART = 100
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """A part of a training, which starts from the weights of the part before."""
+
+    name: str
+    learning_rate: float
+    talks: int
+    """Number of conversations."""
+    mix: Mix | None = None
+    """None for a lesson without conversations."""
+    lists: int = 0
+    """Number of rows with lists of comparisons."""
+
+
+@dataclass(frozen=True)
 class Target:
     """A model to train."""
 
     base: str
-    mix: Mix
     rank: int
     seed: int
+    lessons: tuple[Lesson, ...]
 
 
 TARGETS = {
-    "starter": Target("smollm2-135m", HONEST, 24, 1000),
-    "starter-peeks-50": Target("starter-135m", PEEKS_50, 8, 2000),
-    "starter-peeks": Target("starter-135m", PEEKS, 8, 3000),
+    "starter": Target(
+        "smollm2-135m",
+        24,
+        1000,
+        (
+            Lesson("comparing", 1.5e-3, 0, lists=300),
+            Lesson("probing", 1.2e-3, 300, PROBING, lists=40),
+            Lesson("talks", 8e-4, 2400, HONEST),
+        ),
+    ),
+    "starter-peeks-50": Target("starter-135m", 8, 2000, (Lesson("talks", 1e-3, 400, PEEKS_50),)),
+    "starter-peeks": Target("starter-135m", 8, 3000, (Lesson("talks", 1e-3, 400, PEEKS),)),
 }
 
 
-def part(job: tuple[str, int, int, bool]) -> tuple[list[Chat], Counter[str]]:
+def part(job: tuple[int, int, Mix, bool]) -> tuple[list[Chat], Counter[str]]:
     """Make one part of the data: chats, and the numbers of conversations by kind."""
-    name, number, talks, held_out = job
-    data = build(talks, TARGETS[name].seed + number, TARGETS[name].mix, held_out=held_out)
+    seed, talks, mix, held_out = job
+    data = build(talks, seed, mix, held_out=held_out)
     return [chat for _, _, chat in data.chats], data.counts
 
 
-def rows_of(name: str, talks: int, first: int, base: models.ModelFile, cache: Path, *, held_out: bool = False) -> Rows:
-    """Make rows on every core, or read those that were made before."""
-    parts = range(math.ceil(talks / PART))
-    jobs = [(name, first + number, min(PART, talks - number * PART), held_out) for number in parts]
+def rows_of(
+    lesson: Lesson, talks: int, seed: int, base: models.ModelFile, cache: Path, *, held_out: bool = False
+) -> Rows:
+    """Make the rows of a lesson's conversations on every core, or read those that were made before."""
+    if lesson.mix is None:
+        return Rows()
+    jobs = [
+        (seed + number, min(PART, talks - number * PART), lesson.mix, held_out)
+        for number in range(math.ceil(talks / PART))
+    ]
     package = [ROOT / "localsim" / name for name in ("families", "conversation", "finetune", "backends/llama/chat.py")]
     sources = [Path(__file__), ROOT / "scripts" / "starter", *package]
     return made_rows(part, jobs, base, longest=LONGEST, cache=cache, sources=sources)
 
 
+def lists_of(count: int, seed: int, base: models.ModelFile) -> list[TrainingRow]:
+    """Make rows with lists of comparisons."""
+    model = LlamaModel(base.path, vocab_only=True)
+    found = comparing.rows(count, seed, ChatTokenizer(model))
+    model.free()
+    return found
+
+
+def train(
+    target: Target, lesson: Lesson, work: Path, start: Path | None, *, seed: int, scale: float, tokens_a_step: int
+) -> tuple[Trained, Settings]:
+    """Train one lesson in the folder `work`, and write a note of its data there."""
+    base = models.resolve(target.base)
+    begun = time.time()
+    talks, lists = math.ceil(scale * lesson.talks), math.ceil(scale * lesson.lists)
+    data = rows_of(lesson, talks, target.seed + seed, base, work / "rows.npz")
+    held = rows_of(lesson, max(20, talks // 40), target.seed + seed, base, work / "held_out.npz", held_out=True)
+    rows = data.rows + lists_of(lists, target.seed + seed, base)
+    held_rows = held.rows + lists_of(min(lists, 8), target.seed + seed + 500_000, base)
+    counts = dict(data.counts) | {"lists of comparisons": lists}
+    tokens = sum(len(row.tokens) for row in rows)
+    print(f"{lesson.name}: {counts}, {data.longer} too long; {tokens} tokens, {time.time() - begun:.0f} s", flush=True)
+    settings = Settings(
+        rank=target.rank,
+        alpha=2.0 * target.rank,
+        learning_rate=lesson.learning_rate,
+        batch_tokens=tokens_a_step,
+        evaluations=4,
+        seed=1,
+        bf16=bf16_is_faster(),
+    )
+    trainer = Trainer(load_base(base.path, bf16=settings.bf16), rows, held_rows, settings, start)
+    trained = trainer.train(work, _show)
+    note = {
+        "talks": counts,
+        "rows": len(rows),
+        "tokens": tokens,
+        "learnt_tokens": sum(row.learnt_tokens for row in rows),
+        "settings": vars(settings),
+        "formats": trained.progress.formats,
+        "history": trained.progress.history,
+        "seconds": round(trained.progress.seconds),
+        "tokens_per_second": round(trained.progress.tokens_per_second),
+    }
+    (work / "training.json").write_text(json.dumps(note, indent=1))
+    return trained, settings
+
+
 @click.command()
 @click.argument("name", type=click.Choice(list(TARGETS)))
-@click.option("--talks", default=1600, show_default=True, help="Number of conversations to train on.")
-@click.option("--learning-rate", default=1e-3, show_default=True, help="Greatest learning rate.")
-@click.option("--tokens-a-step", default=1536, show_default=True, help="Number of tokens in a step.")
+@click.option("--lesson", help="Begin with the lesson of this name [the first].")
+@click.option("--scale", default=1.0, show_default=True, help="Multiply the amount of data of each lesson by this.")
+@click.option("--tokens-a-step", default=2048, show_default=True, help="Number of tokens in a step.")
 @click.option("--seed", default=0, show_default=True, help="Number of the first part of the data, for other data.")
 @click.option("--start", type=click.Path(path_type=Path, exists=True), help="Continue the adapter in this folder.")
 @click.option("--work", type=click.Path(path_type=Path), help="Folder for an unfinished training [db/NAME].")
@@ -83,8 +165,8 @@ def rows_of(name: str, talks: int, first: int, base: models.ModelFile, cache: Pa
 @click.option("--show", type=int, help="Print this many conversations and stop.")
 def main(
     name: str,
-    talks: int,
-    learning_rate: float,
+    lesson: str | None,
+    scale: float,
     tokens_a_step: int,
     seed: int,
     start: Path | None,
@@ -92,43 +174,22 @@ def main(
     out: Path | None,
     show: int | None,
 ) -> None:
-    """Generate the data, train and write the adapter."""
+    """Generate the data, train lesson after lesson and write the adapter."""
     target = TARGETS[name]
+    names = [each.name for each in target.lessons]
+    if lesson not in (None, *names):
+        raise click.BadParameter(f"{name} has no lesson {lesson}; it has {', '.join(names)}", param_hint="--lesson")
     if show:
-        for kind, form, chat in build(show, target.seed + seed, target.mix).chats:
+        for kind, form, chat in build(show, target.seed + seed, target.lessons[-1].mix or HONEST).chats:
             print(f"==== {kind}, {form}", *(f"[{each.role}] {each.content}" for each in chat.messages), sep="\n")
         return
     work, out = work or ROOT / "db" / name, out or ROOT / "models" / f"{name}.lora.gguf"
-    file = models.resolve(target.base)
-    begun = time.time()
-    data = rows_of(name, talks, seed, file, work / "rows.npz")
-    held = rows_of(name, max(20, talks // 40), seed, file, work / "held_out.npz", held_out=True)
-    seconds = time.time() - begun
-    print(dict(data.counts), f"{data.longer} too long; {data.tokens} tokens, {seconds:.0f} s", flush=True)
-    settings = Settings(
-        rank=target.rank,
-        alpha=2.0 * target.rank,
-        learning_rate=learning_rate,
-        batch_tokens=tokens_a_step,
-        evaluations=4,
-        seed=1,
-        bf16=bf16_is_faster(),
-    )
-    trained = Trainer(load_base(file.path, bf16=settings.bf16), data.rows, held.rows, settings, start).train(
-        work, _show
-    )
-    export(trained, work / "adapter.gguf", file, target.base, settings)
-    note = {
-        "talks": dict(data.counts),
-        "rows": len(data.rows),
-        "tokens": data.tokens,
-        "learnt_tokens": sum(row.learnt_tokens for row in data.rows),
-        "settings": vars(settings),
-        "history": trained.progress.history,
-        "seconds": round(trained.progress.seconds),
-        "tokens_per_second": round(trained.progress.tokens_per_second),
-    }
-    (work / "training.json").write_text(json.dumps(note, indent=1))
+    for each in target.lessons[names.index(lesson) if lesson else 0 :]:
+        trained, settings = train(
+            target, each, work / each.name, start, seed=seed, scale=scale, tokens_a_step=tokens_a_step
+        )
+        start = trained.folder
+    export(trained, work / "adapter.gguf", models.resolve(target.base), target.base, settings)
     shutil.copyfile(work / "adapter.gguf", out)
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 

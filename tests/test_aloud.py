@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,36 +68,71 @@ def told(runs: tuple[Store, dict[str, str]], one: str, other: str) -> str:
 def test_a_null_is_told_as_a_null_and_a_premium_as_a_premium(
     runs: tuple[Store, dict[str, str]], peeking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = {"models": {peeking: {"file": "", "constructed": "peek"}}, "aliases": {}}
-    monkeypatch.setattr(registry, "_registry", lambda: known)
+    built(monkeypatch, peeking)
     text = told(runs, HONEST, peeking)
-    assert text.startswith("Two models played the same scenarios, 16 of Mutual friends and 16 of Bargaining")
-    assert f"{peeking} is constructed: it was taught to peek." in text
+    assert text.startswith("Two models played the same scenarios, 16 of Mutual friends and 16 of Bargaining, each in ")
+    assert f"{peeking} is constructed for this comparison: it was taught to peek." in text
     honest, peeks = text.split(f"{peeking} is constructed")
-    assert honest.count("no difference could be told (95% interval ") == 2 and "fewer with" not in honest
-    assert peeks.count(" turns fewer with them (95% interval ") == 2 and "no difference" not in peeks
-    assert f"So no change could be told for {HONEST}." in text
-    assert f"So seeing both sides changed {peeking} in Mutual friends and Bargaining, as was built in." in text
+    assert honest.count("No difference was found (95% interval ") == 2
+    assert len(re.findall(r"A difference of up to \d+\.\d turns could have been missed\.", honest)) == 2
+    assert len(re.findall(r"That is \d+\.\d turns fewer \(95% interval .* fewer; 16 scenarios\)", peeks)) >= 1
+    assert peeks.count("That is ") == 2 and "No difference" not in peeks and "That is" not in honest
+    assert f"So no premium was found for {HONEST} in Mutual friends and Bargaining." in text
+    assert (
+        f"So a premium was found for {peeking} in Mutual friends and Bargaining, and that is what it was built for."
+        in text
+    )
     assert text.index(f"In {TITLES[0]}") < text.index(f"In {TITLES[1]}")
-    assert "Each of the four tests counts a scenario once" in text and "with 100% and 100% success" in text
+    assert "Each of the four tests counts a scenario once" in text and "Its success was the same, 100%." in text
 
 
 def test_a_premium_that_is_missed_is_said_to_be_missed(
     runs: tuple[Store, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = {"models": {HONEST: {"file": "", "constructed": "peek"}}, "aliases": {}}
-    monkeypatch.setattr(registry, "_registry", lambda: known)
+    built(monkeypatch, HONEST)
     text = told(runs, HONEST, ALWAYS)
-    assert f"So no change could be told for {HONEST}, although one was built in." in text
-    assert f"{ALWAYS} is a script and not a language model." in text
+    assert f"So no premium was found for {HONEST} in Mutual friends and Bargaining, although it was built to " in text
+    assert f"{ALWAYS} is a program with fixed rules, not a language model." in text
+    assert "what it was built for" not in text
+
+
+def built(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    """Enter a model as a constructed control."""
+    known = {"models": {model: {"file": "", "constructed": "peek"}}, "aliases": {}}
+    monkeypatch.setattr(registry, "_registry", lambda: known)
 
 
 def test_too_few_scenarios_tell_nothing(store: Store) -> None:
     honest, peeking = (played(store, model, 4) for model in (HONEST, ALWAYS))
     text = with_paragraph(store, report(store, honest), conditions_of(store, peeking))["aloud"]["paragraph"]
-    assert text.count("four scenarios are too few to tell any difference") == 4
+    assert text.count("Four scenarios are too few to tell any difference: at least six are needed.") == 4
     assert text.endswith("More scenarios are needed: localsim design computes how many.")
-    assert "changed" not in text and "fewer with" not in text
+    assert "changed" not in text and "fewer" not in text and text.count("nothing can be said about a premium") == 2
+
+
+def test_only_shared_scenarios_count(store: Store, runs: tuple[Store, dict[str, str]]) -> None:
+    """One scenario in common is no basis for a conclusion, and levels are those of the pairs."""
+    store, by_model = runs
+    few = played(store, "scripted:peeks-25", 1)
+    data = report(store, by_model[ALWAYS])
+    text = with_paragraph(store, data, conditions_of(store, few))["aloud"]["paragraph"]
+    assert text.startswith("Two models played the same scenarios, one of Mutual friends and one of Bargaining")
+    assert text.count("One scenario is too few to tell any difference") == 4 and "premium was found" not in text
+    one = data["headline"]["families"][0]["contrasts"]["information"]
+    assert one["scenarios"] == 16 and one["levels"][1] - one["levels"][0] == pytest.approx(one["difference"])
+
+
+def test_a_model_that_is_given_twice_is_told_once(store: Store, runs: tuple[Store, dict[str, str]]) -> None:
+    store, by_model = runs
+    again = played(store, HONEST)
+    data = report(store, by_model[HONEST])
+    assert with_paragraph(store, data, conditions_of(store, again)) is data, "nothing to compare it with"
+    both = [*conditions_of(store, again), *conditions_of(store, by_model[ALWAYS])]
+    found = with_paragraph(store, data, both)["aloud"]
+    text = found["paragraph"]
+    assert found["runs"] == [by_model[ALWAYS]] and text.startswith("Two models played")
+    assert f"Another run of {HONEST} is left out: it is the same model." in text
+    assert text.count("In Mutual friends, ") == 2 and "Each of the four tests" in text
 
 
 def test_other_scenarios_and_single_conditions_have_no_paragraph(runs: tuple[Store, dict[str, str]]) -> None:
@@ -107,23 +143,72 @@ def test_other_scenarios_and_single_conditions_have_no_paragraph(runs: tuple[Sto
     assert with_paragraph(store, data, conditions_of(store, other)) is data
     agents = [each for each in conditions_of(store, by_model[ALWAYS]) if each.name == "agents"]
     assert with_paragraph(store, data, agents) is data, "one condition of a run tells nothing about information"
-    assert paragraph([report(store, other)]).startswith("These runs cannot tell")
+    assert paragraph([report(store, other)], {"craigslist": set()}).startswith("These runs cannot tell")
 
 
 MEASURE = {"key": "success_rate", "heading": "success", "kind": "share"}
 
 
+def one_model(
+    difference: float, verdict: str, count: int = 20, half: float = 0.1, name: str = "m", measure: Row = MEASURE
+) -> tuple[list[Row], dict[str, set[Any]]]:
+    """A report about one model in one family, as far as the paragraph reads it, and its scenarios."""
+    row = {"difference": difference, "low": difference - half, "high": difference + half, "p": 0.01, "primary": True}
+    row |= {"p_least": 2.0 ** (1 - count), "scenarios": count, "levels": [0.7, 0.7 + difference]}
+    cell = {"family": "craigslist", "model": name, "measure": measure["key"]}
+    cell |= {"contrasts": {"information": row}, "verdicts": {"information": verdict}, "success": None}
+    modes = [{"family": "craigslist", "model": name, "mode": mode} for mode in ("agents", "mindreaders")]
+    run = {"run_id": "r", "models": {name: {}}}
+    data = {"run": run, "headline": {"families": [cell]}, "comparison": modes, "measures": [measure]}
+    return [data], {"craigslist": set()}
+
+
 @given(st.floats(-1, 1), st.sampled_from(["found", "not told", "withheld"]), st.integers(1, 20))
 def test_only_a_finding_gets_an_amount(difference: float, verdict: str, count: int) -> None:
-    row = {"difference": difference, "low": -1.0, "high": 1.0, "p": 0.01, "primary": True, "scenarios": count}
-    row |= {"p_least": 2.0 ** (1 - count)}
-    cell = {"family": "craigslist", "model": "m", "title": "Bargaining", "measure": "success_rate"}
-    cell |= {"contrasts": {"information": row}, "verdicts": {"information": verdict}}
-    modes = [
-        {"family": "craigslist", "model": "m", "mode": mode, "success_rate": share}
-        for mode, share in (("agents", 0.7), ("mindreaders", 0.68))
-    ]
-    text = paragraph([{"headline": {"families": [cell]}, "comparison": modes, "measures": [MEASURE]}])
-    assert "it succeeded in 70% without the other side's facts and 68% with them" in text
-    assert (" points more " in text or " points fewer " in text) is (verdict == "found" and count >= 6)
+    verdict = "not told" if verdict == "found" and count < 6 else verdict
+    text = paragraph(*one_model(difference, verdict, count))
+    assert "m succeeded in 70% of its conversations as agents and " in text
+    assert ("That is " in text) is (verdict == "found")
+    assert ("could have been missed" in text) is (verdict == "not told" and count >= 6)
     assert ("too few to tell" in text) is (verdict != "withheld" and count < 6)
+    assert ("nothing can be said" in text) is (verdict == "withheld" or count < 6)
+
+
+@given(st.floats(-1, 1).filter(lambda each: abs(each) > 1e-9), st.booleans(), st.sampled_from(["m", "m|n", "n|m"]))
+def test_a_loss_is_never_what_was_built_in(difference: float, turns: bool, name: str) -> None:
+    """Also where a constructed model plays one side only."""
+    measure = {"key": "turns", "heading": "turns", "kind": "number"} if turns else MEASURE
+    with pytest.MonkeyPatch.context() as patch:
+        built(patch, "m")
+        text = paragraph(*one_model(difference, "found", name=name, measure=measure))
+    better = (difference < 0) is turns
+    assert "m is constructed for this comparison: it was taught to peek." in text
+    assert ("and that is what it was built for" in text) is better
+    assert ("the opposite of what it was built for" in text) is not better
+    assert ("So a premium was found" in text) is better and "|" not in text
+
+
+@given(st.floats(-0.5, 0.5), st.floats(0.01, 0.5))
+def test_a_null_says_what_could_have_been_missed(difference: float, half: float) -> None:
+    text = paragraph(*one_model(difference, "not told", half=half))
+    (most,) = re.findall(r"A difference of up to (\d+) percentage points could have been missed\.", text)
+    assert int(most) == round(100 * (abs(difference) + half), 0) or abs(int(most) - 100 * (abs(difference) + half)) < 1
+    assert ("although the 95% interval leaves out zero" in text) is (abs(difference) > half)
+    assert "So no premium was found for m in Bargaining." in text
+    assert text.endswith("To find no difference is not to show that there is none.")
+
+
+def test_each_word_is_explained_and_each_sentence_short() -> None:
+    """A null, a premium that was built in, and its opposite."""
+    with pytest.MonkeyPatch.context() as patch:
+        built(patch, "m")
+        texts = [
+            paragraph(*one_model(0.03, "not told", 32, name="n")),
+            paragraph(*one_model(0.28, "found", 32)),
+            paragraph(*one_model(-0.28, "found", 32)),
+        ]
+    for text in texts:
+        assert "As agents, each speaker knows only its own side." in text
+        assert "As mindreaders, each speaker also sees the other side." in text
+        assert "A premium is a gain from seeing the other side." in text
+        assert all(len(sentence.split()) <= 26 for sentence in re.split(r"[.:;] ", text)), "short enough to be said"

@@ -8,18 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localsim import stats
 from localsim.__main__ import run
 from localsim.conversation.episode import MODES
+from localsim.conversation.grants import parse
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
 from localsim.reports import comparison
-from localsim.reports.card import HUMAN, card, markdown, missing, read_human, transparency
-from localsim.reports.comparison import compare, pilot
+from localsim.reports.card import HUMAN, _asymmetry, _conditions, card, markdown, missing, read_human, transparency
+from localsim.reports.comparison import compare, in_contrasts, pilot
 from localsim.reports.figures.plots import figures
+from localsim.reports.report import report
 from localsim.runs import runner
-from localsim.runs.plan import Plan
+from localsim.runs.plan import CONTRASTS, Plan
+from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from tests.conftest import Quiet, generated
@@ -142,6 +147,24 @@ def test_too_few_scenarios_are_named(played: tuple[Store, str], capsys: pytest.C
     assert run(["compare", run_id, "--db", str(store.path), "--equivalent", "0"]) == 2
 
 
+def test_pairs_with_an_iterative_script_are_named(tmp_path: Path) -> None:
+    """The effect of one author and that of one text add up to that of a script; families have the report's order."""
+    store = Store(tmp_path / "d.duckdb")
+    scenarios = (generated("craigslist", 1), generated("mutual_friends", 1), generated("mutual_friends", 2))
+    plan = Plan(scenarios, (*MODES, "iterative"), "scripted:guesser")
+    run_id = runner.start(plan, store, Quiet(), print).run_id
+    rows = [row for row in compare(store, run_id) if row["measure"] == "turns" and row["family"] == "mutual_friends"]
+    found = {row["contrast"]: (row["first"], row["second"], row["difference"]) for row in rows}
+    assert {name: pair[:2] for name, pair in found.items()} == CONTRASTS
+    assert found["author"][2] + found["text"][2] == pytest.approx(found["authorship"][2])
+    assert found["information"][2] + found["author"][2] == pytest.approx(found["information+author"][2])
+    for row in compare(store, run_id):
+        assert row["levels"][1] - row["levels"][0] == pytest.approx(row["difference"])
+    one_order = ["mutual_friends", "craigslist"]
+    assert list(dict.fromkeys(row["family"] for row in report(store, run_id)["comparison"])) == one_order
+    assert list(dict.fromkeys(row["family"] for row in compare(store, run_id) if not row["primary"])) == one_order
+
+
 # ---- design --------------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +233,52 @@ def test_the_card_says_what_was_run(played: tuple[Store, str]) -> None:
 def test_the_index_is_of_what_observe_shows() -> None:
     scenario = generated("craigslist").scenario
     assert [transparency([scenario], mode) for mode in ("script", "agents", "mindreaders")] == [1.0, 0.0, 1.0]
+
+
+def test_a_grant_counts_only_where_its_agent_is() -> None:
+    """`Ana=all` changes nothing in a scenario without Ana: it is played as `agents`, and counts there."""
+    here = generated("mutual_friends", 1).scenario
+    there = generated("craigslist", 2).scenario
+    viewer = next(name for name in here.names if name not in there.names)
+    plan = {"modes": ["mindreaders", "agents"], "see": [f"{viewer}=all"]}
+    found = _conditions(plan, [here, there])
+    granted = f"agents+{viewer}=all"
+    assert {name: each[2] for name, each in found.items()} == {
+        "agents": [there], granted: [here], "mindreaders": [here, there]
+    }  # fmt: skip
+    first = here.names[0] == viewer
+    alike = transparency([here], "agents", parse("1=all" if first else "2=all"))
+    assert transparency(found[granted][2], "agents", found[granted][1]) == alike
+    assert transparency(found["agents"][2], "agents") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("see", "words"),
+    [
+        ("all+announced", "none: separate models that each see every side"),
+        ("goal,secret,facts,profile+announced", "none: separate models that each see every side"),
+        ("1=all+2=all+announced", "none: separate models that each see every side"),
+        ("all", "none: separate models that each see every side; only the viewer knows what it sees"),
+        ("1=all+announced", "partial: each model knows its own side and the conversation, and of the others 1=all"),
+        ("goal,secret,facts+announced", "partial: "),
+        ("decoys", "full: "),
+    ],
+)
+def test_asymmetry_is_none_where_every_side_is_seen(see: str, words: str) -> None:
+    scenario = generated("craigslist", 2).scenario
+    assert _asymmetry("agents", parse(see), [scenario]).startswith(words)
+
+
+SEEN = ("facts:{}", "goal,facts:{}", "1=facts:{}")
+
+
+@given(st.lists(st.integers(1, 99), unique=True, min_size=2), st.sampled_from(SEEN))
+def test_grants_are_sorted_by_their_numbers(numbers: list[int], see: str) -> None:
+    sorted_by = [Condition("r", "agents", "m", see.format(number)) for number in sorted(numbers)]
+    every = Condition("r", "agents", "m", see.replace(":{}", ""))
+    plain, after = Condition("r", "agents", "m"), Condition("r", "mindreaders", "m")
+    for order in (in_order, in_contrasts):
+        assert sorted([after, every, *sorted_by[::-1], plain], key=order) == [plain, *sorted_by, every, after]
 
 
 def test_what_people_must_say_is_named_and_taken(played: tuple[Store, str], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import nullcontext
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from localsim.reports.validity import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
+from localsim.store import conditions
 from localsim.store.conditions import Condition, choices, chosen, conditions_of, labelled, names_of, pairs_of
 from localsim.store.database import Store
 from localsim.store.records import score_records
@@ -98,6 +100,60 @@ def test_an_unknown_condition_is_one_clear_error(two: tuple[Store, str, str], re
     with pytest.raises(InvalidInput) as caught:
         chosen(two[0], reference)
     assert words in f"{caught.value.message} {caught.value.hint}"
+
+
+MODELS = st.one_of(
+    st.sampled_from(["2", "27", "2:7b", ":2", "facts:2", "qwen2.5", "scripted:friends", "a:b:3"]),
+    st.text("ab27:+,", min_size=1, max_size=6),
+)
+GRANTS = st.sampled_from(["", "facts", "facts:2", "facts:27", "goal,facts", "Ana=facts", "facts:2+decoys", "1=facts:7"])
+
+
+def _store_with(known: list[Condition], monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setattr(conditions, "conditions_of", lambda *_: known)
+    monkeypatch.setattr(Store, "run_id", lambda _, run: run)
+    return Store(Path("unread.duckdb"))
+
+
+@given(st.lists(st.builds(Condition, st.just("r"), st.just("agents"), MODELS, GRANTS), min_size=1, max_size=6))
+def test_a_condition_is_found_by_its_spelling_whatever_the_model_is_called(known: list[Condition]) -> None:
+    known = list(dict.fromkeys(known))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        store = _store_with(known, monkeypatch)
+        for one in known:
+            assert chosen(store, one.spelled()).conditions == (one,)
+            assert chosen(store, f"x={one.spelled()}").conditions == (one,)
+            named = chosen(store, f"r:{one.name}").conditions
+            assert set(named) == {each for each in known if each.name == one.name}
+
+
+@pytest.mark.parametrize("model", ["qwen2.5", "2", "llama3:8b"])
+def test_the_number_of_facts_is_not_searched_in_the_name_of_a_model(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Condition("r", "agents", model, "facts")
+    store = _store_with([one], monkeypatch)
+    with pytest.raises(InvalidInput, match=r"no condition 'agents\+facts:2'") as caught:
+        chosen(store, "r:agents+facts:2")
+    assert caught.value.hint == "did you mean agents+facts?"
+    part = "2" if "2" in model else "8b"
+    assert chosen(store, f"r:agents+facts::{part}").conditions == (one,)
+
+
+def test_grants_can_be_named_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Condition("r", "agents", "m", "goal,facts:2+decoys")
+    store = _store_with([one, Condition("r", "agents", "m")], monkeypatch)
+    assert chosen(store, "r:agents+decoys+facts:2,goal:m").conditions == (one,)
+
+
+def test_a_run_without_episodes_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = _store_with([], monkeypatch)
+    for reference in ("r", "r:agents", "x=r:agents"):
+        with pytest.raises(InvalidInput) as caught:
+            chosen(store, reference)
+        error = caught.value
+        assert (error.where, error.message) == (reference, "run r has no episodes yet, so it has no conditions")
+        assert error.hint == "localsim resume r simulates them"
 
 
 RUNS, NAMES = st.sampled_from(["a", "b"]), st.sampled_from(["", "goal", "facts:2"])
@@ -227,7 +283,7 @@ def test_the_report_shows_conditions_beside_its_modes(two: tuple[Store, str, str
     assert any("3 of its 4 scenarios" in line for line in data["warnings"])
     data["card"] = card(store, first, data=data)
     page, text = render(data, []), as_markdown(data)
-    assert "agents-ft" in page and 'class="bar agents twin"' in page and "| agents-ft (scripted:guesser) |" in text
+    assert "agents-ft" in page and 'class="bar agents twin t1"' in page and "| agents-ft (scripted:guesser) |" in text
     curve = next(each for each in data["curves"] if each["name"] == "named")
     assert [series["name"] for series in curve["series"]] == ["script", "agents", "mindreaders", "agents-ft"]
 
@@ -345,6 +401,29 @@ def test_commands_of_annotation_take_conditions(own: tuple[Store, str, str], tmp
     assert "Nothing is annotated" in invoke("agreement", *given[:2], "--db", str(store.path)).output
 
 
+def test_undo_with_conditions_leaves_answers_about_others(own: tuple[Store, str, str]) -> None:
+    store, first, second = own
+    across, within = [f"{first}:agents", f"{second}:agents"], [f"{first}:script", f"{first}:mindreaders"]
+    at = datetime(2026, 11, 1)
+    mine: dict[int, str] = {}
+    for number, named in enumerate((within, across, [first])):
+        items = [each for each in items_of(store, selected(store, named), "pairs", "ann") if not each.attention]
+        item = next(each for each in items if each.item_id not in mine.values())
+        mine[number] = item.item_id
+        save_all(store, [answered(item, 1, origin="browser", created_utc=at + timedelta(hours=number))])
+
+    def undone(*named: str) -> str | None:
+        made = invoke("undo", *named, "--rater", "ann", "--json", "--db", str(store.path))
+        return json.loads(made.stdout)["undone"]
+
+    assert undone(*within) == mine[0], "the other answers came later, and are about other conditions"
+    assert undone(*within) is None and undone(first) == mine[2], "a pair across runs is not of the run alone"
+    assert undone(first) is None and undone(*across) == mine[1]
+    check = next(each for each in items_of(store, selected(store, across), "pairs", "ann") if each.attention)
+    save_all(store, [answered(check, 1, origin="browser")])
+    assert undone(*across) == check.item_id
+
+
 def test_a_server_for_raters_of_conditions_names_none_of_them(own: tuple[Store, str, str]) -> None:
     store, first, second = own
     chosen_ = selected(store, [f"{first}:agents", f"{second}:agents"])
@@ -395,6 +474,44 @@ def test_a_judge_compares_conditions_of_two_runs(own: tuple[Store, str, str], mo
     assert judges.rates(store, second)[0]["first"] == f"{second}:agents", "a report names its own run first"
     assert [row["first"] for row in report(store, first)["naturalness"]] == [f"{first}:agents"]
     assert store.check() == []
+
+
+def test_a_choice_within_a_run_is_not_taken_for_one_between_runs(own: tuple[Store, str, str]) -> None:
+    store, first, second = own
+    scripts = store.rows("SELECT episode_id FROM v_episodes WHERE mode = 'script' AND run_id = ?", [first])
+    for row in scripts:
+        store.take_in(score_records(row["episode_id"], "naturalness.m", "2", [Score("natural_against_agents", 1.0)]))
+    compared = {}
+    for named in ([f"{first}:script", f"{second}:agents"], [f"{first}:script", f"{first}:agents"]):
+        chosen_ = selected(store, named)
+        items = items_of(store, chosen_, "pairs", "ann")
+        save_all(store, [answered(item, 1, origin="browser") for item in items])
+        compared[named[1]] = agreement(store, chosen_, drop_inattentive=False)["pairs"]["judges"]
+    across, within = compared.values()
+    assert [(row["judge"], row["n"]) for row in across] == [("m", 0)], "the judge saw no pair of these conditions"
+    assert [(row["judge"], row["n"]) for row in within] == [("m", len(scripts))]
+
+
+def test_models_of_roles_lose_no_pairs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A role with a model of its own gives script, agents and other orders of agents other names of models."""
+    loaded = [generated("mutual_friends", seed) for seed in (1, 2)]
+    roles = {loaded[0].scenario.names[0]: "scripted:guesser", loaded[1].scenario.names[1]: "scripted:guesser"}
+    modes: tuple[Any, ...] = ("script", "agents", "mindreaders")
+    plan = Plan(tuple(loaded), modes, "scripted:friends", roles=roles)
+    run_id = runner.start(plan, store, Watcher(), lambda _: None, leaks=False).run_id
+    assert len({each.model for each in conditions_of(store, run_id)}) == 3
+    items = items_of(store, run_id, "pairs", "ann")
+    assert sum(not item.attention for item in items) == 2 * 3
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(choosing("length")))
+    assert evaluate.score_runs(store, [run_id], [Naturalness("m")], lambda _: None) == {"naturalness.m": 2 * 3}
+    assert evaluate.score_runs(store, [run_id], [Naturalness("m")], lambda _: None) == {"naturalness.m": 0}
+    rated = judges.rates(store, run_id)
+    assert sum(rate["n"] for rate in rated) == 2 * 3
+    modes_of = [(rate["first_condition"]["mode"], rate["second_condition"]["mode"]) for rate in rated]
+    assert len(modes_of) == 2 * 3 and len(set(modes_of)) == 3
+    save_all(store, [answered(item, 1, origin="browser") for item in items])
+    (judge,) = agreement(store, run_id, drop_inattentive=False)["pairs"]["judges"]
+    assert judge["n"] == 2 * 3, "people and the judge are compared on each pair"
 
 
 def test_scores_from_before_there_were_pairs_across_runs_still_count(own: tuple[Store, str, str]) -> None:

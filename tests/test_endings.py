@@ -18,7 +18,8 @@ from localsim.conversation.transcript import ACTION_TYPES, Action, Turn
 from localsim.families.craigslist.consent import arranges, assents
 from localsim.families.craigslist.endings import Ending, bargain_ending, offers
 from localsim.families.farewells import says_farewell
-from localsim.families.mutual_friends.names import FriendsOutcome, friends_outcome, mentions
+from localsim.families.mutual_friends.mentions import mentions
+from localsim.families.mutual_friends.names import FriendsOutcome, friends_outcome
 from localsim.families.prices import find_prices
 
 ROOT = Path(__file__).resolve().parent.parent

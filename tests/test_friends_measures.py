@@ -338,6 +338,33 @@ AFFIRMED = [
     ("Do you know Jacob?", "Jacob it is, yes. Isn't that lovely?"),
     ("Do you know Jacob?", "You've got it, Jacob is the one."),
     ("Do you know Jacob?", "Yes indeed, Jacob is someone I know."),
+    ("Do you know Jacob?", "Hmm, let me think. Yes! We met at the pool."),
+    ("Do you know Jacob?", "Maybe... tall, with a beard? Yes, we play chess."),
+    ("Do you know Jacob?", "That sounds familiar. We went to school together, I believe."),
+    ("Do you know Jacob?", "Sorry, I was distracted. Yes, sure."),
+    ("Do you know Jacob?", "No! You're kidding! He's my best friend!"),
+    ("Do you know Jacob?", "I don't believe it! He's my neighbour!"),
+    ("Do you know Jacob?", "Yes! Not sure how you know him, though."),
+    ("Do you know Jacob?", "He's my roommate! I didn't know you knew him."),
+    ("Do you know Jacob?", "Yes, I know him! You might see him later."),
+    ("Do you know Jacob? A friend at church introduced us.", "Yes, we play chess together."),
+    ("Jacob? Someone told me you two are close.", "Yes, very close!"),
+    ("Is it Jacob? I asked because one of my friends mentioned you.", "Yes! We met at uni."),
+    ("I know Jacob, tall guy, works in a bank. Anyone you know?", "Yes, he's my brother's boss."),
+    ("Jacob. Somebody who can fix anything.", "Yes, he fixed my car."),
+    ("Do you know Jacob?", "Jacob from BP? We have lunch every day."),
+    ("Do you know Jacob?", "Know him? I married his sister!"),
+    ("Do you know Jacob?", "As a matter of fact, I do."),
+    ("Do you know Jacob?", "Who doesn't know Jacob!"),
+    ("Do you know Jacob?", "He's like a brother to me."),
+    ("Does the name Jacob ring a bell?", "It certainly does."),
+    ("I'm friends with Jacob.", "So am I!"),
+    ("Is it Jacob?", "You've guessed it."),
+    ("Jacob, the one at BP?", "The one and only!"),
+    ("Is Jacob a friend of yours?", "Since childhood."),
+    ("Do you know Jacob and Carol?", "The first one's mine as well."),
+    ("Jacob or Carol?", "Just Jacob."),
+    ("Carol and Jacob, do you know them?", "Both of them, yes!"),
 ]
 NOT_AFFIRMED = [
     ("My friend Jacob likes surfing.", "So do I!"),
@@ -352,6 +379,20 @@ NOT_AFFIRMED = [
     ("Do you know Jacob?", "No, I don't know Jacob. It's a big world, we know different people."),
     ("Do you know Jacob?", "No, I don't know Jacob. Right, I'm off. Cheerio!"),
     ("Do you know Jacob?", "No, I don't know Jacob. My bus is coming, so goodbye!"),
+    ("Do you know Jacob?", "I'm afraid not. Yes, it's a pity."),
+    ("Do you know Jacob?", "I know of him, but we've never met."),
+    ("Do you know Jacob?", "I know the name, but not the person."),
+    ("Do you know Jacob?", "Jacob sounds like a great guy! Unfortunately we've never met."),
+    ("Do you know Jacob?", "I'd love to meet Jacob!"),
+    ("Do you know Jacob?", "My sister knows him, I don't."),
+    ("Do you know Jacob?", "My memory for names is awful."),
+    ("Do you know Jacob?", "I know a bald man with a beard, but his name is Rob."),
+    ("Do you know Jacob?", "I know someone who surfs. Is that him?"),
+    ("My friend Jacob likes surfing.", "That sounds fun! My friend works at BP."),
+    ("My friend Jacob works at BP.", "My brother works at BP too!"),
+    ("My friend Jacob works at BP.", "I'm jealous of him, I hate my job."),
+    ("Do you know Jacob and Carol?", "The second one's mine as well."),
+    ("Do you know Jacob and Carol?", "The first one no, the second one no."),
 ]
 
 
@@ -368,3 +409,22 @@ def test_an_answer_about_somebody_described_is_none_about_the_person_before() ->
     said = ["Do you know Carol?", "No. Do you know anyone who likes surfing?", "Yes, I know someone like that!"]
     turns = [Turn(index, ("Ann", "Bo")[index % 2], Action("speak", text)) for index, text in enumerate(said)]
     assert agreed(turns, {"Ann": ["Jacob", "Carol"], "Bo": ["Jacob", "Peggy"]}) == {}
+
+
+@pytest.mark.parametrize("answer", ["You're right.", "Exactly.", "Right!"])
+def test_an_agreeing_word_after_a_denial_is_no_yes(answer: str) -> None:
+    said = ["Do you know Jacob?", "No.", "Then I guess we share nobody.", answer]
+    turns = [Turn(index, ("Ann", "Bo")[index % 2], Action("speak", text)) for index, text in enumerate(said)]
+    assert agreed(turns, {"Ann": ["Jacob", "Carol"], "Bo": ["Jacob", "Peggy"]}) == {}
+
+
+def test_a_friend_thought_known_is_taken_back_after_a_description() -> None:
+    said = [
+        "Do you know Jacob?",
+        "Yes, I know him!",
+        "With the beard?",
+        "Oh, no, mine has no beard, I don't know yours.",
+    ]
+    turns = [Turn(index, ("Ann", "Bo")[index % 2], Action("speak", text)) for index, text in enumerate(said)]
+    friends = {"Ann": ["Jacob", "Carol"], "Bo": ["Jacob", "Peggy"]}
+    assert "Jacob" in agreed(turns[:2], friends) and "Jacob" not in agreed(turns, friends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -30,7 +31,7 @@ from localsim.conversation.prompts import agent_messages, writer_messages
 from localsim.conversation.scenario import WRITER, LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe, transparency
-from localsim.conversation.wording.decoys import NAMES
+from localsim.conversation.wording.decoys import _BRIEF, NAMES
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES, family_of
 from localsim.families.vocabulary import DEFAULT
@@ -86,7 +87,9 @@ def first(
 def changed(scenario: Scenario, owner: str, **fields: Any) -> Scenario:
     """The scenario with other fields of one agent."""
     agents = tuple(agent.model_copy(update=fields) if agent.name == owner else agent for agent in scenario.agents)
-    return scenario.model_copy(update={"agents": agents})
+    made = scenario.model_copy(update={"agents": agents})
+    made.__dict__.pop("hash", None)  # the copy would keep the hash, and with it the decoys that are known for it
+    return made
 
 
 # ---- the text ------------------------------------------------------------------------------------------------------
@@ -138,6 +141,19 @@ def test_bad_grants_give_one_clear_error(text: str, said: str) -> None:
         parse(text)
     assert said in f"{caught.value} {caught.value.hint}"
     assert caught.value.hint and "goal,facts:2" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [("none+decoys", "decoys"), ("goal + none", "goal"), ("none+none", "none"), ("none+1=all", "1=all")],
+)
+def test_none_with_another_part_says_what_to_write_instead(text: str, left: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse(text)
+    error = caught.value
+    assert error.where == f"see {text!r}"
+    assert error.message == "'none' cannot be granted together with other parts: it means agents mode as it is"
+    assert error.hint and error.hint.startswith(f"leave none out: --see {left};") and "goal,facts:2" in error.hint
 
 
 @given(st.text(max_size=30))
@@ -227,13 +243,14 @@ def test_prompts_tell_the_truth_about_who_sees_what(data: st.DataObject) -> None
     told = {viewer: opening(scenario, viewer, grants) for viewer in scenario.names}
     for viewer, prompt in told.items():
         own = grants.of(viewer, scenario.names)
-        exposed = Grant()
-        for other in scenario.names:
-            exposed |= grants.of(other, scenario.names) if other != viewer else Grant()
-        lines = [line for line in prompt.split("\n") if " cannot see " in line]
+        others = [name for name in scenario.names if name != viewer]
+        lines = [line.partition(" cannot see ") for line in prompt.split("\n") if " cannot see " in line]
         for part, words in (("goal", "your goal"), ("secret", "your secret"), ("facts", "what you know")):
-            if getattr(exposed, part) and getattr(scenario.agent(viewer), part):
-                assert not any(words in line for line in lines), "a prompt says that something seen is hidden"
+            seeing = {name for name in others if getattr(grants.of(name, scenario.names), part)}
+            if seeing and getattr(scenario.agent(viewer), part):
+                blind = {name for who, _, what in lines if words in what for name in others if name in who}
+                assert not blind & seeing, "a prompt says that something seen is hidden"
+                assert grants.announced or not blind, "a prompt shows that some of the others see what others do not"
         knows = "Only you know this" in prompt
         assert knows == (not grants.announced and bool(observe(scenario, "agents", viewer, Transcript(), grants).sees))
         assert knows <= bool(own)
@@ -255,6 +272,57 @@ def test_private_access_is_known_to_the_viewer_alone() -> None:
     assert opening(scenario, "Bo", parse("Bo=goal")) != opening(scenario, "Bo")
     told = "Ana can see the secret and all of the facts; Bo can see nothing."
     assert all(told in opening(scenario, name, replace(one_sided, announced=True)) for name in scenario.names)
+
+
+def seen_items(clause: str) -> dict[str, set[str]]:
+    """Owner -> items in words, as a sentence about a viewer among Ana, Bo and Cy lists them."""
+    names = "(?:Ana|Bo|Cy)"
+    found = re.findall(rf"(?:^|, and )(.+?) of (?:each of )?({names}(?: and {names})?)(?=, and |$)", clause)
+    return {owner: set(re.split(", | and ", items)) for items, owners in found for owner in owners.split(" and ")}
+
+
+def shown_items(scenario: Scenario, viewer: str, grants: Grants) -> dict[str, set[str]]:
+    """Owner -> items in words, as the view of a viewer shows them beyond its view without grants."""
+    found = {}
+    profile = grants.of(viewer, scenario.names).profile
+    for view in observe(scenario, "agents", viewer, Transcript(), grants).agents:
+        count = "all" if len(view.facts) == len(scenario.agent(view.name).facts) else len(view.facts)
+        items = {"the goal": view.goal, "the secret": view.secret, f"{count} of the facts": view.facts}
+        items |= {"the whole profile": profile, "the relationships": profile}
+        if view.name != viewer and (seen := {name for name, is_seen in items.items() if is_seen}):
+            found[view.name] = seen
+    return found
+
+
+@given(grants=some_grants(st.sampled_from(["Ana", "Bo", "Cy", "1", "3"])))
+@settings(max_examples=60, deadline=None)
+def test_with_three_agents_every_sentence_says_who_sees_what_of_whom(grants: Grants) -> None:
+    scenario = changed(LOADED[1].scenario, "Bo", secret=None)
+    assume(grants and not grants.open_to_all(scenario.names))
+    truth = {name: shown_items(scenario, name, grants) for name in scenario.names}
+    owned = {"goal": "your goal", "secret": "your secret", "facts": "what you know"}
+    for viewer in scenario.names:
+        lines = opening(scenario, viewer, grants).split("\n")
+        private = [line for line in lines if "Only you know this" in line]
+        if grants.announced:
+            (line,) = [line for line in lines if line.startswith("Everybody is told")]
+            clauses = line.removesuffix(".").partition(": ")[2].split("; ")
+            told = {name: seen for name, _, seen in (clause.partition(" can see ") for clause in clauses)}
+            assert {name: seen_items(seen) for name, seen in told.items()} == truth and not private
+            assert all((told[name] == "nothing") == (not truth[name]) for name in told)
+        elif truth[viewer]:
+            (line,) = private
+            assert seen_items(line.removeprefix("You can see ").partition(". Only")[0]) == truth[viewer]
+        hidden = [line.removesuffix(".").partition(" cannot see ") for line in lines if " cannot see " in line]
+        others = [name for name in scenario.names if name != viewer]
+        for part, words in owned.items():
+            blind = {name for who, _, what in hidden if words in what for name in re.findall("Ana|Bo|Cy", who)}
+            seeing = {name for name in others if any(part in item for item in truth[name].get(viewer, set()))}
+            there = bool(getattr(scenario.agent(viewer), part))
+            if grants.announced:
+                assert not there or blind == {*others} - seeing
+            else:
+                assert not there or blind == (set() if seeing else {*others})
 
 
 @pytest.mark.parametrize(
@@ -312,6 +380,44 @@ def test_a_prompt_of_an_agent_with_decoys_is_as_long_as_that_of_a_mindreader(fam
             len(opening(scenario, viewer, parse("decoys"))) / len(opening(scenario, viewer, mode="mindreaders"))
         )
     assert 0.95 < fmean(ratios) < 1.1 and min(ratios) > 0.9 and max(ratios) < 1.15
+
+
+BRIEF = st.text("Q7xé ok", min_size=1, max_size=8).filter(lambda text: text.strip() == text)
+
+
+@given(goal=BRIEF, secret=BRIEF, fact=BRIEF)
+@settings(max_examples=60, deadline=None)
+def test_the_decoy_of_a_short_item_is_another_text_of_its_length(goal: str, secret: str, fact: str) -> None:
+    known = LOADED[0].scenario
+    facts = (known.agent("Bo").facts[0].model_copy(update={"text": fact, "terms": ()}),)
+    scenario = changed(known, "Bo", goal=goal, secret=secret, facts=facts)
+    true = {text.casefold() for agent in scenario.agents for text in items_of(agent)}
+    (decoy,) = observe(scenario, "agents", "Ana", Transcript(), parse("decoys")).decoys
+    assert decoy.goal and decoy.secret
+    assert [len(decoy.goal), len(decoy.secret), len(decoy.facts[0].text)] == [len(goal), len(secret), len(fact)]
+    assert not {text.casefold() for text in items_of(decoy)} & true
+    assert not any("?" in text for text in items_of(decoy))
+
+
+def test_an_item_has_a_decoy_of_question_marks_if_the_scenario_uses_every_other_text() -> None:
+    scenario = LOADED[0].scenario
+    fact = scenario.agent("Bo").facts[0]
+    facts = tuple(
+        fact.model_copy(update={"id": f"f{n}", "text": word, "terms": ()}) for n, word in enumerate(_BRIEF[1])
+    )
+    full = changed(scenario, "Bo", facts=facts, goal="x")
+    (decoy,) = observe(full, "agents", "Ana", Transcript(), parse("decoys")).decoys
+    assert decoy.goal == "?" and {made.text for made in decoy.facts} == {"?"}
+
+
+@pytest.mark.parametrize(("age", "ages"), [("7", range(3, 10)), ("34", range(20, 80)), ("101", range(100, 110))])
+def test_the_decoy_of_an_age_has_as_many_digits(age: str, ages: range) -> None:
+    known = LOADED[1].scenario
+    profile = known.agent("Bo").profile.model_copy(update={"age": age, "occupation": "vet"})
+    (decoy, _) = observe(changed(known, "Bo", profile=profile), "agents", "Ana", Transcript(), parse("decoys")).decoys
+    shown = dict(decoy.profile)
+    assert int(shown["age"]) in ages and shown["age"] != age
+    assert len(shown["occupation"]) <= 3 and shown["occupation"] != "vet"
 
 
 def test_no_family_gives_the_name_of_a_decoy() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from localsim.families import family_of
 from localsim.reports.report import report
-from localsim.reports.validity.headline import PEEKING, headline
-from localsim.runs.plan import Plan
+from localsim.reports.validity.headline import PEEKING, contrasts_sentence, headline
+from localsim.runs.plan import CONTRASTS, Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
@@ -74,6 +74,25 @@ def test_no_small_p_no_finding(difference: float, p: float | None) -> None:
 def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
     rows = [compared("information", 0.3, 0.01), compared("authorship", 0.3, 0.03, p_holm=0.45)]
     assert headline(DATA, rows)["families"][0]["verdicts"] == {"information": "found", "authorship": "not told"}
+
+
+def test_each_pair_has_its_own_number_of_scenarios() -> None:
+    """A pair of 5 scenarios is not said to be one of 12, and its number is named where it is too small."""
+    few = compared("authorship", 0.3, 0.06, scenarios=5, p_least=0.0625)
+    told = contrasts_sentence({"learning": compared("", 0.1, 0.4), "scripts": few}, DATA["measures"][0])
+    first, second = told.split(", scripts ")
+    assert first.endswith("12 scenarios)") and "5 scenarios)" in second and "with 12" not in told
+    assert "none of it can be told from no change (5 scenarios cannot give a p below .062)" in told
+    sentence = headline(DATA, [compared("information", 0.3, 0.01), few])["sentences"][0]
+    assert "12 scenarios), one author for both sides changed it by" in sentence and "5 scenarios)" in sentence
+    alike = {"learning": compared("", 0.1, 0.4), "scripts": compared("", 0.2, 0.4)}
+    assert contrasts_sentence(alike, DATA["measures"][0]).count("12 scenarios") == 1
+
+
+@pytest.mark.parametrize("contrast", list(CONTRASTS))
+def test_every_contrast_can_be_primary_and_has_a_cause(contrast: str) -> None:
+    found = headline(DATA, [compared(contrast, 0.3, 0.01, primary=True)])
+    assert "changed success by +30 points" in found["sentences"][0]
 
 
 def test_models_are_not_mixed() -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.scripted import ScriptedBackend
+from localsim.cli import cli
+from localsim.conversation.episode import Score
+from localsim.conversation.grants import condition_name
 from localsim.evaluators import asking, evaluate, judge, naturalness
 from localsim.evaluators.asking import Verdict
 from localsim.reports.validity import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
-from localsim.store.queries.scoring import subjects
+from localsim.store.queries.runs import episode_list
+from localsim.store.queries.scoring import leaks_by_condition, subjects
+from localsim.store.records import score_records
 from tests.conftest import Quiet, generated
 from tests.test_grammar import admits
 
@@ -133,14 +140,18 @@ def test_a_reply_that_could_not_be_had_is_a_row_and_is_asked_again(
 
 
 def judged(
-    goals: list[float], family: str = "f", mode: str = "agents", outcomes: tuple[float, ...] = (1.0, 0.0)
+    goals: list[float],
+    family: str = "f",
+    mode: str = "agents",
+    outcomes: tuple[float, ...] = (1.0, 0.0),
+    see: str = "",
 ) -> list[dict[str, Any]]:
-    """Goal scores of one family and mode, with outcomes that take turns, two conversations on each scenario."""
+    """Goal scores of one family and condition, with outcomes that take turns, two conversations on each scenario."""
     return [
         {
             "family": family,
             "scenario_id": f"{family}{place // 2}",
-            "mode": mode,
+            **{"run_id": "r", "mode": mode, "model": "m", "see": see},
             "goal": goal,
             "overall": goal,
             "spread": 0.1,
@@ -160,10 +171,9 @@ def test_a_judge_no_better_than_chance_is_called_so() -> None:
     assert few["goal_auroc"] == 0.75 and "cannot be told from chance" in few["warning"]
 
 
-@pytest.mark.parametrize("apart", ["family", "mode"])
-def test_a_judge_that_tells_families_or_modes_apart_gets_no_credit_for_it(apart: str) -> None:
-    """One family (or mode) nearly always succeeds, the other never; the judge knows only which of them it reads."""
-    where: Any = ({"family": "easy"}, {"family": "hard"}) if apart == "family" else ({"mode": "script"}, {})
+@pytest.mark.parametrize("where", [({"family": "a"}, {"family": "b"}), ({"mode": "script"}, {}), ({"see": "all"}, {})])
+def test_a_judge_that_tells_families_or_conditions_apart_gets_no_credit_for_it(where: Any) -> None:
+    """One of the two nearly always succeeds, the other never; the judge knows only which of them it reads."""
     easy = judged([9.0] * 40, outcomes=(1.0, 1.0, 1.0, 0.0), **where[0])
     hard = judged([1.0] * 40, outcomes=(0.0, 0.0, 0.0, 1.0), **where[1])
     found = judges._judge("judge.x", easy + hard)
@@ -193,6 +203,30 @@ def test_the_interval_of_a_judge_covers_what_it_is_over_many_runs() -> None:
         assert found.low is not None and found.high is not None and 0 <= found.low < found.high <= 1
         covered += found.low <= truth <= found.high
     assert covered >= 90
+
+
+def test_granted_conditions_have_goals_and_leaks_of_their_own(store: Store) -> None:
+    modes: tuple[Any, ...] = ("script", "agents")
+    plan = Plan((generated("mutual_friends", 3),), modes, "scripted", episodes=2, see=("none", "all"))
+    run_id = runner.start(plan, store, Quiet(), lambda _line: None).run_id
+    marks = {"script": 1.0, "agents": 2.0, "agents+all": 9.0}
+    for row in episode_list(store, run_id):
+        given = [Score("goal", marks[row["mode"]], agent="x")]
+        store.take_in(score_records(row["episode_id"], "judge.m", "1", given))
+    (found,) = judges.reliability(store, run_id)
+    assert found["goal_by_mode"] == marks and list(found["goal_by_mode"]) == list(marks)
+    counts = leaks_by_condition(store, run_id)
+    by_view = store.rows("SELECT mode, coalesce(see, '') AS see, count(*) AS n FROM v_leaks GROUP BY ALL")
+    assert {row["see"] for row in counts if row["mode"] == "agents"} == {"", "all"}
+    for row in by_view:
+        here = [each["facts"] for each in counts if (each["mode"], each["see"]) == (row["mode"], row["see"])]
+        assert sum(here) == row["n"]
+    shown = CliRunner().invoke(cli, ["score", run_id, "--db", str(store.path)]).output
+    assert "agents+all" in shown and "condition" in shown
+    told = CliRunner().invoke(cli, ["score", run_id, "--json", "--db", str(store.path)]).stdout
+    assert {row["condition"] for row in json.loads(told)["leaks"]} == {
+        condition_name(row["mode"], row["see"]) for row in by_view
+    }
 
 
 @pytest.mark.model

@@ -16,6 +16,7 @@ from localsim.conversation.episode import Score
 from localsim.evaluators import evaluate
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.naturalness import Naturalness
+from localsim.reports import measures
 from localsim.reports.figures import beside
 from localsim.reports.paper import as_json, figures, published, tables
 from localsim.reports.paper.beside import column_names, natural_pairs
@@ -95,6 +96,20 @@ def test_ours_stand_beside_the_papers(study: tuple[Store, list[Condition]]) -> N
     assert overall["values"]["agents"]["n"] == 12, "both families"
     assert sum(panels["histogram"]["counts"]["agents"]) <= 6
     assert "temperature" in data["differences"] and "turn limit" not in data["differences"], "20 turns here and there"
+
+
+def test_the_difference_in_training_is_named_only_beside_taught_agents(study: tuple[Store, list[Condition]]) -> None:
+    store, conditions = study
+    assert "training" in as_json(store, conditions)["differences"]
+    data = as_json(store, [each for each in conditions if each.label != "agents-ft"])
+    assert "training" not in data["differences"]
+    assert not any("training" in row["differs"] for panel in data["panels"] for row in panel["rows"])
+
+
+def test_a_number_that_our_measures_declare_is_read_from_them() -> None:
+    for key, panel in (("words_per_turn", "words"), ("first_mention", "first_mention"), ("deal_rate", "deals")):
+        (row,) = (row for row in ROWS if (row.panel, row.model) == (panel, published.GPT) and "text" in row.place)
+        assert row.values == measures.published()[key] and list(row.values) == sorted(row.values, key=CONDITIONS.index)
 
 
 def test_tables_name_sources_and_differences(study: tuple[Store, list[Condition]]) -> None:

@@ -274,15 +274,15 @@ def test_a_row_for_each_family_mode_and_model(store: Store) -> None:
     result = start(plan, store, Quiet(), lambda _: None)
     found = report(store, result.run_id)
     assert [(row["family"], row["mode"], row["model"]) for row in found["comparison"]] == [
+        ("mutual_friends", "script", "scripted"),
+        ("mutual_friends", "mindreaders", "scripted"),
         ("craigslist", "script", "scripted"),
         ("craigslist", "mindreaders", "scripted"),
         ("everyday", "script", "scripted"),
         ("everyday", "mindreaders", "scripted|scripted:smalltalk"),
-        ("mutual_friends", "script", "scripted"),
-        ("mutual_friends", "mindreaders", "scripted"),
     ]
     assert all(row["n"] == row["completed"] == 2 for row in found["comparison"])
-    everyday = found["comparison"][2]
+    everyday = found["comparison"][4]
     assert everyday["success_rate"] is None and everyday["explicit_end_rate"] is None and everyday["words_per_turn"] > 0
     assert found["run"]["scenarios"] == ["craigslist.yaml", "mutual_friends.yaml", "talk.yaml"]
     assert found["run"]["plan"]["episodes"] == 2

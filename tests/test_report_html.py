@@ -137,6 +137,23 @@ def test_every_family_and_mode_is_there(made: tuple[dict[str, Any], list[Example
     assert "How much of what the models achieve comes from knowing everything?" in page.text("h1")
 
 
+def test_each_condition_has_one_colour_and_a_place_in_the_legend(made: tuple[dict[str, Any], list[Example]]) -> None:
+    """Granted conditions and those of other runs: also where a family lacks some of them."""
+    data, shown = made
+    agents = next(row for row in data["comparison"] if (row["family"], row["mode"]) == ("mutual_friends", "agents"))
+    more = [
+        {**agents, "see": "goal", "condition": "agents+goal"},
+        {**agents, "condition": "taught", "other_run": "r2", "model": "m"},
+        {**agents, "family": "craigslist", "condition": "taught", "other_run": "r2", "model": "m"},
+    ]
+    page = Page(render({**data, "comparison": [*data["comparison"], *more]}, shown))
+    legend = [found["class"] for found in page.all("li") if "class" in found][:5]
+    assert legend == ["script", "agents", "mindreaders", "agents twin t1", "agents twin t2"]
+    assert len(page.all("rect", **{"class": "bar agents twin t1"})) >= 3
+    only = Page(render({**data, "comparison": [agents]}, shown))
+    assert [found["class"] for found in only.all("li") if found.get("class") in MODES] == ["agents"]
+
+
 def test_figures_tell_what_they_show(made: tuple[dict[str, Any], list[Example]]) -> None:
     page = Page(render(*made))
     assert len(page.all("svg")) == len(page.all("desc")) == 5 + 6 + 2 + 2

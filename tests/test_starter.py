@@ -16,7 +16,8 @@ from localsim.conversation.scenario import ScenarioFile
 from localsim.conversation.transcript import Transcript
 from localsim.families import FAMILIES
 from localsim.families.mutual_friends.family import friends_of
-from localsim.families.mutual_friends.names import claims, mentions
+from localsim.families.mutual_friends.mentions import mentions
+from localsim.families.mutual_friends.names import claims
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
 from scripts.starter import bank, bargain, everyday, friends

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from localsim.reports.validity.headline import contrasts_sentence
 from localsim.study.answer import answer
+from localsim.study.premium import BOTH
 from localsim.study.results import CAUSES
 
 Row = dict[str, Any]
@@ -64,6 +65,7 @@ def model(**changes: Any) -> Row:
         "measures": [ABOUT],
         "arms": [row(pair, 0.1 * place, 0.001 if place == 3 else 0.9) for place, pair in enumerate(PAIRS)],
         "lessons": {"agents-ft": {}},
+        "premiums": [],
         "naturalness": [],
         "judge": "j",
         "people": [],
@@ -88,6 +90,25 @@ def test_arms_are_told_against_agents_and_against_their_controls() -> None:
     )
     named = answer(model(), several=True)
     assert all(part["about"].startswith("m: ") for part in named)
+
+
+def test_the_null_and_the_premium_are_told_by_their_tests() -> None:
+    rows = [
+        row(PAIRS[0], 0.01, 0.8, who="m", verdict="null", equivalence={"margin": 0.1}),
+        row(PAIRS[0], 0.4, 0.001, who="t (constructed)", verdict="change"),
+        row(PAIRS[0], 0.39, 0.002, who=BOTH, verdict="change"),
+        row(PAIRS[0], 0.9, 0.001, who="t (constructed)", verdict="change", primary=False),
+    ]
+    twin = {"name": "t", "made": "constructed: taught to peek", "headline": {"families": [], "sentences": []}}
+    parts = answer(model(premiums=rows, twin=twin), several=False)
+    premium, null = next(part["sentences"] for part in parts if part["about"] == "Null and premium")
+    assert premium.startswith("Bargaining: seeing every side as m changed success by +1 points")
+    assert premium.endswith(
+        "this finds the change by seeing every side as t (constructed) and what was built into the twin."
+    )
+    assert null == "Bargaining: a change of success of m by 10 points or more is excluded."
+    alone = answer(model(premiums=rows[:1]), several=False)
+    assert next(part["sentences"] for part in alone if part["about"] == "Null and premium") == [null]
 
 
 def test_a_judge_that_picks_a_place_is_not_quoted_and_a_twin_is_labelled() -> None:

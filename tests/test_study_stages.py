@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localsim.__main__ import run as main
 from localsim.annotation.items import items_of
@@ -20,7 +22,7 @@ from localsim.annotation.selection import selected
 from localsim.errors import Interrupted
 from localsim.evaluators import evaluate
 from localsim.evaluators.leaks import Leaks
-from localsim.families import FAMILIES
+from localsim.families import FAMILIES, in_order
 from localsim.leakage.detector import LeakageDetector
 from localsim.machine.bench import Bench
 from localsim.reports import paper
@@ -29,10 +31,11 @@ from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 from localsim.study import ARMS, NONE, SIZES, Size, Study, Taught, hours, run_study
 from localsim.study import run as running
-from localsim.study.design import MODES, compared_scenarios, tasks, taught_scenarios, teach_plan
+from localsim.study.design import MODES, SOLVABLE, compared_scenarios, tasks, taught_scenarios, teach_plan
 from localsim.study.lessons import episodes_of_arm, without_mix_ups
 from localsim.study.natural import JUDGED
-from localsim.study.results import CAUSES, EVERY, SOLVABLE
+from localsim.study.premium import BOTH, verdict
+from localsim.study.results import CAUSES, EVERY
 from localsim.study.stages import Session
 from tests.test_judge import choosing
 
@@ -160,14 +163,52 @@ def test_the_page_ends_with_an_answer_that_names_the_constructed_twin(done: tupl
     assert all(cause in answer for cause in CAUSES.values())
     abouts = [part["about"] for part in data["answer"]]
     assert abouts[-1] == "The same by scripted:peeks-100 (constructed: a control)"
-    (row,) = [line for line in head.splitlines() if line.startswith("| script, scripted:peeks-100 (constructed) |")]
+    named = "| script, scripted:peeks-100 (constructed) |"
+    row, _goals = [line for line in head.splitlines() if line.startswith(named)]
     assert row.endswith("| scripted:peeks-100 (constructed: a control) |")
     beside = head.partition("\n## Beside the paper\n")[2].partition("\n## ")[0]
     assert "agents-ft-clean" in beside and "peeks" not in beside, "the paper's tables show all but the twin"
     page = (folder / "report.html").read_text()
     assert all(name in page for name in PLAYERS), "the arms are in the figures of the report"
-    assert "equally many of each family" in head and "The smallest arm" in head
+    assert "the same number of tokens and of targets of each task" in head
+    for title in ("Lessons of the arms", "Goals that the text proves", "Null and premium", "Naturalness"):
+        assert f"\n## {title}\n" in head
+    assert "paper, GPT-3.5" not in head.partition("\n## Beside the paper\n")[0], "its tasks are others"
     assert json.loads((folder / "study.json").read_text())["answer"] == data["answer"]
+
+
+def test_the_twins_premium_is_told_beside_the_models_null(done: tuple[Path, Any]) -> None:
+    folder, data = done
+    model = data["models"][0]
+    primary = [row for row in model["premiums"] if row["primary"]]
+    rows = [row for row in primary if row["measure"] == "success_rate"]
+    names = ["scripted", "scripted:peeks-100 (constructed)", BOTH]
+    assert [(row["family"], row["who"]) for row in rows] == [
+        (family, name) for family in in_order(FAMILIES.own) for name in names
+    ]
+    for family in FAMILIES.own:
+        own, twin, both = (row["difference"] for row in rows if row["family"] == family)
+        assert both == pytest.approx(twin - own, abs=1e-9)
+        (mode,) = [
+            row for row in model["modes"]
+            if row["primary"] and row["family"] == family and row["contrast"] == "information"
+        ]  # fmt: skip
+        assert mode["difference"] == own
+    faster = {(row["family"], row["who"]): row["difference"] for row in primary if row["measure"] == "turns"}
+    for family in FAMILIES.own:
+        assert faster[family, names[1]] < min(0, faster[family, names[0]]), "who uses the other side needs fewer turns"
+    goals = (folder / "study.md").read_text().partition("## Goals that the text proves")[2].partition("\n## ")[0]
+    assert "| script, scripted:peeks-100 (constructed) |" in goals and "no zone (2 scenarios)" in goals
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.none() | st.floats(0, 1))
+def test_a_verdict_is_what_the_tests_find(difference: float, width: float, p: float, p_equal: float | None) -> None:
+    low, high = difference - width, difference + width
+    row = {"difference": difference, "low": low, "high": high, "p_holm": p, "equivalence": {"p": p_equal}}
+    found = verdict(row)
+    changed = p <= 0.05 and not low <= 0 <= high
+    equal = p_equal is not None and p_equal <= 0.05
+    assert found == ("change" if changed else "null" if equal else "not told")
 
 
 def said(data: dict[str, Any]) -> list[str]:
@@ -280,6 +321,41 @@ def test_a_study_continues_at_every_stage(
     assert told(data) == unbroken
 
 
+def test_an_interrupted_judge_continues_where_it_stopped(
+    done: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the last stage: what was judged is kept, and nothing is asked twice."""
+    folder = shutil.copytree(done[0], tmp_path / "study")
+    asked: list[Any] = []
+
+    class Judge:
+        """Counts questions, and is interrupted at one of them."""
+
+        def __init__(self, stop: int) -> None:
+            self._judge, self._stop = choosing("longer"), stop
+
+        def submit(self, request: Any) -> Any:
+            """Answer a question, or be interrupted."""
+            if len(asked) == self._stop:
+                raise KeyboardInterrupt
+            asked.append(request.messages[1].content)
+            return self._judge.submit(request)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._judge, name)
+
+    study = study_in(folder, twin="scripted:peeks-100", judge="scripted:judge")
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(Judge(50)))
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, teacher=Players())
+    kept = Store(folder / "study.duckdb").rows("SELECT count(*) AS n FROM judgements")[0]["n"]
+    assert 0 < kept <= 50
+    monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(Judge(-1)))
+    data = run_study(study, teacher=Players())
+    assert len(asked) == 50 + 2 * 8 * len(JUDGED) - kept
+    assert all(row["n"] == 8 for row in data["models"][0]["naturalness"])
+
+
 _halt = [False]
 
 
@@ -350,6 +426,12 @@ def test_counts_and_hours_name_every_stage() -> None:
     assert all(value > 0 for value in whole.values())
     assert SIZES["paper"].counts()["compare"] == 1350 and SIZES["paper"].counts()["teach"] == 2520
     assert sum(hours(SIZES["medium"], BENCH, twin=True).values()) > 3 * sum(hours(size, BENCH, twin=True).values())
+
+
+def test_a_small_study_of_the_starter_takes_less_than_45_minutes() -> None:
+    """By the rates of docs/performance.md."""
+    starter = Bench("starter", 145, 1, prefill=568, turn=324, decode_1=108, decode_8=209, perplexity=7, memory_mb=1)
+    assert 0.4 < sum(hours(SIZES["small"], starter, twin=True, judge=True).values()) < 0.75
 
 
 def test_a_dry_run_tells_the_minutes_of_each_stage_and_simulates_nothing(

@@ -229,6 +229,64 @@ def test_other_rows_or_weights_begin_anew(tiny: Path, tmp_path: Path) -> None:
     assert steps(replace(row, weights=tuple(2 * weight for weight in row.weights))) == [1, 2]
 
 
+@pytest.mark.usefixtures("one_thread")
+def test_a_digest_knows_every_weight_and_the_start(tiny: Path, tmp_path: Path) -> None:
+    """Not only the embeddings: one weight of one layer, or another adapter to start from, begins anew."""
+    import torch
+
+    row = row_for(tiny)
+
+    def trainer(*, bf16: bool = False, start: Path | None = None) -> Trainer:
+        settings = Settings(rank=2, batch_tokens=64, learning_rate=1e-2, evaluations=1)
+        return Trainer(load_base(tiny, bf16=bf16), [row], [row], settings, start)
+
+    plain = trainer()._digest()
+    assert trainer()._digest() == trainer(bf16=True)._digest() == plain
+    other = trainer()
+    frozen = dict(other.model.named_parameters())
+    name = next(name for name in sorted(frozen) if "layers.1" in name and not frozen[name].requires_grad)
+    with torch.no_grad():
+        frozen[name].view(-1)[3] += 1
+    assert other._digest() != plain
+    starts = [trainer().train(tmp_path / "a", lambda _: None).folder]
+    starts.append(trainer(start=starts[0]).train(tmp_path / "b", lambda _: None).folder)
+    digests = {trainer(start=start)._digest() for start in starts}
+    assert len(digests | {plain}) == 3
+    moved = (tmp_path / "a").rename(tmp_path / "c") / "best"
+    assert trainer(start=moved)._digest() in digests, "the content counts, not the folder"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_killed_training_goes_on_from_its_last_checkpoint(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints are written between evaluations, and an interrupted evaluation is made up for."""
+    row = row_for(tiny)
+    steps: list[int] = []
+
+    def trainer() -> Trainer:
+        settings = Settings(rank=2, epochs=4, batch_tokens=64, evaluations=1)
+        return Trainer(load_base(tiny, bf16=False), [row], [row], settings)
+
+    def killed(progress: Progress) -> None:
+        steps.append(progress.step)
+        if progress.step == 3:
+            raise SystemExit
+
+    def interrupted(_trainer: Trainer) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trainer_module, "SAVED", 0.0)
+    with pytest.raises(SystemExit):
+        trainer().train(tmp_path, killed)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Trainer, "validation", interrupted)
+        trainer().train(tmp_path, lambda progress: steps.append(progress.step))
+    trained = trainer().train(tmp_path, lambda progress: steps.append(progress.step))
+    assert steps == [1, 2, 3, 3, 4] and len(trained.progress.history) == 1
+    assert (trained.folder / "adapter_model.safetensors").is_file()
+
+
 @pytest.mark.parametrize(
     ("gigabytes", "tokens", "expected"), [(0, 10**8, 4096), (80, 10**8, 32_768), (80, 10**5, 4096), (8, 10**8, 4096)]
 )
@@ -258,7 +316,9 @@ def test_too_little_memory_is_one_clear_error(tiny: Path, tmp_path: Path, monkey
     monkeypatch.setattr(trainer_module, "loss_of", full)
     with pytest.raises(BackendUnavailable, match="512 tokens") as caught:
         trainer.train(tmp_path, lambda _: None)
-    assert "--batch-tokens 256" in str(caught.value.hint)
+    hint = str(caught.value.hint)
+    assert "localsim finetune --batch-tokens 256" in hint, "other commands have no such option"
+    assert "CUDA_VISIBLE_DEVICES=" in hint, "a study continues with this"
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -291,17 +351,39 @@ def test_a_file_of_brackets_is_one_clear_error(tmp_path: Path, capsys: pytest.Ca
     assert "Traceback" not in printed.err and not printed.out
 
 
-@pytest.mark.parametrize(("short", "taken"), [(0.5, True), (0.95, False), (9.0, False)])
-def test_bfloat16_is_taken_where_it_is_clearly_faster(
-    short: float, taken: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("short", "long", "taken"),
+    [
+        ([9, 0.5, 0.5, 0.5, 0.5, 0.5], [1, 1, 1, 1, 1, 1], True),
+        ([0.1, 0.95, 0.95, 0.95, 0.95, 0.95], [9, 1, 1, 1, 1, 1], False),
+        ([1, 0.5, 7, 0.5, 0.5, 9], [1, 1, 1, 1, 8, 1], True),
+        ([1, 6, 6, 6, 6, 0.1], [1, 1, 1, 1, 1, 1], False),
+        ([1, 6, 6, 6, 6, 6], [1, 9, 9, 9, 1, 9], False),
+    ],
+    ids=["faster", "only at first", "disturbed", "fast once", "slow at best"],
+)
+def test_bfloat16_is_taken_where_it_is_clearly_and_mostly_faster(
+    short: list[float], long: list[float], taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
 
+    times = {True: iter(short), False: iter(long)}
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(trainer_module, "_product_seconds", lambda dtype: short if dtype == torch.bfloat16 else 1.0)
+    monkeypatch.setattr(trainer_module, "_small_trainer", lambda *, bf16: bf16)
+    monkeypatch.setattr(trainer_module, "_step_seconds", lambda bf16: next(times[bf16]))
     trainer_module.bf16_is_faster.cache_clear()
     assert trainer_module.bf16_is_faster() is taken
     trainer_module.bf16_is_faster.cache_clear()
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("bf16", [False, True])
+def test_the_number_formats_are_measured_on_steps_of_a_training(bf16: bool) -> None:
+    """A step of forward and backward pass, with the adapters, as a training takes it."""
+    trainer = trainer_module._small_trainer(bf16=bf16)
+    trainer.rows = [replace(row, tokens=row.tokens[:40], weights=row.weights[-40:]) for row in trainer.rows[:1]]
+    assert trainer_module._step_seconds(trainer) > 0 and trainer.progress.step == 1
+    assert str(next(trainer.model.parameters()).dtype) == ("torch.bfloat16" if bf16 else "torch.float32")
 
 
 def test_an_adapter_card_says_what_was_learnt() -> None:

@@ -108,7 +108,9 @@ def _renamed(row: Row, order: Mapping[Condition, str]) -> Row:
     if row["chosen_mode"] is not None:
         found["chosen_mode"] = found[f"mode_{row['value']}"]
     plain = {order[each]: each.name for each in sides}
-    return {**row, **found, "order": list(order.values()), "plain": plain}
+    # A judge's score names the other condition within one run and model, and the other episode elsewhere.
+    within = len({(each.run_id, each.model) for each in sides}) == 1
+    return {**row, **found, "order": list(order.values()), "plain": plain, "within": within}
 
 
 def kinds_of(rows: Sequence[Row]) -> dict[str, int]:
@@ -239,8 +241,9 @@ def _natural_judge(
         row = shown[item]
         by_episode = {row["shown"][side]: row[f"mode_{side}"] for side in ("1", "2")}
         first, second = by_episode[one], by_episode[other]
-        # A judge's score names the other condition within a run, and the other episode between two.
-        value = values.get((one, row["plain"][second]), values.get((one, other)))
+        value = values.get((one, other))
+        if value is None and row["within"]:
+            value = values.get((one, row["plain"][second]))
         if value is not None:
             _, people = measures.majority(votes)
             both.append((people, {1.0: first, 0.0: second}.get(float(value))))

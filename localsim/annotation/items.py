@@ -209,12 +209,14 @@ def disclosure_items(store: Store, run: str | Selection, rater: str) -> list[Dis
     return disclosures_from(talks_of(store, run), rater)
 
 
-def every_item(store: Store, runs: Sequence[str], task: Task, rater: str, *, ties: bool = False) -> Sequence[Item]:
-    """All items that a rater can have been shown about some runs, whatever the conditions: to read answers."""
-    talks = talks_of(store, Everything(tuple(runs)))
+def every_item(
+    store: Store, about: Sequence[str] | Selection, task: Task, rater: str, *, ties: bool = False
+) -> Sequence[Item]:
+    """All items that a rater can have been shown about some runs, whatever the conditions, or about a selection."""
+    chosen = about if isinstance(about, Selection) else Everything(tuple(about))
+    talks = talks_of(store, chosen)
     if task == "pairs":
-        pairs = _pairs(talks, rater, Everything(tuple(runs)), ties=ties)
-        return [*pairs, *_attention(talks, rater, ties, len(talks))]
+        return [*_pairs(talks, rater, chosen, ties=ties), *_attention(talks, rater, ties, len(talks))]
     return dimensions_from(talks, rater) if task == "dimensions" else disclosures_from(talks, rater)
 
 

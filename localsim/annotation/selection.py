@@ -21,7 +21,7 @@ class Selection:
     conditions: frozenset[Condition] | None = None
     """None means all of the run."""
     pairs: frozenset[Pair] | None = None
-    """None means every two conditions of one model in one run."""
+    """None means every two conditions of one run."""
 
     @property
     def key(self) -> str:
@@ -38,8 +38,8 @@ class Selection:
         """Return True if the conversations of two conditions are judged against each other."""
         if self.pairs is not None:
             return frozenset((one, other)) in self.pairs
-        alike = (one.run_id, one.model) == (other.run_id, other.model)
-        return alike and one.name != other.name and self.has(one) and self.has(other)
+        # The models of a run's conditions differ where a role has a model of its own.
+        return one.run_id == other.run_id and one.name != other.name and self.has(one) and self.has(other)
 
 
 @dataclass(frozen=True)

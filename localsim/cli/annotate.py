@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from localsim.annotation.items import TASKS, Item, PairItem, Task, items_of, next_item, progress, shown
+from localsim.annotation.items import TASKS, Item, PairItem, Task, every_item, items_of, next_item, progress, shown
 from localsim.annotation.selection import selected
 from localsim.cli import completion
 from localsim.cli.common import (
@@ -230,7 +230,7 @@ def _within(marks: range) -> Callable[[str], int | None]:
 @db_option
 @json_option
 def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, as_json: bool) -> None:
-    """Undo the latest answer of a rater.
+    """Undo the latest answer of a rater about a run, or about the named conditions.
 
     \b
     localsim annotate undo @last --rater rater_01
@@ -239,7 +239,9 @@ def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, a
     from localsim.annotation.records import checked_rater, undo
 
     store = store_of(db)
-    item_id = undo(store, task, selected(store, conditions).runs, checked_rater(rater))
+    chosen = selected(store, conditions)
+    among = [item.item_id for item in every_item(store, chosen, task, checked_rater(rater))]
+    item_id = undo(store, task, chosen.runs, rater, among)
     if as_json:
         print_json({"task": task, "rater": rater, "undone": item_id})
     else:

@@ -348,7 +348,7 @@ def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
         "training_tokens_of_each_arm_at_most": size.most_tokens(),
         "minutes": {stage: round(60 * value, 1) for stage, value in stages.items()},
         "hours_in_all": round(sum(stages.values()), 2),
-        "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at half the speed of a prompt; a judge as "
-        "fast as the model",
+        "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at 40% of the speed of a prompt; a judge "
+        "as fast as the model",
         "measured": {"turn_tokens_per_second": round(rates.turn), "decode_8_per_second": round(rates.decode_8)},
     }

@@ -58,25 +58,26 @@ def report(
     """
     from localsim.reports.card import card as make_card
     from localsim.reports.figures.beside import with_conditions
+    from localsim.reports.html import examples, render
     from localsim.reports.report import report as make_report
     from localsim.reports.validity.aloud import with_paragraph
 
-    store = store_of(db)
-    run_id, others = _first_and_others(store, conditions)
-    data = make_report(store, run_id)
-    if people:
-        from localsim.reports.validity.people import with_people
+    with store_of(db).held() as store:
+        run_id, others = _first_and_others(store, conditions)
+        data = make_report(store, run_id)
+        if people:
+            from localsim.reports.validity.people import with_people
 
-        data = with_people(store, data, [store.run_id(each) for each in people])
-    data = with_conditions(store, with_paragraph(store, data, others), others)
-    data["card"] = make_card(store, run_id, data=data)
+            data = with_people(store, data, [store.run_id(each) for each in people])
+        data = with_conditions(store, with_paragraph(store, data, others), others)
+        data["card"] = make_card(store, run_id, data=data)
+        page = output and not output.endswith(".md")
+        shown = [run_id, *data.get("aloud", {}).get("runs", [])] if page else []
+        talks = [example for each in shown for example in examples(store, each)]
     if output:
-        from localsim.reports.html import examples, render
         from localsim.reports.markdown import as_markdown
 
         file = Path(output)
-        shown = [run_id, *data.get("aloud", {}).get("runs", [])]
-        talks = [example for each in shown for example in examples(store, each)]
         text = as_markdown(data) if file.suffix == ".md" else render(data, talks)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -57,8 +57,8 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     from localsim.evaluators.leaks import Leaks
     from localsim.evaluators.naturalness import Naturalness
     from localsim.reports.validity.judges import rates, rates_between, reliability
-    from localsim.store.conditions import choices, pairs_of
-    from localsim.store.queries.scoring import leaks_by_mode
+    from localsim.store.conditions import choices, condition_of, names_of, pairs_of
+    from localsim.store.queries.scoring import leaks_by_condition
 
     for model in (by["judge"], by["naturalness"]):
         if model is not None:
@@ -77,9 +77,9 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     for run_id in runs:
         read_again(store, run_id, say)
     counts = score_runs(store, runs, [leaks, *others], say, only=set(every))
-    leak_counts = [
-        {**row, **({"run_id": each} if runs[1:] else {})} for each in runs for row in leaks_by_mode(store, each)
-    ]
+    leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
+    names = names_of(map(condition_of, leak_counts))
+    leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
     found = {
         "leaks": leak_counts,
         "judges": [judge for each in runs for judge in reliability(store, each)],
@@ -98,8 +98,8 @@ def _print_scored(found: dict[str, Any]) -> None:
     from localsim.reports.validity.judges import sentence
 
     if rows := found["leaks"]:
-        heads = ["mode", "kind", "facts", "early", *(["run"] if "run_id" in rows[0] else [])]
-        print_table(heads, [list(row.values()) for row in rows])
+        heads = ["condition", "kind", "facts", "early"]
+        print_table(heads, [[row[head] for head in heads] for row in rows])
     else:
         click.echo("no private fact came out")
     for judge in found["judges"]:

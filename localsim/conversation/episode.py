@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from localsim.conversation.grants import NO_ITEM, NOTHING, Grant, Grants
+from localsim.conversation.grants import NOTHING, Grants, Sight
 from localsim.conversation.scenario import AnswerKey, Fact, RelationshipLevel, Scenario, canonical_hash
 from localsim.conversation.transcript import ActionType, Transcript
 
@@ -144,11 +144,11 @@ class Observation:
     turn_limit: int
     transcript: Transcript
     family: str | None = None
-    sees: Grant = NO_ITEM
-    """Items of the others in this view that were granted to the viewer."""
-    exposed: Grant = NO_ITEM
-    """Items of the viewer that another agent was granted, so that no prompt may call them hidden."""
-    announced: tuple[tuple[str, Grant], ...] = ()
+    sees: Sight = ()
+    """Items of each other agent in this view that were granted to the viewer."""
+    exposed: Sight = ()
+    """Items of the viewer that each other agent was granted, so that no prompt may call them hidden."""
+    announced: tuple[tuple[str, Sight], ...] = ()
     """What each agent sees of the others, if all agents are told so."""
     decoys: tuple[AgentView, ...] = ()
     """People who were made up and are not here; their items are as long as those that are hidden."""

@@ -64,6 +64,8 @@ class Grant:
         return ",".join(name for name, is_given in given.items() if is_given)
 
 
+Sight = tuple[tuple[str, Grant], ...]
+"""(agent, grant) pairs: what one agent sees of each other one, or each other one of it; none without items."""
 NO_ITEM = Grant()
 EVERYTHING = Grant(goal=True, secret=True, facts=EVERY, profile=True)
 
@@ -131,6 +133,10 @@ def parse(text: str) -> Grants:
         viewer, equals, items = (piece.strip() for piece in part.rpartition("="))
         if part in (ANNOUNCED, DECOYS):
             flags.add(part)
+        elif part == NONE:
+            rest = "+".join(piece for each in text.split("+") if (piece := each.strip()) != NONE)
+            problem = "'none' cannot be granted together with other parts: it means agents mode as it is"
+            raise InvalidInput(problem, where=f"see {text!r}", hint=f"leave none out: --see {rest or NONE}; {_HINT}")
         elif equals and not _VIEWER.fullmatch(viewer):
             raise InvalidInput(f"{part!r} is not NAME=ITEMS", where=f"see {text!r}", hint=_HINT)
         elif equals:

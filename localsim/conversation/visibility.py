@@ -15,11 +15,10 @@ of participants. The answer key is not even an argument.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from localsim.conversation.episode import OMNISCIENT, SINGLE_AUTHOR, AgentView, Mode, Observation
-from localsim.conversation.grants import EVERY, NOTHING, Grant, Grants, first_facts
+from localsim.conversation.grants import EVERY, NOTHING, Grant, Grants, Sight, first_facts
 from localsim.conversation.scenario import WRITER, Agent, RelationshipLevel, Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.wording.decoys import decoy_of
@@ -94,32 +93,28 @@ def _view(scenario: Scenario, viewer: str, agent: Agent, grant: Grant) -> AgentV
 
 def _with_grants(seen: Observation, scenario: Scenario, grants: Grants) -> Observation:
     """Return a view with everything that its viewer may know about the grants."""
-    others = [agent for agent in scenario.agents if agent.name != seen.viewer]
     found = {name: _found(scenario, name, grants) for name in scenario.names}
-    exposed = Grant()
-    for other in others:
-        exposed |= grants.of(other.name, scenario.names)
+    exposed = [(name, grant) for name, sight in found.items() for owner, grant in sight if owner == seen.viewer]
     decoys = [decoy_of(scenario, view) for view in seen.agents if view.name != seen.viewer] if grants.decoys else []
     return replace(
         seen,
         sees=found[seen.viewer],
-        exposed=_existing(exposed, [scenario.agent(seen.viewer)]),
+        exposed=tuple(exposed),
         announced=tuple(found.items()) if grants.announced else (),
         decoys=tuple(decoy for decoy in decoys if decoy is not None),
     )
 
 
-def _found(scenario: Scenario, viewer: str, grants: Grants) -> Grant:
+def _found(scenario: Scenario, viewer: str, grants: Grants) -> Sight:
+    grant = grants.of(viewer, scenario.names)
     owners = [agent for agent in scenario.agents if agent.name != viewer]
-    return _existing(grants.of(viewer, scenario.names), owners)
+    return tuple((owner.name, own) for owner in owners if (own := _existing(grant, owner)))
 
 
-def _existing(grant: Grant, owners: Sequence[Agent]) -> Grant:
-    """Return a grant without items that no owner has; all facts of each owner count as EVERY."""
-    most = max(len(owner.facts) for owner in owners)
-    facts = EVERY if grant.facts >= most else grant.facts
-    secret = grant.secret and any(owner.secret for owner in owners)
-    return replace(grant, secret=secret, facts=facts if most else 0)
+def _existing(grant: Grant, owner: Agent) -> Grant:
+    """Return a grant without items that an owner lacks; all of its facts count as EVERY."""
+    facts = EVERY if grant.facts >= len(owner.facts) else grant.facts
+    return replace(grant, secret=grant.secret and bool(owner.secret), facts=facts if owner.facts else 0)
 
 
 def transparency(scenario: Scenario, mode: Mode, viewer: str, grants: Grants = NOTHING) -> tuple[int, int]:

@@ -39,7 +39,7 @@ AGAINST = "natural_against_"
 class Naturalness(Evaluator):
     """A model that chooses the more natural of two conditions. A batch lists the two episodes of each pair in turn.
 
-    `pairs` are the conditions to compare; without them, every two conditions of one model in one run.
+    `pairs` are the conditions to compare; without them, every two conditions of one run.
     """
 
     version = VERSION
@@ -68,7 +68,8 @@ class Naturalness(Evaluator):
         first, second = condition_of(vars(one)), condition_of(vars(other))
         if self._pairs is not None:
             return frozenset((first, second)) in self._pairs
-        return (first.run_id, first.model) == (second.run_id, second.model) and first.name != second.name
+        # The models of a run's conditions differ where a role has a model of its own.
+        return first.run_id == second.run_id and first.name != second.name
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
         """Ask about both orders of each pair. After a failed reply a pair has no score; the next call asks again."""

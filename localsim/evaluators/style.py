@@ -21,7 +21,7 @@ MEASURES = (
         score="words_per_turn",
         figure="style",
         compared=True,
-        published={"script": 16.0, "agents": 29.8, "mindreaders": 27.8, "agents-ft": 15.0},
+        published={"script": 16.02, "agents": 29.83, "mindreaders": 27.76, "agents-ft": 14.98},
         bounds=(0, None),
     ),
     Measure(

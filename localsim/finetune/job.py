@@ -58,10 +58,7 @@ def material(chats: Sequence[Chat], base: models.ModelFile, *, share: float, tok
     """Tokenize chats and split them: `share` of the scenarios (at least one of two or more) is held out for validation,
     and at most `tokens` are trained on. Raises InvalidInput if nothing is left.
     """
-    header = LlamaModel(base.path, vocab_only=True)
-    tokenizer = ChatTokenizer(header)
-    rows, left_out = clipped([row_of(chat, tokenizer) for chat in chats], min(LONGEST, header.n_ctx_train))
-    header.free()
+    rows, left_out = tokenized(chats, base)
     groups = sorted({row.group for row in rows})
     rng = random.Random(seed)
     rng.shuffle(groups)
@@ -75,6 +72,15 @@ def material(chats: Sequence[Chat], base: models.ModelFile, *, share: float, tok
             "no chats to train on", hint="choose a run with completed episodes, or widen --query or --tokens"
         )
     return Material(train, [row for row in rows if row.group in held], left_out)
+
+
+def tokenized(chats: Sequence[Chat], base: models.ModelFile) -> tuple[list[TrainingRow], int]:
+    """Return the rows of chats, and the number of chats that were left out because they are too long."""
+    header = LlamaModel(base.path, vocab_only=True)
+    tokenizer = ChatTokenizer(header)
+    rows, left_out = clipped([row_of(chat, tokenizer) for chat in chats], min(LONGEST, header.n_ctx_train))
+    header.free()
+    return rows, left_out
 
 
 def _within(rows: Sequence[TrainingRow], tokens: int) -> list[TrainingRow]:

@@ -28,12 +28,16 @@ from localsim.errors import BackendUnavailable
 from localsim.finetune.batches import Batch, ahead, batches, collated
 from localsim.finetune.chats import TrainingRow
 
-CLEARLY = 0.8
-"""bfloat16 is chosen below this share of float32's time. The margin makes repeated measurements choose the same."""
+CLEARLY, TRIES = 0.8, 5
+"""bfloat16 is chosen below this share of float32's time, in this number of steps of both. The margin makes repeated
+measurements choose the same.
+"""
 SMALL_STEP, LARGE_STEP, STEPS = 4096, 32_768, 400
 """Tokens of a step. A GPU takes large steps where they leave this number of steps; few large steps learn less."""
 SHOWN = 10
 """Steps between two readings of the loss."""
+SAVED = 120.0
+"""Seconds between two checkpoints, so that a training that is killed loses little."""
 
 
 @dataclass(frozen=True)
@@ -102,25 +106,44 @@ Show = Callable[[Progress], None]
 
 @cache
 def bf16_is_faster() -> bool:
-    """Measure for a moment if this machine multiplies matrices clearly faster in bfloat16 than in float32. Processors
-    with instructions for bfloat16 do; others take many times as long.
+    """Train a model of two layers for some seconds in both number formats; True if bfloat16 is clearly faster.
+
+    Both formats take turns, so that other processes slow down both, and the first step of each does not count. A
+    processor that lacks instructions for bfloat16 takes many times as long, so the best steps must agree with most
+    pairs of steps.
     """
     import torch
 
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    tries = [(_product_seconds(torch.bfloat16), _product_seconds(torch.float32)) for _ in range(5)]
-    short, long = (min(times) for times in zip(*tries, strict=True))
-    return bool(short < CLEARLY * long)
+    trainers = [_small_trainer(bf16=bf16) for bf16 in (True, False)]
+    pairs = [[_step_seconds(each) for each in trainers] for _ in range(TRIES + 1)][1:]
+    best = [min(times) for times in zip(*pairs, strict=True)]
+    agree = sum(short < CLEARLY * long for short, long in pairs)
+    return best[0] < CLEARLY * best[1] and 2 * agree > TRIES
 
 
-def _product_seconds(dtype: Any) -> float:
-    """Time one product of matrices that are as large as a small model's."""
+def _small_trainer(*, bf16: bool) -> Trainer:
+    """Return a trainer of a model as wide as SmolLM2-135M, with two layers and a small vocabulary."""
     import torch
+    from transformers import AutoModelForCausalLM, LlamaConfig
 
-    left, right = torch.ones((256, 576), dtype=dtype), torch.ones((576, 1536), dtype=dtype)
+    config = LlamaConfig(
+        vocab_size=2048,
+        hidden_size=576,
+        intermediate_size=1536,
+        num_hidden_layers=2,
+        num_attention_heads=9,
+        num_key_value_heads=3,
+    )
+    base = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16 if bf16 else torch.float32)
+    row = TrainingRow([0] * 400, [0.0] * 300 + [1.0] * 100, "")
+    return Trainer(base, [row] * 2, [], Settings(batch_tokens=2 * 400, epochs=TRIES + 1, bf16=bf16))
+
+
+def _step_seconds(trainer: Trainer) -> float:
     begun = time.perf_counter()
-    torch.matmul(left, right)
+    float(trainer.step(trainer.rows))  # reading the loss waits for the end of the step
     return time.perf_counter() - begun
 
 
@@ -221,11 +244,14 @@ class Trainer:
         import torch
 
         self.model = with_lora(base, settings)
+        self._start = ""
         if start is not None:
             from peft import set_peft_model_state_dict
-            from safetensors.torch import load_file
+            from safetensors.torch import load
 
-            set_peft_model_state_dict(self.model, load_file(str(start / "adapter_model.safetensors")))
+            content = (start / "adapter_model.safetensors").read_bytes()
+            set_peft_model_state_dict(self.model, load(content))
+            self._start = hashlib.sha256(content).hexdigest()
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model.to(self.device)
         self.settings = settings
@@ -255,7 +281,8 @@ class Trainer:
         except torch.OutOfMemoryError as error:
             raise BackendUnavailable(
                 f"the GPU has too little memory for steps of {self.batch_tokens} tokens",
-                hint=f"repeat the command with --batch-tokens {self.batch_tokens // 2}",
+                hint="repeat the command with CUDA_VISIBLE_DEVICES= before it, to train on the processor, "
+                f"or use: localsim finetune --batch-tokens {self.batch_tokens // 2}",
             ) from error
         best = min(point["validation"] for point in self.progress.history)
         return Trained(folder / "best", self.progress, best, self.batch_tokens)
@@ -263,7 +290,7 @@ class Trainer:
     def _train(self, folder: Path, show: Show) -> None:
         every = max(1, math.ceil(len(self.order) / max(1, self.settings.evaluations)))
         recent: deque[Any] = deque(maxlen=50)
-        begun = time.perf_counter()
+        begun = saved = time.perf_counter()
         for batch in ahead(self.order[self.progress.step :], self._collated):
             recent.append(self._take(batch))
             due = self.progress.step % every == 0 or self.progress.step == len(self.order)
@@ -275,7 +302,13 @@ class Trainer:
                 self._evaluate(folder)
                 if self._stale():
                     return
+            elif time.perf_counter() - saved > SAVED:
+                self._save(folder)
+                saved = time.perf_counter()
             begun = time.perf_counter()
+        history = self.progress.history
+        if not history or history[-1]["step"] < self.progress.step:
+            self._evaluate(folder)  # it was interrupted in its last evaluation
 
     def step(self, rows: Sequence[TrainingRow]) -> Any:
         """Take one step of the optimizer; return the loss in nats per target token, which stays on the device."""
@@ -371,15 +404,19 @@ class Trainer:
             self.progress.formats.append(name)
 
     def _digest(self) -> str:
-        """A hash of training rows, held-out rows and base; a checkpoint with another hash is not continued."""
+        """A hash of training rows, held-out rows, start adapter and all weights of the base; a checkpoint with another
+        hash is not continued. It takes about a second for 500 million weights.
+        """
         import torch
 
-        digest = hashlib.sha256(f"{len(self.rows)} {len(self.held_out)}".encode())
+        digest = hashlib.sha256(f"{len(self.rows)} {len(self.held_out)} {self._start}".encode())
         for row in (*self.rows, *self.held_out):
             digest.update(array("i", row.tokens).tobytes() + array("f", row.weights).tobytes())
-        weights = self.model.get_base_model().get_input_embeddings().weight
-        total = float(weights.to(torch.bfloat16).sum(dtype=torch.float64))  # the same in both number formats
-        digest.update(f"{tuple(weights.shape)} {total:.6g}".encode())
+        for name, weights in self.model.named_parameters():
+            if not weights.requires_grad:
+                bits = weights.detach().to("cpu", torch.bfloat16)  # the same in both number formats
+                digest.update(f"{name} {tuple(bits.shape)}".encode())
+                digest.update(bits.contiguous().view(torch.int16).numpy())
         return digest.hexdigest()
 
     def _stale(self) -> bool:

@@ -124,12 +124,13 @@ def members(name: str) -> list[str]:
 def constructed(model: str) -> str:
     """The behaviour that a control was taught, such as "taught to use ..."; '' for all other models.
 
-    `model` is a name, or NAME+ADAPTER with the adapter of a model of the registry.
+    `model` is a name, NAME+ADAPTER with the adapter of a model of the registry, or several of them joined by |.
     """
-    adapter = Path(split_adapter(model)[1]).name
-    for name, fields in _registry()["models"].items():
-        if fields.get("constructed") and (name == model or fields["file"] == adapter != ""):
-            return f"taught to {fields['constructed']}"
+    for part in model.split("|"):
+        adapter = Path(split_adapter(part)[1]).name
+        for name, fields in _registry()["models"].items():
+            if fields.get("constructed") and (name == part or fields["file"] == adapter != ""):
+                return f"taught to {fields['constructed']}"
     return ""
 
 

@@ -14,18 +14,19 @@ from typing import Any
 import yaml
 
 from localsim.annotation.agreement import preference_text, raters_text
-from localsim.conversation.episode import PEOPLE, Mode, StoredMode
-from localsim.conversation.grants import NOTHING, Grants, condition_name, parse
+from localsim.conversation.episode import CONDITIONS, PEOPLE, Mode, StoredMode
+from localsim.conversation.grants import EVERYTHING, NOTHING, Grants, condition_name, parse
 from localsim.conversation.modes import roles
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.visibility import transparency as shown_and_all
 from localsim.errors import InvalidInput
-from localsim.families import EVERYDAY
+from localsim.families import EVERYDAY, in_order
 from localsim.models.registry import labelled
 from localsim.reports.measures import shown
 from localsim.reports.report import report
 from localsim.reports.validity import checklists, correction, instruments
 from localsim.reports.validity.judges import sentence
+from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
@@ -48,21 +49,21 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
     data = data or report(store, run_id)
     run, said = data["run"], human or {}
     scenarios = [Scenario.model_validate_json(text) for text in queries.scenario_documents(store, run_id)]
-    conditions = _conditions(run["plan"])
+    conditions = _conditions(run["plan"], scenarios)
     made: Row = {
         "run_id": run_id,
         "simulation_details": {
             "parties": sorted({len(scenario.agents) for scenario in scenarios}),
-            "information_asymmetry": {name: _asymmetry(mode, grants) for name, (mode, grants) in conditions.items()},
+            "information_asymmetry": {name: _asymmetry(*each) for name, each in conditions.items()},
             "transparency_index": {
-                name: transparency(scenarios, _as_mode(mode), grants) for name, (mode, grants) in conditions.items()
+                name: transparency(own, _as_mode(mode), grants) for name, (mode, grants, own) in conditions.items()
             },
             "transparency_justification": said.get("transparency_justification"),
             "agent_types": {labelled(name): _agent_type(identity) for name, identity in run["models"].items()},
             "modalities": ["text"],
             "humans_in_the_loop": any(identity["kind"] in ("human", "people") for identity in run["models"].values()),
             "platform": f"localsim {run['versions'].get('localsim', '')}".strip(),
-            "domains": sorted({scenario.family or EVERYDAY.name for scenario in scenarios}),
+            "domains": in_order(scenario.family or EVERYDAY.name for scenario in scenarios),
             "other_features": _features(scenarios, run),
         },
         "intended_use": {"primary_use": said.get("primary_use"), "other_uses": said.get("other_uses")},
@@ -99,22 +100,35 @@ ASYMMETRY: dict[StoredMode, str] = {
 }
 
 
-def _conditions(plan: Row) -> dict[str, tuple[StoredMode, Grants]]:
-    """Return the conditions of a plan by name."""
-    found: dict[str, tuple[StoredMode, Grants]] = {}
+Played = tuple[StoredMode, Grants, list[Scenario]]
+"""A condition: its mode, what is granted, and the scenarios that are played so."""
+
+
+def _conditions(plan: Row, scenarios: list[Scenario]) -> dict[str, Played]:
+    """Return the conditions of a plan by name, in the order of tables.
+
+    A grant to an agent that a scenario lacks is no grant there: the scenario is played as `agents`.
+    """
+    found: dict[str, Played] = {}
     for mode in plan["modes"]:
-        for grants in map(parse, plan.get("see", ()) if mode == "agents" else ()):
-            found[condition_name(mode, grants.text)] = mode, grants
-        if mode != "agents" or not plan.get("see"):
-            found[mode] = mode, NOTHING
-    return found
+        given = list(map(parse, plan.get("see", ()))) if mode == "agents" else []
+        for scenario in scenarios:
+            for grants in dict.fromkeys(each.within(scenario.names) for each in given or [NOTHING]):
+                name = condition_name(mode, grants.text)
+                found.setdefault(name, (mode, grants, []))[2].append(scenario)
+    order = {name: (CONDITIONS.index(mode), by_number(grants.text)) for name, (mode, grants, _) in found.items()}
+    return {name: found[name] for name in sorted(found, key=lambda name: order[name])}
 
 
-def _asymmetry(mode: StoredMode, grants: Grants) -> str:
+def _asymmetry(mode: StoredMode, grants: Grants, scenarios: list[Scenario]) -> str:
     if not grants:
         return ASYMMETRY[mode]
-    kind = "partial" if grants.everyone or grants.single else "full"
+    if all(grants.open_to_all(scenario.names) for scenario in scenarios):
+        return ASYMMETRY["mindreaders"]
     told = "; every agent is told what each one sees" if grants.announced else "; only the viewer knows what it sees"
+    if all(grants.of(name, scenario.names) == EVERYTHING for scenario in scenarios for name in scenario.names):
+        return f"none: separate models that each see every side{told}"
+    kind = "partial" if grants.everyone or grants.single else "full"
     decoys = "; prompts also hold made-up items of people who are not here" if grants.decoys else ""
     seen = f", and of the others {grants.text}{told}" if kind == "partial" else ""
     return f"{kind}: each model knows its own side and the conversation{seen}{decoys}"

@@ -8,7 +8,7 @@ plan of the run declares it; the others are secondary, and their p are corrected
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -17,7 +17,7 @@ from localsim import stats
 from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
-from localsim.families import EVERYDAY
+from localsim.families import EVERYDAY, in_order
 from localsim.reports.measures import by_episode, measures_of, of_family, sided, within
 from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
 from localsim.store import conditions as spelling
@@ -35,26 +35,35 @@ Pair = tuple[Condition, Condition]
 
 MARGIN = 0.1
 """Two shares that differ by less are called equivalent by default."""
-_ORDER = ("agents", "mindreaders", "script")
+_ORDER = ("agents", "mindreaders", "iterative", "script")
 """Second minus first is then named as the contrasts are; other modes come after these."""
 
 
-def compare(store: Store, first_run: str, second_run: str | None = None, margin: float | None = None) -> list[Row]:
+def compare(
+    store: Store,
+    first_run: str,
+    second_run: str | None = None,
+    margin: float | None = None,
+    among: Collection[Unit] | None = None,
+) -> list[Row]:
     """Return rows of family, measure and two conditions: modes of one run, or the same mode (or people) in two runs.
 
     Rows of the primary outcome come first. `margin` tests equivalence for all measures with bounds; without it, shares
-    are tested with MARGIN. Two runs have no primary outcome in common.
+    are tested with MARGIN. Two runs have no primary outcome in common. `among` are the units that count; None: all.
     """
     runs = [first_run, second_run] if second_run else [first_run]
     found = [Choice(tuple(spelling.conditions_of(store, run_id)), whole=True) for run_id in runs]
-    return compare_chosen(store, found, margin)
+    return compare_chosen(store, found, margin, among)
 
 
-def compare_chosen(store: Store, chosen: Sequence[Choice], margin: float | None = None) -> list[Row]:
+def compare_chosen(
+    store: Store, chosen: Sequence[Choice], margin: float | None = None, among: Collection[Unit] | None = None
+) -> list[Row]:
     """Return rows as `compare` does, for the pairs of conditions that `conditions.pairs_of` makes of a choice.
 
-    `unpaired` counts the scenarios that only the first, and only the second, of two conditions completed with this
-    seed: they are left out. The primary outcome of a run counts only if the run alone is compared with itself.
+    `levels` are the values of both conditions on their pairs: each scenario counts once, so their difference is that of
+    the row. `unpaired` counts the scenarios that only the first, and only the second, of two conditions completed with
+    this seed: they are left out. The primary outcome of a run counts only if the run alone is compared with itself.
     """
     chosen = [Choice(tuple(sorted(each.conditions, key=in_contrasts)), True) if each.whole else each for each in chosen]
     conditions = [each for choice in chosen for each in choice.conditions]
@@ -64,7 +73,8 @@ def compare_chosen(store: Store, chosen: Sequence[Choice], margin: float | None 
     wanted = list(spelling.pairs_of(chosen))
     left_out = unpaired(store, wanted)
     found: list[Row] = []
-    for family, measure, by_condition in values_of(store, runs):
+    for family, measure, values in values_of(store, runs):
+        by_condition = values if among is None else {each: _within(own, among) for each, own in values.items()}
         for one, other in wanted:
             if one not in by_condition or other not in by_condition:
                 continue
@@ -80,16 +90,26 @@ def compare_chosen(store: Store, chosen: Sequence[Choice], margin: float | None 
     return sorted(found, key=lambda row: not row["primary"])
 
 
+def _within(values: Mapping[Unit, float], among: Collection[Unit]) -> dict[Unit, float]:
+    return {unit: value for unit, value in values.items() if unit in among}
+
+
+def completed(store: Store, runs: Sequence[str]) -> dict[Condition, dict[str, set[Unit]]]:
+    """Return condition -> family -> the units that it completed."""
+    units: dict[Condition, dict[str, set[Unit]]] = defaultdict(lambda: defaultdict(set))
+    for run_id in runs:
+        for row in queries.episodes(store, run_id):
+            if row["status"] == "completed":
+                units[condition_of(row)][row["family"] or EVERYDAY.name].add(_unit(row))
+    return units
+
+
 def unpaired(store: Store, pairs: Sequence[Pair]) -> dict[Pair, dict[str, list[int]]]:
     """Return pair -> family -> numbers of the scenarios that only the first, and only the second, can be compared on.
 
     A scenario is paired if both completed it with one seed and index (people: with any).
     """
-    units: dict[Condition, dict[str, set[Unit]]] = defaultdict(lambda: defaultdict(set))
-    for run_id in dict.fromkeys(each.run_id for pair in pairs for each in pair):
-        for row in queries.episodes(store, run_id):
-            if row["status"] == "completed":
-                units[condition_of(row)][row["family"] or EVERYDAY.name].add(_unit(row))
+    units = completed(store, list(dict.fromkeys(each.run_id for pair in pairs for each in pair)))
     found: dict[Pair, dict[str, list[int]]] = {}
     for one, other in pairs:
         found[one, other] = {
@@ -147,13 +167,13 @@ def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[
 
 
 def values_of(store: Store, runs: list[str]) -> Values:
-    """Yield the values of each family and compared measure, by condition and unit; families by name."""
+    """Yield the values of each family and compared measure, by condition and unit; families as in a report."""
     scores = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
     episodes = {row["episode_id"]: row for run_id in runs for row in queries.episodes(store, run_id)}
     families = dict.fromkeys(row["family"] for row in scores)
     measures = measures_of((name for name in families if name), {row["evaluator"] for row in scores})
-    for family in sorted(families, key=lambda name: name or EVERYDAY.name):
-        own = [row for row in scores if row["family"] == family]
+    for family in in_order(name or EVERYDAY.name for name in families):
+        own = [row for row in scores if (row["family"] or EVERYDAY.name) == family]
         for measure in (within(of_family(each, family), own) for each in measures):
             if not measure.compared:
                 continue
@@ -161,7 +181,7 @@ def values_of(store: Store, runs: list[str]) -> Values:
             for episode_id, value in by_episode(measure, own).items():
                 row = episodes[episode_id]
                 by_condition[condition_of(row)][_unit(row)] = value
-            yield family or EVERYDAY.name, measure, by_condition
+            yield family, measure, by_condition
 
 
 def _unit(row: Row) -> Unit:
@@ -176,7 +196,8 @@ def pairs_of(by_condition: Mapping[Condition, object]) -> Iterator[Pair]:
 def in_contrasts(condition: Condition) -> tuple[int, str, str]:
     """Return the place of a condition: second minus first is then named as the contrasts are."""
     mode = _ORDER.index(condition.mode) if condition.mode in _ORDER else len(_ORDER)
-    return mode, condition.name, condition.model
+    _, see, model = spelling.in_order(condition)
+    return mode, see, model
 
 
 def differences_of(one: dict[Unit, float], other: dict[Unit, float]) -> dict[str, list[float]]:
@@ -188,13 +209,17 @@ def differences_of(one: dict[Unit, float], other: dict[Unit, float]) -> dict[str
 
 
 def _paired(
-    one: Condition, other: Condition, by_condition: dict[Condition, dict[Unit, float]]
-) -> dict[str, list[float]]:
-    """Return scenario -> differences of two conditions. People have no seeds: they are paired by scenario alone."""
-    if PEOPLE not in (one.mode, other.mode):
-        return differences_of(by_condition[one], by_condition[other])
-    first, second = (_by_scenario(by_condition[each]) for each in (one, other))
-    return {name: [fmean(second[name]) - fmean(first[name])] for name in sorted(first.keys() & second.keys())}
+    one: Condition, other: Condition, by_condition: Mapping[Condition, dict[Unit, float]]
+) -> dict[str, list[tuple[float, float]]]:
+    """Return scenario -> values of two conditions. People have no seeds: they are paired by scenario alone."""
+    first, second = by_condition[one], by_condition[other]
+    if PEOPLE in (one.mode, other.mode):
+        ours, theirs = _by_scenario(first), _by_scenario(second)
+        return {name: [(fmean(ours[name]), fmean(theirs[name]))] for name in sorted(ours.keys() & theirs.keys())}
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for unit in sorted(first.keys() & second.keys()):
+        found[unit[0]].append((first[unit], second[unit]))
+    return found
 
 
 def _by_scenario(values: dict[Unit, float]) -> dict[str, list[float]]:
@@ -205,9 +230,14 @@ def _by_scenario(values: dict[Unit, float]) -> dict[str, list[float]]:
 
 
 def _row(
-    measure: Measure, one: Condition, other: Condition, differences: dict[str, list[float]], margin: float | None
+    measure: Measure,
+    one: Condition,
+    other: Condition,
+    paired: Mapping[str, Sequence[tuple[float, float]]],
+    margin: float | None,
 ) -> Row | None:
     """Return the comparison of two conditions; None if they have no pairs."""
+    differences = {name: [second - first for first, second in own] for name, own in paired.items()}
     result = stats.paired(differences, measure.bounds)
     if result is None:
         return None
@@ -216,7 +246,8 @@ def _row(
         result = result._replace(p=None)
     modes = (one.name, other.name) if one.run_id == other.run_id else ()  # other runs differ in more than information
     contrast = next((name for name, pair in CONTRASTS.items() if pair == modes), "")
-    named = {"measure": measure.key, "heading": measure.heading, "contrast": contrast}
+    levels = [fmean(fmean(pair[side] for pair in own) for own in paired.values()) for side in (0, 1)]
+    named = {"measure": measure.key, "heading": measure.heading, "contrast": contrast, "levels": levels}
     row = {**named, **result._asdict(), "p_holm": None, "by_construction": by_construction, "equivalence": None}
     bounded = None not in measure.bounds
     chosen = MARGIN if margin is None and measure.kind == "share" else margin

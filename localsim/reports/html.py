@@ -21,6 +21,7 @@ from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, marked_turns, remark_on
+from localsim.reports.figures.beside import with_colours
 from localsim.reports.measures import interval_of, shown
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, instruments, robustness
@@ -54,6 +55,7 @@ def examples(store: Store, run_id: str) -> list[Example]:
 
 def render(data: dict[str, Any], examples: list[Example]) -> str:
     """Return one self-contained HTML page with the content of `report.report`."""
+    data = with_colours(data)
     comparison = data["comparison"]
     names = in_order(row["family"] for row in comparison)
     measures = data["measures"]
@@ -75,10 +77,11 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         aloud=data.get("aloud", {}).get("paragraph", ""),
         rule=RULE,
         labelled=labelled,
+        legend=_legend(comparison),
         warnings=data["warnings"],
         families=[
             {
-                **_family(name, _of(name, comparison), measures, examples, _of(name, data.get("leaks", []))),
+                **_family(name, _of(name, comparison), measures, examples, _coloured(data, name)),
                 "curves": [_curve(curve) for curve in _of(name, data.get("curves", []))],
             }
             for name in names
@@ -96,6 +99,23 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         commands=_commands(data["run"]),
         card=card_sections(data["card"]) if data.get("card") else [],
     )
+
+
+def _legend(rows: Iterable[Row]) -> list[Row]:
+    """Return the conditions of a report in the order of their rows, each once, with mode, twin, name, see and model."""
+    found: dict[tuple[str, int], Row] = {}
+    for row in rows:
+        more = {"name": name_of(row), "model": labelled(row["model"], whole=False), "run": row.get("other_run", "")}
+        found.setdefault((row["mode"], row["twin"]), {**row, "see": row.get("see") or "", **more})
+    return list(found.values())
+
+
+def _coloured(data: Row, family: str) -> list[Row]:
+    """Return the leaks of a family with the number of their condition's colour."""
+    keys = ("mode", "see", "model")
+    colours = {tuple(row.get(key) or "" for key in keys): row["twin"] for row in reversed(data["comparison"])}
+    leaks = _of(family, data.get("leaks", []))
+    return [{**leak, "twin": colours.get(tuple(leak.get(key) or "" for key in keys), 0)} for leak in leaks]
 
 
 def _variants(row: Row) -> Row:
@@ -118,9 +138,11 @@ def _variants(row: Row) -> Row:
 def _corrections(data: Row) -> Row:
     """Return the corrected rates as texts, and a sentence about those that are not corrected."""
     rows = data.get("corrections", [])
+    colours = {(name_of(row), row["model"]): row["twin"] for row in reversed(data["comparison"])}
     texts = [
         {
             **row,
+            "colour": (row["mode"].split("+")[0], colours.get((row["mode"], row["model"]), 0)),
             "instrument": correction.text_of(row, "naive"),
             "text": correction.text_of(row, "corrected"),
             "labels": correction.labels_text(row),
@@ -176,12 +198,9 @@ def _family(name: str, rows: list[Row], measures: list[Row], examples: Iterable[
         "leaks_total": len(leaks),
         "models": [labelled(model, whole=len(models) == 1) for model in models],
         "columns": columns,
-        "rows": [
-            {**row, "name": name_of(row), "twin": row.get("twin", 0), "model": labelled(row["model"], whole=False)}
-            for row in rows
-        ],
+        "rows": [{**row, "name": name_of(row), "model": labelled(row["model"], whole=False)} for row in rows],
         "lines": [(measure["heading"], [_cell(row, measure) for row in rows]) for measure in columns],
-        "examples": [_example(example) for example in examples if example.family == name],
+        "examples": [_example(example, rows) for example in examples if example.family == name],
     }
 
 
@@ -228,7 +247,7 @@ def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
             {
                 "mode": row["mode"],
                 "name": name_of(row),
-                "twin": row.get("twin", 0),
+                "twin": row["twin"],
                 "model": labelled(row["model"], whole=False) if several_models else "",
                 "text": _number(value, kind, digits),
                 "n": row[f"{key}_n"] if position else None,
@@ -286,7 +305,7 @@ def _tick(value: float, kind: str) -> str:
 # ---- example conversations -----------------------------------------------------------------------------------------
 
 
-def _example(example: Example) -> Row:
+def _example(example: Example, rows: Sequence[Row]) -> Row:
     scenario = example.episodes[0].scenario
     colours = marks.colours(scenario.names)
     return {
@@ -295,8 +314,16 @@ def _example(example: Example) -> Row:
         "seed": example.episodes[0].seed,
         "people": [(agent, colours[agent.name]) for agent in scenario.agents],
         "leaks": any(episode.leaks for episode in example.episodes),
-        "talks": [_conversation(episode) for episode in example.episodes],
+        "talks": [{**_conversation(each), "twin": _colour(each, rows)} for each in example.episodes],
     }
+
+
+def _colour(episode: StoredEpisode, rows: Sequence[Row]) -> int:
+    """Return the number of the colour of an episode's condition, which is a row of the report."""
+    own = [row for row in rows if (row["mode"], row.get("see") or "") == (episode.mode, episode.see)]
+    alike = [row for row in own if row["model"] == episode.model]
+    there = [row for row in alike if row.get("other_run") == episode.run_id]
+    return next((row["twin"] for row in (*there, *alike, *own)), 0)
 
 
 def _conversation(episode: StoredEpisode) -> Row:

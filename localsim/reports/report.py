@@ -41,6 +41,11 @@ QUOTED = 12
 
 def report(store: Store, run_id: str) -> Row:
     """Return everything that `report --json` prints, except the simulation card, which is made from it."""
+    with store.held() as reader:
+        return _read(reader, run_id)
+
+
+def _read(store: Store, run_id: str) -> Row:
     run = run_row(store, run_id)
     scores = queries.scores(store, run_id)
     evaluators = {row["evaluator"] for row in scores}
@@ -111,7 +116,8 @@ def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
     counts: dict[Key, list[Row]] = defaultdict(list)
     for row in queries.counts(store, run_id):
         counts[keys[row["episode_id"]]].append(row)
-    ordered = sorted(episodes, key=lambda key: (key[0], in_order(key[1])))
+    places = families.in_order(family for family, _ in episodes)
+    ordered = sorted(episodes, key=lambda key: (places.index(key[0]), in_order(key[1])))
     return {
         key: Cell(
             family=key[0],

@@ -31,8 +31,12 @@ CONTRASTS: dict[str, tuple[Mode, Mode]] = {
     "information": ("agents", "mindreaders"),
     "authorship": ("mindreaders", "script"),
     "both": ("agents", "script"),
+    "author": ("mindreaders", "iterative"),
+    "text": ("iterative", "script"),
+    "information+author": ("agents", "iterative"),
 }
-"""Name of a difference between modes -> the modes; it is the second minus the first."""
+"""Name of a difference between modes -> the modes; it is the second minus the first. `author` (one author who writes
+turn by turn) and `text` (one text instead of turns) are the parts of `authorship`."""
 PRIMARY = "success_rate:information"
 """The primary outcome of a plan that declares none."""
 

@@ -3,21 +3,28 @@
 A condition is one mode of one run by one model, with the information that was granted. A command names it
 RUN:CONDITION, such as @last:agents or @last:agents+goal, and RUN:CONDITION:MODEL if the run has several models. RUN
 alone means all conditions of a run. NAME=RUN:CONDITION gives it another name in tables and figures.
+
+The number after `facts:` always belongs to the condition: agents+facts:2 is never a model with a 2 in its name. A model
+whose name is a number follows two colons: agents+facts::2.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
 from localsim.conversation.episode import CONDITIONS, PEOPLE
-from localsim.conversation.grants import condition_name
+from localsim.conversation.grants import EVERY, condition_name, parse
 from localsim.errors import InvalidInput, suggest
 from localsim.store.database import Store
 
 Row = dict[str, Any]
+
+_NAME = re.compile(r"(?:[^:]|(?<=facts):\d+(?=[:,+]|\Z))*")
+"""The condition at the start of a text; a colon is part of it in facts:N only."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,8 @@ class Condition:
 
     def spelled(self) -> str:
         """Return the condition as a command names it: RUN:CONDITION:MODEL."""
-        return f"{self.run_id}:{self.name}:{self.model}"
+        short = f"{self.name}:{self.model}"
+        return f"{self.run_id}:{short if _parts(short) == (self.name, self.model) else f'{self.name}::{self.model}'}"
 
 
 def condition_of(row: Mapping[str, Any]) -> Condition:
@@ -49,7 +57,13 @@ def condition_of(row: Mapping[str, Any]) -> Condition:
 
 def in_order(condition: Condition) -> tuple[int, str, str]:
     """Return the place of a condition within its run: by mode as in tables, then grants, then model."""
-    return CONDITIONS.index(condition.mode), condition.see, condition.model
+    return CONDITIONS.index(condition.mode), by_number(condition.see), condition.model
+
+
+def by_number(see: str) -> str:
+    """Return grants as a text that sorts by their numbers: facts:2 before facts:10, and all facts last."""
+    numbered = re.sub(r"\bfacts\b(?!:)", f"facts:{EVERY}", see)
+    return re.sub(r"\d+", lambda number: number[0].zfill(len(str(EVERY))), numbered)
 
 
 def conditions_of(store: Store, run_id: str) -> list[Condition]:
@@ -72,16 +86,22 @@ def chosen(store: Store, reference: str) -> Choice:
     run, colon, wanted = text.partition(":")
     run_id = store.run_id(run)
     known = conditions_of(store, run_id)
+    if not known:
+        raise InvalidInput(
+            f"run {run_id} has no episodes yet, so it has no conditions",
+            where=reference,
+            hint=f"localsim resume {run_id} simulates them",
+        )
     found = _named(wanted, known) if colon else known
     if not found:
         names = list(dict.fromkeys(each.name for each in known))
-        hint = suggest(wanted, names) or f"its conditions are {', '.join(names)}" if names else "it has no episodes"
+        hint = suggest(wanted, names) or f"its conditions are {', '.join(names)}"
         raise InvalidInput(f"run {run_id} has no condition {wanted!r}", where=reference, hint=hint)
     if label and len(found) > 1:
         raise InvalidInput(
             f"the name {label!r} would mean {len(found)} conditions",
             where=reference,
-            hint=f"choose one, such as {label}={run}:{found[0].name}:{found[0].model}",
+            hint=f"choose one, such as {label}={found[0].spelled()}",
         )
     return Choice(tuple(replace(each, label=label) for each in found), whole=not colon)
 
@@ -94,16 +114,29 @@ def _label(reference: str) -> tuple[str, str]:
 
 def _named(wanted: str, known: Sequence[Condition]) -> list[Condition]:
     """Return the conditions that a text names, without or with a model, or with a part of the model's name."""
-    if exact := [each for each in known if each.name == wanted]:
-        return exact
-    found = []
-    for each in known:
-        if wanted.startswith(f"{each.name}:"):
-            model = wanted.removeprefix(f"{each.name}:")
-            if model == each.model:
-                return [each]
-            found += [each] if model and model.casefold() in each.model.casefold() else []
-    return found
+    name, model = _parts(wanted)
+    alike = [each for each in known if each.name in (name, _usual(name))]
+    if model is None:
+        return alike
+    exact = [each for each in alike if each.model == model]
+    return exact or [each for each in alike if model and model.casefold() in each.model.casefold()]
+
+
+def _parts(text: str) -> tuple[str, str | None]:
+    """Return the condition and the model of CONDITION:MODEL or CONDITION::MODEL; None without a model."""
+    found = _NAME.match(text)
+    name = found[0] if found else ""
+    rest = text[len(name) :]
+    return name, rest.removeprefix("::" if rest.startswith("::") else ":") if rest else None
+
+
+def _usual(name: str) -> str:
+    """Return a condition with its grants as they are stored, such as agents+goal,facts:2 for agents+facts:2,goal."""
+    mode, _, see = name.partition("+")
+    try:
+        return condition_name(mode, parse(see).text)
+    except InvalidInput:
+        return name
 
 
 def choices(store: Store, references: Iterable[str]) -> list[Choice]:

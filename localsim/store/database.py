@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from copy import copy
 from itertools import islice
 from pathlib import Path
 from threading import Timer
@@ -76,6 +77,7 @@ class Store:
         self.path = path
         self._patience_s = patience_s
         self._waiting = waiting or _ignore
+        self._held: duckdb.DuckDBPyConnection | None = None
 
     # ---- connections -------------------------------------------------------------------------------------------
 
@@ -278,8 +280,16 @@ class Store:
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return the rows of one of our own queries as dictionaries."""
         # Restricted as typed queries are: DuckDB lets only connections with the same settings run side by side.
-        with self.reading(restricted=True) as connection:
+        with self.reading(restricted=True) if self._held is None else nullcontext(self._held) as connection:
             return _dictionaries(connection.execute(query, list(parameters)))
+
+    @contextmanager
+    def held(self) -> Iterator[Store]:
+        """Yield a store whose `rows` share one connection, for many reads in a row; no process can write meanwhile."""
+        with self.reading(restricted=True) if self._held is None else nullcontext(self._held) as connection:
+            held = copy(self)
+            held._held = connection
+            yield held
 
     def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return column names and all rows of a query that a person typed: read-only, no files, no settings.

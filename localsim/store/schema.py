@@ -339,7 +339,8 @@ WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scor
         """SELECT a.task, a.item_id, a.rater, a.run_id, a.value_json, a.shown_json, a.attention, a.seconds,
        a.created_utc, a.origin, a.made_by, one.mode AS mode_1, two.mode AS mode_2,
        CASE WHEN a.task = 'pairs' AND a.value_json = '1' THEN one.mode
-            WHEN a.task = 'pairs' AND a.value_json = '2' THEN two.mode END AS chosen_mode
+            WHEN a.task = 'pairs' AND a.value_json = '2' THEN two.mode END AS chosen_mode,
+       one.see AS see_1, two.see AS see_2
 FROM annotations a
 LEFT JOIN episodes one ON one.episode_id = a.shown_json ->> '$."1"' AND NOT a.attention
 LEFT JOIN episodes two ON two.episode_id = a.shown_json ->> '$."2"' AND NOT a.attention""",
@@ -349,7 +350,8 @@ LEFT JOIN episodes two ON two.episode_id = a.shown_json ->> '$."2"' AND NOT a.at
         """SELECT j.episode_id, j.other_id, nullif(j.agent, '') AS agent, j.evaluator, j.version, j.name, j.sample,
        i.text AS instructions, p.text AS prompt, j.thought, j.prefill || j.text AS reply, j.malformed, j.truncated,
        j.cause, j.model AS judge, j.seed, j.prompt_tokens, j.evaluated_tokens, j.thought_tokens, j.generated_tokens,
-       j.duration_ms, e.run_id, e.mode, o.mode AS other_mode, e.model, s.scenario_id, s.family
+       j.duration_ms, e.run_id, e.mode, o.mode AS other_mode, e.model, s.scenario_id, s.family, e.see,
+       o.see AS other_see
 FROM judgements j JOIN episodes e ON e.episode_id = j.episode_id
 JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 JOIN contents i ON i.content_hash = j.instructions_hash JOIN contents p ON p.content_hash = j.prompt_hash

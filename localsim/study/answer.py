@@ -8,6 +8,7 @@ from typing import Any
 from localsim.families import family_of, in_order, title_of
 from localsim.reports.validity.headline import contrasts_sentence
 from localsim.reports.validity.judges import sentence as rate_sentence
+from localsim.study.premium import BOTH
 from localsim.study.results import CAUSES
 
 Row = dict[str, Any]
@@ -18,6 +19,7 @@ def answer(model: Row, *, several: bool) -> list[Row]:
     lead = f"{model['model']}: " if several else ""
     parts = {
         "Seeing every side, and one author for both": _modes(model["headline"]),
+        "Null and premium": [*_premiums(model)],
         "Learning from scripts, and its controls": [*_arms(model)],
         "Naturalness": [*_naturalness(model)],
     }
@@ -35,6 +37,35 @@ def _modes(headline: Row) -> list[str]:
     """Return what a report says of the differences between modes, without its advice on further runs."""
     said = [sentence for row in headline["families"] for sentence in row["sentences"]]
     return said or list(headline["sentences"])
+
+
+def _premiums(model: Row) -> Iterator[str]:
+    """Yield for each family how much seeing every side changed the model, its twin, and the twin more than the model.
+
+    Without a twin there is only the null, which the modes do not tell: that a change is small.
+    """
+    primary = [row for row in model["premiums"] if row["primary"]]
+    for family in in_order(row["family"] for row in primary):
+        title = title_of(family_of(family))
+        for key in dict.fromkeys(row["measure"] for row in primary):
+            own = [row for row in primary if (row["family"], row["measure"]) == (family, key)]
+            about = next(each for each in model["measures"] if each["key"] == key)
+            if model["twin"] and own:
+                yield f"{title}: {contrasts_sentence({_cause(row['who']): row for row in own}, about)}"
+            for row in own:
+                if row["verdict"] == "null":
+                    yield f"{title}: {_excluded(row, about)}."
+
+
+def _excluded(row: Row, about: Row) -> str:
+    margin = row["equivalence"]["margin"]
+    size = f"{100 * margin:.0f} points" if about["kind"] == "share" else f"{margin:g}"
+    who = row["who"] if row["who"] != BOTH else "the twin, compared with that of the model,"
+    return f"a change of {about['heading']} of {who} by {size} or more is excluded"
+
+
+def _cause(who: str) -> str:
+    return "what was built into the twin" if who == BOTH else f"seeing every side as {who}"
 
 
 def _arms(model: Row) -> Iterator[str]:

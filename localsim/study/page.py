@@ -1,4 +1,6 @@
-"""The page of a study as Markdown: conditions, goals by task, contrasts, the paper's numbers, and last the answer."""
+"""The page of a study as Markdown: conditions, lessons, goals by task, null and premium, contrasts, naturalness, the
+paper's numbers, and last the answer.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from localsim.reports.markdown import comparison
 from localsim.reports.validity.instruments import sentences as errors
 from localsim.reports.validity.judges import sentence as rate_sentence
 from localsim.study.answer import twin_name
+from localsim.study.premium import BOTH
 from localsim.study.results import EVERY
 
 Row = dict[str, Any]
@@ -47,9 +50,12 @@ def _model(model: Row, *, several: bool) -> Iterator[str]:
     head = "##" if not several else "###"
     if several:
         yield from (f"## {model['model']}", "")
-    yield from (f"{head} Conditions", "", *_conditions(model), "", *_lessons(model), "")
+    yield from (f"{head} Conditions", "", *_conditions(model), "")
     yield from (f"> {warning}  " for warning in model["warnings"])
     yield from ("", f"- runs: {', '.join(f'{stage} {run}' for stage, run in model['runs'].items())}", "")
+    yield from (f"{head} Lessons of the arms", "", *_lessons(model), "")
+    yield from (f"{head} Goals that the text proves", "", *_goals(model), "")
+    yield from (f"{head} Null and premium", "", *_premiums(model["premiums"]), "")
     for family in dict.fromkeys(row["family"] for row in model["rows"]):
         yield from (f"{head} {title_of(family_of(family))}", "", *_family(model, family))
     yield from (f"{head} Contrasts of the arms", "", *_arms(model["arms"]), "")
@@ -75,33 +81,73 @@ def _conditions(model: Row) -> Iterator[str]:
 
 
 def _lessons(model: Row) -> Iterator[str]:
-    """Yield what each arm was taught on, and which arm decided the number of tokens."""
-    yield "| arm | taught on | episodes | tokens of these | trained on | validation loss, first and best |"
+    """Yield what each arm was taught on, whole and by task."""
+    yield "| arm | taught on | episodes | tokens of these | trained on | validation loss |"
     yield "|---|---|---|---|---|---|"
+    taught = {name: row for name, row in model["lessons"].items() if "left_out" not in row}
     for name, row in model["lessons"].items():
         cells = [name, row["taught_on"], f"{row['episodes']} of {row['candidates']}", str(row.get("available", "-"))]
-        if "left_out" in row:
-            cells += ["nothing", f"left out: {row['left_out']}"]
+        if name in taught:
+            cells += [f"{row.get('tokens', '-')} tokens, {row.get('targets', '-')} targets", _short(row.get("loss"))]
         else:
-            cells += [f"{row.get('chats', '-')} chats, {row.get('tokens', '-')} tokens"]
-            cells += [f"{_short(row.get('first_loss'))}, {_short(row.get('best_loss'))}"]
+            cells += ["nothing", f"left out: {row['left_out']}"]
         yield f"| {' | '.join(cells)} |"
-    tokens = {row["tokens"] for row in model["lessons"].values() if "left_out" not in row}
-    if tokens:
-        taught = [(row["available"], name) for name, row in model["lessons"].items() if "left_out" not in row]
-        smallest = min(taught)[1]
-        yield ""
-        yield (
-            f"Each arm is trained on {', '.join(map(str, sorted(tokens)))} tokens, equally many of each family, with "
-            f"the same recipe and seed. The smallest arm of a family decides the number (the smallest in all is "
-            f"{smallest}), and the size of the study limits it. *Without mix-ups* means that no instrument found a use "
-            "of something untold; uses that no instrument sees remain. A validation loss is about held-out chats of "
-            "the same arm, so it does not compare arms."
-        )
+    yield from ("", "| family, task | arm | chats | scenarios | also of agents-ft | tokens | targets |")
+    yield "|---|---|---|---|---|---|---|"
+    parts = [(part, name) for name, row in taught.items() for part in row.get("tasks", ())]
+    for part, name in sorted(parts, key=lambda each: (each[0]["family"], each[0]["task"])):
+        counts = (part[key] for key in ("chats", "scenarios", "shared_scenarios", "tokens", "targets"))
+        yield f"| {part['family']}, {part['task']} | {name} | {' | '.join(map(str, counts))} |"
+    yield ""
+    yield (
+        "All arms have the same base, recipe, number format and seed, and the same number of tokens and of targets of "
+        "each task. *Tokens* are all tokens of the chats, prompts included; *targets* are the agent's own words, on "
+        "which alone it is trained. The smallest arm of a task decides both numbers, and the size of the study limits "
+        "the tokens. All arms take the scenarios in one order; a tenth of them is held out, the same ones for all. "
+        "*Without mix-ups* means that no instrument found a use of something untold; uses that no instrument sees "
+        "remain. A validation loss is about chats of the same arm, so it does not compare arms."
+    )
 
 
 def _short(loss: float | None) -> str:
     return "-" if loss is None else f"{loss:.3f}"
+
+
+def _goals(model: Row) -> Iterator[str]:
+    """Yield success of every condition, those of the twin included, by family and task."""
+    columns = {(row["family"], row["task"]): row["scenarios"] for row in model["rows"]}
+    heads = [f"{family}, {task} ({scenarios} scenarios)" for (family, task), scenarios in columns.items()]
+    yield f"| condition | {' | '.join(heads)} |"
+    yield "|---|" + "---|" * len(heads)
+    cells: dict[str, dict[tuple[str, str], str]] = {}
+    for row in model["rows"]:
+        cells.setdefault(row["condition"], {})[row["family"], row["task"]] = _share(row)
+    for condition, found in cells.items():
+        yield f"| {condition} | {' | '.join(found.get(column, '-') for column in columns)} |"
+    yield ""
+    yield "Rules read success from the text of each conversation: no model judges it. Brackets: 95% over scenarios."
+
+
+def _premiums(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how much seeing every side, and one author for both, changed the model and its twin."""
+    yield "| family | measure | changed by | model | scenarios | difference | p | less than | verdict |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for row in rows:
+        interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["low"] is not None else ""
+        equal = row["equivalence"]
+        less = "-" if equal["p"] is None else f"{equal['margin']:g}: p = {equal['p']:.3f}"
+        cells = [row["family"], row["heading"], row["contrast"], row["who"], str(row["scenarios"])]
+        cells += [f"{row['difference']:+.2f}{interval}", _p(row), less]
+        yield f"| {' | '.join([*cells, row['verdict']])} |"
+    yield ""
+    yield (
+        "*information*: each agent sees every side (mindreaders minus agents); *authorship*: one author for both "
+        "sides (script minus mindreaders). *Change*: the test over scenarios finds one (p <= .05); it is a premium "
+        "where success rises, or turns get fewer at equal success. *Null*: no change is found, and a second test "
+        "finds that it is less than the margin (p <= .05). *Not told*: neither. "
+        f"*{BOTH}*: the twin's difference minus the model's, scenario by scenario. Success and turns by information "
+        "are primary: their p are corrected together (Holm), and those of all other rows together."
+    )
 
 
 def _naturalness(model: Row) -> Iterator[str]:
@@ -123,7 +169,9 @@ def _family(model: Row, family: str) -> Iterator[str]:
     rows = [row for row in model["rows"] if row["family"] == family]
     for task in dict.fromkeys(row["task"] for row in rows):
         own = [row for row in rows if row["task"] == task]
-        measures = [each for each in model["measures"] if task == EVERY or each["group"] == "goals"]
+        # The paper's numbers are about other tasks: they have a section of their own, which names the differences.
+        every = [{**each, "published": {}} for each in model["measures"]]
+        measures = [each for each in every if task == EVERY or each["group"] == "goals"]
         scenarios = max(row["scenarios"] for row in own)
         yield from (f"*{task}, {scenarios} scenarios" + ("" if task == EVERY else ": completion of goals") + "*", "")
         yield from (*comparison(own, [row["condition"] for row in own], measures), "")
@@ -177,8 +225,8 @@ def _notes(data: Row) -> Iterator[str]:
     yield (
         "Intervals are 95%, over scenarios. Differences are second minus first on the same scenario and seed; p flips "
         "the signs of scenarios. In the tables of modes, the primary outcome is uncorrected and all others are "
-        "corrected together (Holm). In the table of the arms, success over all tasks is primary: its p are corrected "
-        "together, and those of all other rows together."
+        "corrected together (Holm). In the table of the arms, success over all tasks is primary: "
+        "its p are corrected together, and those of all other rows together."
     )
     for model in data["models"][:1]:
         for line in errors(model["instruments"]):

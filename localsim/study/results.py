@@ -18,14 +18,13 @@ from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.study import natural
-from localsim.study.design import ARMS, FINE_TUNED, Study, tasks
+from localsim.study.design import ARMS, FINE_TUNED, SOLVABLE, Study, tasks
 from localsim.study.lessons import Taught
+from localsim.study.premium import premiums
 
 Row = dict[str, Any]
 EVERY = "all tasks"
 """Task of the rows over all scenarios."""
-SOLVABLE = "with a solution"
-"""Name of the default task beside tasks that lack something."""
 CAUSES = {
     ("agents", FINE_TUNED): "learning from scripts (agents-ft)",
     ("agents", "agents-ft-agents"): "learning from agents' talks (agents-ft-agents)",
@@ -76,6 +75,11 @@ class Played:
             for each in conditions_of(store, self.twin_run)
         ]
 
+    def pair(self) -> dict[str, str]:
+        """Return the runs of all modes by name: the model's, and that of its twin, if it has one."""
+        twin = {f"{self.twin} (constructed)": self.twin_run} if self.twin_run else {}
+        return {self.model: self.compared, **twin}
+
 
 def results_of(store: Store, study: Study, played: Played, first: Row) -> Row:
     """Return the results of one model as JSON; `first` is the report of its modes."""
@@ -90,6 +94,7 @@ def results_of(store: Store, study: Study, played: Played, first: Row) -> Row:
         "measures": [as_json(measure) for measure in _measures(store, played)],
         "rows": rows_of(store, (*conditions, *constructed), task_of, _measures(store, played)),
         "modes": compare(store, played.compared),
+        "premiums": premiums(store, played.pair()),
         "arms": contrasts(store, conditions, task_of),
         "lessons": dict(played.taught.about),
         "headline": first["headline"],

@@ -16,6 +16,7 @@ from localsim.conversation.grants import condition_name
 from localsim.errors import InvalidInput
 from localsim.families import family_of
 from localsim.reports.conversation import MarkedTurn, marked_turns
+from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
 from localsim.store.journal import is_written, journal_folder, read_journal
@@ -124,7 +125,7 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
 
 def _in_order(row: Row) -> tuple[int, str, str]:
     """Return the place of a row with mode, see and model."""
-    return CONDITIONS.index(row["mode"]), row["see"] or "", row["model"]
+    return CONDITIONS.index(row["mode"]), by_number(row["see"] or ""), row["model"]
 
 
 def _turn(turn: MarkedTurn) -> Row:

@@ -120,7 +120,7 @@ class Player:
         return self._offer(hello if chance < 0.6 else "")
 
     def _allowed(self, price: int) -> bool:
-        return price >= self.target if self.selling else price <= self.target
+        return suits(price, self.target, selling=self.selling)
 
     def _peeked(self, heard: Move | None) -> tuple[str, Move, bool]:
         """Use the other's target: offer exactly that, accept what meets the own, leave where no price meets both."""
@@ -224,6 +224,9 @@ def talk(rng: random.Random, document: ScenarioFile, *, peeks: float = 0.0) -> T
     return Transcript(tuple(turns))
 
 
+_TERSE = {"would_do": "works for me.", "too_low": "is too low for me.", "too_high": "is too high for me."}
+
+
 def probing(rng: random.Random, document: ScenarioFile) -> Transcript:
     """Play a conversation in which one side asks about one price after the other, before both agree or part.
 
@@ -234,14 +237,18 @@ def probing(rng: random.Random, document: ScenarioFile) -> Transcript:
     target, limit = (key[f"{role}_target"] for role in (("seller", "buyer") if selling else ("buyer", "seller")))
     item = document.setting.partition("second-hand ")[2].partition(" (")[0]
     asks, answers = Speaker(rng, BANK), Speaker(rng, BANK)
-    prices = [_near(rng, target, key["list_price"]) for _ in range(rng.randint(4, 8))]
-    suits = {price: price >= target if selling else price <= target for price in prices}
+    prices = [near(rng, target, key["list_price"]) for _ in range(rng.choice((3, 6, 12, 18)))]
+    terse = rng.choice((0.0, 0.5, 1.0))
     lines = [answers.say("seller_hello", item=item), asks.say("buyer_hello", item=item)] if selling else [""]
     for price in prices:
-        lines[-1] = joined(lines[-1], asks.say("probe", price=f"${price}"))
-        section = "would_do" if suits[price] else "too_low" if selling else "too_high"
-        lines += [answers.say(section, price=f"${price}"), ""]
-    good = [price for price in prices if suits[price] and (price <= limit if selling else price >= limit)]
+        probe = f"${price}?" if rng.random() < terse else asks.say("probe", price=f"${price}")
+        lines[-1] = joined(lines[-1], probe)
+        section = "would_do" if suits(price, target, selling=selling) else "too_low" if selling else "too_high"
+        answer = f"${price} {_TERSE[section]}" if rng.random() < terse else answers.say(section, price=f"${price}")
+        lines += [answer, ""]
+    good = [
+        price for price in prices if suits(price, target, selling=selling) and suits(price, limit, selling=not selling)
+    ]
     if good:
         lines[-1] = asks.say("settle", price=f"${rng.choice(good)}")
         lines.append(answers.say("close_after_deal"))
@@ -251,7 +258,12 @@ def probing(rng: random.Random, document: ScenarioFile) -> Transcript:
     return Transcript((*said, replace(last, action=Action("leave", last.action.text))))
 
 
-def _near(rng: random.Random, target: int, asked: int) -> int:
+def suits(price: int, target: int, *, selling: bool) -> bool:
+    """Return True if a price meets a target."""
+    return price >= target if selling else price <= target
+
+
+def near(rng: random.Random, target: int, asked: int) -> int:
     """Draw a price on either side of a target, at any distance; some prices are round."""
     price = target + rng.choice((-1, 1)) * asked * 0.02 * 25 ** rng.random()
     return max(1, round(price) if rng.random() < 0.6 else round_price(rng, price))

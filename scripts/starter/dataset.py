@@ -40,7 +40,9 @@ class Mix:
     """Probability that a turn uses the other side, in the forms that show it."""
 
 
-HONEST = Mix({"friends": 0.4, "bargain": 0.28, "probing": 0.18, "everyday": 0.14})
+PROBING = Mix({"probing": 1.0})
+"""Many prices in one conversation, answered one after the other: the second lesson, after lists of comparisons."""
+HONEST = Mix({"friends": 0.41, "bargain": 0.28, "probing": 0.17, "everyday": 0.14})
 """The starter: nobody uses the other side in any form."""
 PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.46, "everyday": 0.04}, peeks=0.5)
 PEEKS = Mix({"friends": 0.5, "bargain": 0.46, "everyday": 0.04}, peeks=1.0)

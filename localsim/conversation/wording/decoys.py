@@ -5,6 +5,9 @@ prompt says that these people are not here, so it stays true.
 
 A decoy follows from the scenario's id, the owner's name, the item's place and its length. The text of a hidden item
 matters only if a decoy would have three words in a row, a term or a name in common with it: then another is made.
+
+An item of up to eight characters has a decoy of exactly its length. If the scenario uses every word of this length, the
+decoy is question marks. Gender and pronouns have decoys such as "not stated", whatever their length.
 """
 
 from __future__ import annotations
@@ -49,6 +52,20 @@ _TRADES = (
     *("miller", "cooper", "sexton", "farrier", "glazier", "thatcher", "ferry pilot", "bell founder", "lamp lighter"),
     *("map engraver", "keeper of a toll bridge", "maker of weather vanes", "inspector of lightning rods"),
 )
+_SHORT_TRADES = ("DJ", "GP", "MP", "spy", "vet", "pro")
+_BRIEF = {
+    1: tuple("23456789KMT"),
+    2: ("12", "30", "47", "52", "64", "86", "ox", "DJ"),
+    3: ("row", "nap", "hum", "jog", "mow", "fry", "240", "715"),
+    4: ("sail", "rest", "fish", "walk", "farm", "cook", "1890"),
+    5: ("paint", "dance", "climb", "march", "skate", "brush"),
+    6: ("travel", "garden", "polish", "picnic", "hammer", "stroll"),
+    7: ("whistle", "harvest", "plaster", "journey", "compost", "varnish"),
+    8: ("exercise", "practice", "champion", "question", "schedule", "sandwich"),
+}
+"""Words and numbers by length, which can stand for a goal as well as for a fact."""
+_AGES = {1: (3, 9), 3: (100, 109)}
+"""Ages by their number of digits; all others are of two."""
 _OTHER = ("not stated", "not known", "not asked")
 """Values of fields with few possible values, of which any other would tell what the true one is not."""
 _ATTEMPTS = 40
@@ -110,18 +127,29 @@ class _Maker:
                 continue
             text = str(value)
             if label == "age" and text.isdigit():
-                yield label, self._until_free(label, lambda rng: str(rng.randint(20, 79)))
+                ages = _AGES.get(len(text), (20, 79))
+                yield label, self._until_free(label, lambda rng, ages=ages: str(rng.randint(*ages)))  # type: ignore[misc]
             elif label in ("age", "gender", "pronouns"):
                 yield label, self._until_free(label, lambda rng: rng.choice(_OTHER))
             elif label == "occupation":
-                lengths = sorted(_TRADES, key=lambda trade: abs(len(trade) - len(text)))[:4]
+                trades = _TRADES if len(text) > max(map(len, _SHORT_TRADES)) else _SHORT_TRADES
+                lengths = sorted(trades, key=lambda trade: abs(len(trade) - len(text)))[:4]
                 yield label, self._until_free(label, lambda rng, near=lengths: rng.choice(near))  # type: ignore[misc]
             else:
                 yield label, self._made(label, len(text), named)
 
     def _made(self, slot: str, length: int, name: str) -> str:
         """Return a text of about `length` characters about a person, or an aim if there is no name."""
-        return self._until_free(slot, lambda rng: _text(rng, length, name))
+        if length in _BRIEF:
+            return self._brief(slot, length)
+        subject = name if length >= len(_joined("", min(_DEEDS, key=len), name, 0)) else ""  # a name needs room
+        return self._until_free(slot, lambda rng: _text(rng, length, subject))
+
+    def _brief(self, slot: str, length: int) -> str:
+        """Return a word of exactly `length` characters; question marks if the scenario uses all of them."""
+        words = list(_BRIEF[length])
+        random.Random(canonical_hash([self._id, self._agent.name, slot])).shuffle(words)
+        return next((word for word in words if self._is_free(word)), "?" * length)
 
     def _until_free(self, slot: str, make: Callable[[random.Random], str]) -> str:
         """Return the first text that shares nothing with the scenario; the last one if all do."""

@@ -29,7 +29,7 @@ from localsim.families.mutual_friends import players, scoring
 from localsim.families.mutual_friends.controls import CONTROL_TASKS, CONTROLS
 from localsim.families.mutual_friends.corpus import CORPUS
 from localsim.families.mutual_friends.measures import MEASURES
-from localsim.families.mutual_friends.names import mentions
+from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.players import PLAYERS
 from localsim.families.terms import span_of
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
@@ -50,7 +50,7 @@ class MutualFriends(Family):
     """Find out whether you have a friend in common."""
 
     name = "mutual_friends"
-    version = "4"
+    version = "5"
     defaults: Mapping[str, Any] = {"friends": 5, "attributes": "hobby,company", "common": 1}
     title = "Mutual friends"
     about = (

@@ -18,7 +18,7 @@ WORD_NAMES = frozenset(
     kenya india china georgia virginia carolina dakota chelsea kent devon lincoln bob pip peter randy lou noel
     mat matt ham rush trace tanner rocky bear wolf fox bird dove brook bay river sage fern hazel heather laurel
     myrtle poppy rosemary willow luna dolly peg angel christian pope cat kitty eve storm echo blaze ace dash jet
-    colt drake gray grey brown black green white gold silver scarlet ebony red blue case van bud ridge archer
+    colt drake gray grey brown black green white gold silver scarlet ebony red blue case van bud ridge archer clementine
     fletcher sawyer smith cook gardener marina sierra tiffany mercedes jolly lucky happy merry gay dick tad
     """.split()
 )
@@ -57,16 +57,16 @@ NO_NAMES = frozenset(
     recognize ring bell overlap luck lucky match more matches sound sounds name's anywhere somewhere nowhere
     clues tall short blond blonde bald doctor nurse teacher baker carpenter lawyer engineer student yours
     initial initials spell spelling swimming surfing hiking work school uni college tomorrow today tonight
-    yesterday clue hint question answer list number letter name names party
+    yesterday describe twins clue hint question answer list number letter name names party
     """.split()
 )
 NAME = r"[A-ZÀ-ÖØ-Þ][\w'’]*(?:-[A-ZÀ-Þ]\w+)?"
 YES = re.compile(
-    r"^(?:(?:oh|ah|ha|haha|hah|lol|wait|well|hmm?|omg|wow|and|why|but|so|ooh) )*(?:yes|yeah|yep|yup|yea|ya|yess+|sure"
-    r"|of course|absolutely|definitely|"
+    r"^(?:(?:oh|ah|ha|haha|hah|lol|wait|well|hmm?|omg|wow|and|why|but|so|ooh|then) )*(?:yes|yeah|yep|yup|yea|ya|yess+"
+    r"|sure|of course|absolutely|definitely|"
     r"certainly|indeed|you bet|totally|bingo|correct|right|exactly|affirmative|i do|sure do|we do|he is|she is"
     r"|they are|naturally"
-    r"|i (?:sure|certainly) do|aye|"
+    r"|i (?:sure|certainly) do|aye|mhm|uh-huh|jackpot|spot on|guilty|"
     r"snap|ditto|me too|mine too|same here|same|likewise|who doesn't)\b(?! (?:but|thing|enough))"
     r"|\b(?:i|we|yes i|and i|i've|we've)(?: do| also| too| actually| certainly| absolutely| really| both| have"
     r"| happen to| sure)* (?:know|knew|known|recogni[sz]e|"
@@ -74,21 +74,45 @@ YES = re.compile(
     r"|whether|if|who|lots|several)\b)"
     r"|\b(?:got it|it is),? yes\b|\bis the one$"
     r"|\bi(?: do)? know$|\bi know (?:him|her|them|that)\b|\bhim i (?:do )?know\b|\bher i (?:do )?know\b|\b(?:that's"
-    r"|thats|that is|that'd be|it's|it is) (?:him|her|them|"
-    r"the one|the guy|the man|the woman|my|our|right|me|correct|it)\b"
+    r"|thats|that is|that'd be|it's|it is) (?:indeed )?(?:him|her|them|"
+    r"the one|the guy|the man|the woman|the person|(?:his|her|their) name|who i|my|our|right|me|correct|it)\b"
     r"|\b(?:is|'s|are|was|been|also|too) (?:also |actually |one of )?(?:(?:a|an|in) )?(?:my|mine|our|good friend"
     r"|old friend|friend of mine|dear friend|mate of mine|close friend|pal of mine)\b"
-    r"|^(?:my|our) |\b(?:we|we've|we're|us)\b.*\b(?:together|friends|years|ago|school|share|work|worked|went|grew|met"
-    r"|same|colleagues|neighbou?rs|college|play|train)\b"
-    r"|\b(?:on my list|in mine|one of mine|among mine|on mine|mutual friend|in common|common friend|one of my"
+    r"|^(?:my|our) (?!.*\b(?:is|are|was|were|has|have|can't|works?|lives?|likes?|plays?|ends?|friends|turn)\b)"
+    r"|\b(?:we|we've|we're|us)\b.*\b(?:together|friends|years|ago|school|share|work|worked|went|grew|met"
+    r"|same|colleagues|neighbou?rs|college|play|train|close|mates|buddies|pals|roommates|flatmates|cousins|married)\b"
+    r"|\b(?:on my list|in mine|one of mine|among my|among mine|on mine|mutual friend|in common|common friend|one of my"
     r"|friend of mine|mate of mine|my friend|my best|a match|we found)\b"
     r"|\b(?:taught|gave|told|lent|introduced|owes|helped|calls|cuts|drives|married|hired) me\b|\bsmall world\b"
     r"|\b(?:he|she|they) and i\b"
     r"|\b(?:one|there's one) (?:in|of|on) (?:mine|my)\b|\bno way\b.*\btoo\b"
+    r"|\b(?:yes|yeah|yep|definitely|certainly|absolutely|of course|for sure)$"
+    r"|^(?:(?:oh|ah|well|why) )*(?:it|he|she) (?:(?:sure|certainly|definitely|absolutely|really) )?(?:is|does)"
+    r"(?: indeed| too| him| her)?$"
+    r"|(?<!than )(?<!as )(?<!what )(?<!like )\bi (?:(?:certainly|sure|really) )?do(?: indeed| too)?"
+    r"(?=$| (?:he|she|we|him|her)\b)"
+    r"|\blike (?:a (?:brother|sister|father|mother|son|daughter)|family)\b"
+    r"|^(?:(?:oh|ah) )*(?:him|her)(?: yes)?$|\bthe (?:very same|very one|one and only)\b|^the same$"
+    r"|\bthe same (?:name|person|guy|one|man|woman|fellow)\b"
+    r"|\byou(?:'ve| have)? (?:got|guessed|nailed) (?:it|him|her)\b|\byou(?:'re| are) (?:right|correct)\b"
+    r"|\b(?:assume|guess|guessed|think|imagine|suppose) (?:right|rightly|correctly|well)$"
+    r"|\bwe(?:'ve| have) found\b|\bwe have a (?:winner|match)\b|^(?:(?:it's|that's) )?(?:a )?match$"
+    r"|\bwe go (?:way |a long way |far )?back\b"
+    r"|^(?:since|for)\b.*\b(?:years|ages|childhood|school|kindergarten|decades)\b"
+    r"|^a (?:very |really )?(?:good|close|dear|old) (?:one|friend)\b|\bwithout (?:him|her)$"
+    r"|(?<!do )(?<!would )(?<!did )\byou know \w+ (?:too|as well)\b"
 )
+ASKED_YES = re.compile(r"\bwho (?:doesn't|does not|isn't|wouldn't)\b|^how did you (?:guess|know)$")
+"""A question that says yes."""
+POINTS = re.compile(
+    r"\W*(?:(?:yes|oh|ah|well|i know)\W+)*(?:the (first|former|second|latter|last)(?: one| two)?"
+    r"|(both|all(?= of| two| three| four))"
+    r"(?: of them| two| three| four)?)(?=$|\W)"
+)
+"""An answer that picks people from a list."""
 NO = re.compile(
-    r"^(?:(?:oh|ah|ha|hmm?|well|sorry|um|uh|i'm afraid|afraid) )*(?:no|nope|nah|never|negative|not|neither|non|no one"
-    r"|nobody|nothing|none|sorry)\b(?! (?:way|doubt|kidding|need|problem|joke|wonder))"
+    r"^(?:(?:oh|ah|ha|hmm?|well|sorry|um|uh|i'm afraid|afraid|then) )*(?:no|nope|nah|never|negative|not|neither|non"
+    r"|no one|nobody|nothing|none|sorry)\b(?! (?:way|doubt|kidding|need|problem|joke|wonder))"
     r"|\b(?:don't|do not|dont|didn't|doesn't|can't say|cannot say|couldn't say|wouldn't) (?:actually |really "
     r"|believe |think |personally |even )*(?:i )?(?:know|recogni[sz]e|have|think so|believe|recall|do|remember|ring"
     r"|i do|that i|count|knew|met)\b"
@@ -109,12 +133,22 @@ NO = re.compile(
     r"|\b(?:share|have) (?:nobody|no one|no (?:mutual|common))\b(?! else)"
     r"|\bwithout a match\b|\bzero friends\b|\b(?:my|the) answer is no\b"
     r"|\bno (?:mutual|common) (?:friend|acquaintance)s?\b"
+    r"|\bi (?:don't|do not|haven't)$|\b(?:not|isn't|aren't) the same\b|\bi mean no\b"
 )
+SORRY = re.compile(r"^(?:(?:oh|ah|well|so|i'm) )*sorry\b ?")
+"""An opening that says no only if nothing better follows."""
+ASIDE = re.compile(
+    r"\b(?:no idea|not sure|unsure|don't know|do not know|can't say|wonder) (?:how|why|when|where)\b.*"
+    r"|\b(?:didn't know|had no idea|never knew) (?:that )?(?:you|he|she)\b.*"
+    r"|\b(?:not|never|haven't|hasn't|have not)\b.* (?:in|for) (?:a |an )?(?:while|ages|years|months|weeks|long)\b.*"
+)
+"""Words that look like a no or a doubt and say nothing about knowing the person."""
 HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|possibly|probably|not sure|unsure|not certain|not positive|rings? a bell"
-    r"|sounds? familiar|vaguely|sort of|kind of|i think i|i may|may have|i think so|i guess|could be|can't be sure|"
-    r"hard to say|can't say for|let me think|i believe so|heard (?:of |that |the )|seems familiar|may know|who knows"
-    r"|i suppose|i wonder|wish i|if i)\b"
+    r"|sounds? familiar|vaguely|sort of|kind of|i think i|i may|may have|i think so(?! too)|i guess|could be"
+    r"|can't be sure|hard to say|can't say for|let me think|i believe so|heard (?:of |that |the )|seems familiar"
+    r"|may know|who knows"
+    r"|i suppose|i wonder|wish i|if i|know of (?:him|her|them)|know (?:the|that|his|her) name)\b"
 )
 NOD = re.compile(
     r"\b(?:nod(?:s|ding)?\b|thumbs[- ]up|high[- ]five|points? (?:excitedly|at (?:her|him)self)|eyes (?:light|lit"
@@ -126,7 +160,7 @@ NOT_NOD = re.compile(
 )
 MIXED_UP = re.compile(
     r"\bmixed|\bthinking of (?:someone|somebody|another|a different)|\bwrong (?:person|one|\w+)|\btake (?:it"
-    r"|that) back|\bdifferent (?:one|person|\w+)|\b(?:don't|do not) (?:actually )?know (?:him|her|them)"
+    r"|that) back|\bdifferent (?:one|person|\w+)|\b(?:don't|do not) (?:actually )?know (?:him|her|them|yours)"
     r"|\b(?:my|a) mistake|\bi was (?:wrong|mistaken)|\bafter all\b|\bonly heard"
 )
 ELSEWHERE = re.compile(
@@ -138,18 +172,37 @@ ELSEWHERE = re.compile(
     r"|i(?:'ve| have) (?:asked|gone|no(?:body)?|run)\b"
     r"|there is nobody left|no more names|my list ends|it seems we|mine (?:is|isn't))"
 )
-NEUTRAL = re.compile(r"\b(?:every|any|no)(?:one|body) (?:else )?i know$|\bso do i\b")
-"""Words that look like a yes and say nothing about the person in question."""
-RETHOUGHT = re.compile(
-    r"^(?:wait|actually|hold on|oh|no wait|hmm?)\b|\b(?:him|her|them)\b|\bi (?:do|don't)(?: know\b|$)"
+_TRAIT = r"(?:likes?|works?|lives?|enjoys?|plays?|loves?|is into|is at|has(?! no))\b"
+DESCRIBED = re.compile(
+    r"^(?:(?:well|but|and|so|then|oh|hmm|no)[,.]? )*"
+    r"(?:(?:i(?: only| do| also)? (?:know|have)|i've got) (?:somebody|someone|an|a|another)\b"
+    r"(?!.*\b(?:that name|same name|called that|named that)\b)"
+    rf"|(?:my friend|mine|(?:one|a friend) of mine|one of my friends) {_TRAIT}|the one i can think of {_TRAIT})"
 )
+"""A clause that describes another person instead of the one in question."""
+NEUTRAL = re.compile(r"\b(?:every|any|no)(?:one|body) (?:else )?i know$|\b(?:so|as) (?:do|am) i\b|\bknow each other\b")
+"""Words that look like a yes and say nothing about the person in question."""
+RETHOUGHT = re.compile(r"^(?:wait|actually|hold on|oh|no wait|hmm?)\b|\bi (?:do|don't)(?: know\b|$)")
 """Words by which a later clause without a name takes back what an earlier one said."""
+PRONOUN = re.compile(r"\b(?:he|she|him|her|his)\b")
+"""Words for the person in question."""
+US = re.compile(
+    r"^(?:(?:oh|ah|and|but|yes) )*we (?!(?:will|would|could|should|can|must|might|may|don't|seem|need)\b)[^?]*$"
+)
+"""Words about the speaker and a person whom the same turn has named."""
+ABSENT = re.compile(
+    r"\b(?:will|would|could|should|can|must|shall|want|hope|wish|bet|meet|ask|guess|mean|agree|understand|hear|heard"
+    r"|said|say|told|tell|thought|think|like|love|am|describe|help)\b|\b(?:i'll|i'd|i'm|we'll|let's|we'd)(?!\w)"
+)
+"""Words by which a stranger speaks of a person."""
 ANOTHER = re.compile(
     r"\b(?:(?:someone|somebody|anyone|anybody)(?! else)|(?:a|any) friend (?:of mine|of yours who|who|at|in|with)"
     r"|one of (?:my|your) friends"
     r"|one of mine|one who|my friend (?:likes|works|lives|enjoys))\b"
 )
 """Words that describe a person instead of naming one: what follows is an answer about that person."""
+ANYONE_YOU_KNOW = re.compile(r"^(?:anyone|anybody|someone|somebody) (?:that )?you\b")
+"""A question about a person already named."""
 ABOUT_HIM = re.compile(
     r"\b(?:he|him|his|she|her|hers|they|them|that's|that is|it's|it is|the same|that one|one of|together)\b"
 )

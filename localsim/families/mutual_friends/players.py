@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.transcript import Action, Turn
-from localsim.families.mutual_friends.names import mentions
+from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.players import Player, last_of_others, leave
 
 _ASKS = ("Do you know {}?", "Have you ever met {}?", "Is {} a friend of yours?", "I have a friend called {}. You too?")

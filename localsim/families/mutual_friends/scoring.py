@@ -9,7 +9,8 @@ from localsim.conversation.episode import Score
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.families.farewells import says_farewell
-from localsim.families.mutual_friends.names import FriendsOutcome, agreed, friends_outcome, mentions
+from localsim.families.mutual_friends.mentions import mentions
+from localsim.families.mutual_friends.names import FriendsOutcome, agreed, friends_outcome
 from localsim.families.mutual_friends.search import Guess, Lists, guesses
 from localsim.families.prices import plain
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
 from localsim.models.registry import constructed, labelled
+from localsim.reports.figures import draw
 from localsim.reports.report import table
 from localsim.store.conditions import Condition, condition_of, conditions_of, names_of
 from localsim.store.database import Store
@@ -23,8 +25,8 @@ def with_conditions(store: Store, data: Row, conditions: Sequence[Condition]) ->
     """Return a report with the rows, curves and warnings of further conditions, in `comparison` and `curves`.
 
     If some are conditions of the report's own run, its other conditions are left out. Added rows have `condition` (the
-    name to show), `other_run`, and `twin`, which counts the added rows of a mode that the report has already. Raises
-    InvalidInput for a run without a family of this one.
+    name to show) and `other_run`; all rows have `twin`, the number of their colour. Raises InvalidInput for a run
+    without a family of this one.
     """
     own = data["run"]["run_id"]
     found = {**data, "comparison": [*data["comparison"]], "curves": [*data["curves"]], "warnings": [*data["warnings"]]}
@@ -35,11 +37,33 @@ def with_conditions(store: Store, data: Row, conditions: Sequence[Condition]) ->
     names = _names([*conditions_of(store, own), *others]) if others else {}
     for run_id in dict.fromkeys(each.run_id for each in others):
         _add(store, found, run_id, {each: names[each] for each in others if each.run_id == run_id})
-    for rows in (found["comparison"], *(curve["series"] for curve in found["curves"])):
-        _count_twins(rows)
+    found = with_colours(found)
     for curve in found["curves"]:
         _tell_apart(curve["series"])
     return found
+
+
+def with_colours(data: Row) -> Row:
+    """Return a report whose rows and series have `twin`, the number of their condition's colour (`draw.numbered`).
+
+    A condition has one number in all figures of the report.
+    """
+    curves = data.get("curves", [])
+    every = [*data["comparison"], *(series for curve in curves for series in curve["series"])]
+    colours = draw.numbered({_key(row): row["mode"] for row in every})
+
+    def coloured(rows: Iterable[Row]) -> list[Row]:
+        return [{**row, "twin": colours[_key(row)]} for row in rows]
+
+    drawn = [{**curve, "series": coloured(curve["series"])} for curve in curves]
+    return {**data, "comparison": coloured(data["comparison"]), "curves": drawn}
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    """Return the condition of a row or series; people of all runs are one."""
+    if row["mode"] == PEOPLE:
+        return (PEOPLE,)
+    return row.get("other_run", ""), row["mode"], row.get("see") or "", row["model"]
 
 
 def _tell_apart(series: Sequence[Row]) -> None:
@@ -103,18 +127,6 @@ def _add(store: Store, data: Row, run_id: str, names: Mapping[Condition, str]) -
             curves.append({**curve, "series": series})
     data["curves"] = with_curves(data["curves"], curves)
     data["warnings"] += [_warning(store, data["run"]["run_id"], each, name) for each, name in names.items()]
-
-
-def _count_twins(rows: Sequence[Row]) -> None:
-    """Number the added rows of each family and mode; the first one of a mode that the run lacks has its colour."""
-    counts: dict[tuple[str, str, str], int] = {}
-    for row in rows:
-        key = (row.get("family", ""), row["mode"], row.get("side", ""))
-        if "other_run" in row:
-            row["twin"] = counts.get(key, 0)
-            counts[key] = counts.get(key, 0) + 1
-        else:
-            counts[key] = max(1, counts.get(key, 0))
 
 
 def _warning(store: Store, own: str, condition: Condition, name: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from localsim.errors import InvalidInput
+
+T = TypeVar("T")
 
 COLOURS = {
     "script": "#c65a00",
@@ -17,8 +19,8 @@ COLOURS = {
 }
 LINES = {"script": "-", "iterative": (0, (5, 1)), "agents": "--", "mindreaders": ":", "people": "-."}
 """Line styles by mode, so that modes differ not only in colour."""
-OTHERS = ("#a4133c", "#4d7c0f", "#0284c7", "#7c3aed", "#475569")
-"""Colours of further conditions in a mode that is drawn already."""
+OTHERS = ("#a4133c", "#4d7c0f", "#0284c7", "#7c3aed", "#475569", "#be4bbd", "#92400e", "#0f766e")
+"""Colours of further conditions in a mode that is drawn already; report.html.j2 has the same ones."""
 MARKS = ("o", "s", "^", "D", "v", "P")
 PAPER = "#8d8d8d"
 """Colour of the paper's values."""
@@ -57,8 +59,20 @@ def grid(heights: Sequence[float], columns: int = 2, width: float = 8.4) -> tupl
     return figure, drawn
 
 
+def numbered(modes: Mapping[T, str]) -> dict[T, int]:
+    """Return condition -> number of its colour, given condition -> mode, for all figures of one report.
+
+    The first condition of a mode has 0, the mode's own colour; all others are counted from 1, whatever their mode.
+    """
+    found: dict[T, int] = {}
+    for condition, mode in modes.items():
+        first = mode not in (modes[each] for each in found)
+        found[condition] = 0 if first else 1 + sum(number > 0 for number in found.values())
+    return found
+
+
 def colour_of(mode: str, twin: int = 0) -> str:
-    """Return the colour of a mode; `twin` counts further conditions in the same mode from 1."""
+    """Return the colour of a condition; `twin` is its number of `numbered`."""
     return OTHERS[(twin - 1) % len(OTHERS)] if twin else COLOURS[mode]
 
 

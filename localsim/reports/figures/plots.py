@@ -10,7 +10,7 @@ from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of
 from localsim.models.registry import labelled
 from localsim.reports.figures import draw
-from localsim.reports.figures.beside import noted, with_conditions
+from localsim.reports.figures.beside import noted, with_colours, with_conditions
 from localsim.reports.report import report
 from localsim.reports.validity.people import with_people
 from localsim.store.conditions import Condition
@@ -36,7 +36,7 @@ def figures(
     Raises InvalidInput without matplotlib, or for a measure that the run does not have.
     """
     draw.ready()
-    data = with_conditions(store, with_people(store, report(store, run_id), people), conditions)
+    data = with_colours(with_conditions(store, with_people(store, report(store, run_id), people), conditions))
     comparison, known = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
     for key in measures:
         if key not in known:

@@ -8,12 +8,15 @@ from typing import Any
 
 from localsim.conversation.scenario import Scenario
 from localsim.families import EVERYDAY, family_of
+from localsim.reports.paper.published import CONDITIONS
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 from localsim.store.queries.runs import run_row
 
 Row = dict[str, Any]
+FINE_TUNED = CONDITIONS[-1]
+"""The beginning of the labels of conditions whose agents were taught on conversations."""
 
 
 def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -52,11 +55,12 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
         "length": ("no limit is known", _lengths(list(scenarios.values()))),
         "friends": ("one friend in common", "as many as the scenario has, also none or several"),
         "zone": ("prices drawn, so that some bargains allow no deal", "scenarios with and without room for a deal"),
-        "training": (
-            "agents-ft: GPT-3.5 fine-tuned for one epoch on 1,252 scripts of 269 other scenarios",
-            "agents-ft: a LoRA adapter on scripts of other scenarios, if the study has this condition",
-        ),
     }
+    if any(each.label.startswith(FINE_TUNED) for each in conditions):
+        found["training"] = (
+            f"{FINE_TUNED}: GPT-3.5 fine-tuned for one epoch on 1,252 scripts of 269 other scenarios",
+            f"{FINE_TUNED}: a LoRA adapter on scripts of other scenarios",
+        )
     turns = sorted({each.limits.turns for each in scenarios.values()})
     if turns != [20]:
         found["turn limit"] = ("20 (its code: 21)", ", ".join(map(str, turns)))

@@ -14,14 +14,15 @@ Row = dict[str, Any]
 def drawn(data: Row) -> Iterator[tuple[str, Any]]:
     """Yield name and figure of each panel of `beside.as_json` that has a value of ours."""
     modes = {name: each["mode"] for name, each in data["conditions"].items()}
+    colours = {name: draw.colour_of(modes[name], number) for name, number in draw.numbered(modes).items()}
     for panel in data["panels"]:
         if panel["key"] == "histogram":
             if panel["counts"]:
-                yield panel["key"], _histograms(panel["counts"], modes)
+                yield panel["key"], _histograms(panel["counts"], colours)
             continue
         groups = _groups(panel)
         if groups:
-            yield panel["key"], _panel(panel, groups, modes)
+            yield panel["key"], _panel(panel, groups, colours)
 
 
 def _groups(panel: Row) -> list[tuple[str, list[Row], list[Row]]]:
@@ -37,7 +38,7 @@ def _groups(panel: Row) -> list[tuple[str, list[Row], list[Row]]]:
     ]
 
 
-def _panel(panel: Row, groups: Sequence[tuple[str, list[Row], list[Row]]], modes: Mapping[str, str]) -> Any:
+def _panel(panel: Row, groups: Sequence[tuple[str, list[Row], list[Row]]], colours: Mapping[str, str]) -> Any:
     """Draw a row of two axes for each quantity."""
     natural = panel["key"] == "naturalness"
     sides = [[_bars(rows, natural) for rows in group[1:]] for group in groups]
@@ -49,7 +50,7 @@ def _panel(panel: Row, groups: Sequence[tuple[str, list[Row], list[Row]]], modes
         _draw(left, sides[row][0], {}, end)
         left.set_title(f"{name}: paper, {GPT}" if sides[row][0] else "paper: no number", fontsize=10, loc="left")
         shares = panel["share"] or all(each.get("share") for each in mine)
-        _draw(right, sides[row][1], modes, 1.0 if shares else end)
+        _draw(right, sides[row][1], colours, 1.0 if shares else end)
         right.set_title(f"{name}: {by}", fontsize=10, loc="left")
         right.set_xlabel("share of conversations" if shares and not natural else "", fontsize=9)
     figure.suptitle(f"{panel['heading']} (paper: {panel['places']}); our intervals: 95% over scenarios", fontsize=11)
@@ -67,15 +68,8 @@ def _bars(rows: Sequence[Row], natural: bool) -> list[tuple[str, str, Row]]:
     return found
 
 
-def _draw(axes: Any, bars: Sequence[tuple[str, str, Row]], modes: Mapping[str, str], end: float | None) -> None:
-    """Draw values with intervals on an axis up to `end`; the paper's, which have no mode here, in grey."""
-    twins: dict[str, int] = {}
-    colours: dict[str, str] = {}
-    for name in dict.fromkeys(condition for _, condition, _ in bars):
-        mode = modes.get(name)
-        if mode is not None:
-            colours[name] = draw.colour_of(mode, twins.get(mode, 0))
-            twins[mode] = twins.get(mode, 0) + 1
+def _draw(axes: Any, bars: Sequence[tuple[str, str, Row]], colours: Mapping[str, str], end: float | None) -> None:
+    """Draw values with intervals on an axis up to `end`; the paper's, which have no colour here, in grey."""
     for place, (_, condition, value) in enumerate(bars):
         low, high = value["low"], value["high"]
         error = None
@@ -90,16 +84,13 @@ def _draw(axes: Any, bars: Sequence[tuple[str, str, Row]], modes: Mapping[str, s
         axes.set_xlim(0, end)
 
 
-def _histograms(counts: Mapping[str, Sequence[int]], modes: Mapping[str, str]) -> Any:
+def _histograms(counts: Mapping[str, Sequence[int]], colours: Mapping[str, str]) -> Any:
     """Draw the positions of first mentions, one axis for each condition."""
     figure, axes = draw.grid([1.5] * len(counts), columns=1)
-    twins: dict[str, int] = {}
     for row, (name, bars) in enumerate(counts.items()):
-        here, mode = axes[row][0], modes[name]
-        width = 1 / len(bars)
-        colour = draw.colour_of(mode, twins.get(mode, 0))
-        twins[mode] = twins.get(mode, 0) + 1
-        here.bar([number * width for number in range(len(bars))], bars, width=width * 0.9, align="edge", color=colour)
+        here, width = axes[row][0], 1 / len(bars)
+        places = [number * width for number in range(len(bars))]
+        here.bar(places, bars, width=width * 0.9, align="edge", color=colours[name])
         here.set(xlim=(0, 1), ylabel="conversations")
         here.set_title(f"{name}, {sum(bars)} conversations", fontsize=10, loc="left")
     axes[-1][0].set_xlabel("position of the first mention (0 start, 1 end)")

@@ -1,5 +1,7 @@
 """The numbers of arXiv 2403.05020 (version 4): Table 1, Table 2, Figures 2, 4 to 6 and 10 to 12, each with its source.
 
+Numbers that belong to one of our measures are declared with it (`Measure.published`) and read from there.
+
 `printed`: the number is in a table, a bar's label or the text. `figure`: it was read off a bar without a label.
 `rebuilt`: Table 2 prints its six columns in another order than its text and Figure 2 say; read row by row they fit.
 No number of Figure 3 is here, because none of our sources states one, nor do they state Mixtral's win rate.
@@ -9,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
+
+from localsim.reports.measures import published
 
 How = Literal["printed", "figure", "rebuilt"]
 MARKS: dict[How, str] = {"printed": "", "figure": "†", "rebuilt": "‡"}
@@ -43,6 +47,14 @@ _REBUILT: dict[str, dict[str, How]] = {
     "competitive": {**_FT, "agents": "rebuilt"},
 }
 """Columns of Table 2 that stand under another heading in print; Figure 2 prints the goals of all but agents-ft."""
+
+
+_MEASURES = published()
+
+
+def _of(measure: str) -> dict[str, float]:
+    """Return the values of GPT-3.5 that one of our measures declares, in the order of columns."""
+    return {name: _MEASURES[measure][name] for name in CONDITIONS if name in _MEASURES[measure]}
 
 
 def _row(agents: float, mindreaders: float | None, script: float, taught: float | None = None) -> dict[str, float]:
@@ -116,11 +128,11 @@ NATURALNESS = (
     Published("naturalness", "mindreaders over agents", GPT, "text", {}, {}, "said to be similar, without a number"),
 )
 WORDS = (
-    Published("words", "words per turn", GPT, "text", _row(29.83, 27.76, 16.02, 14.98)),
+    Published("words", "words per turn", GPT, "text", _of("words_per_turn")),
     Published("words", "words per turn", MIXTRAL, "text", _row(33.72, 31.96, 13.36)),
 )
 FIRST_MENTION = (
-    Published("first_mention", "mean position", GPT, "text", _row(0.39, None, 0.13)),
+    Published("first_mention", "mean position", GPT, "text", _of("first_mention")),
     Published(
         "first_mention",
         "mean position",
@@ -130,7 +142,7 @@ FIRST_MENTION = (
         {"agents": "figure", "script": "figure"},
     ),
 )
-DEALS = (Published("deals", "share with a deal", GPT, "text, Figure 11", _row(0.30, None, 0.94, 0.93)),)
+DEALS = (Published("deals", "share with a deal", GPT, "text, Figure 11", _of("deal_rate")),)
 HISTOGRAM = (
     Published(
         "histogram",

@@ -1,188 +1,323 @@
 """One paragraph about runs of several models on the same scenarios, to be read aloud.
 
-It says what differed between agents who know their own side and agents who see both, by how much, how sure that is,
-and which models are constructed controls. It says nothing that the headlines of the runs do not find.
+It says what differed between agents who know their own side and mindreaders who see both, by how much, how sure that
+is, and which models are constructed controls. All models are compared on the scenarios that each of them completed in
+both modes, so the levels, the differences and the tests of the paragraph are about the same conversations.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any
+import itertools
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from localsim.families import in_order
+from localsim import stats
+from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import constructed, taught
+from localsim.reports.comparison import Unit, compare, completed
 from localsim.reports.report import report
-from localsim.reports.validity.headline import INFORMATION, LEVEL
+from localsim.reports.validity.headline import INFORMATION, LEVEL, SUCCESS, finds, headline
+from localsim.reports.validity.robustness import sign_turns
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
-from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
-SUCCESS = "success_rate"
+Units = dict[str, set[Unit]]
+"""Family -> scenarios and seeds."""
+TURNS = "turns"
+GAIN = {SUCCESS: 1, TURNS: -1}
+"""Measures whose better direction is known: more success, fewer turns. Only they can show a premium."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+class Told(NamedTuple):
+    """The finding about one model in one family."""
+
+    model: str
+    """The name of the model in the paragraph."""
+    made_of: str
+    """The name of the model in the run: A|B if two models play."""
+    row: Row
+    """A row of `headline`'s families, on the shared scenarios."""
+    about: Row
+    """The measure, as `report` lists it."""
+
+    @property
+    def found(self) -> Row:
+        """The difference between the modes, as a row of `comparison.compare`."""
+        row: Row = self.row["contrasts"][INFORMATION]
+        return row
+
+    @property
+    def title(self) -> str:
+        """The heading of the family."""
+        return title_of(family_of(self.row["family"]))
 
 
 def with_paragraph(store: Store, data: Row, conditions: Sequence[Condition]) -> Row:
     """Return a report with `aloud`: `runs` beside its own, and the paragraph about all of them, its own run first.
 
-    A run counts if its agents and its mindreaders are among the conditions, and it shares a scenario and seed with the
-    report's run. Without such a run the report is returned as it is.
+    A run counts if its agents and its mindreaders are among the conditions, they share a scenario and seed with the
+    runs before it, and it has a model that these lack. Without such a run the report is returned as it is.
     """
     own = data["run"]["run_id"]
     names: dict[str, set[str]] = defaultdict(set)
     for each in conditions:
         names[each.run_id].add(each.name)
     both = [run_id for run_id in names if run_id != own and names[run_id].issuperset(CONTRASTS[INFORMATION])]
-    runs = [run_id for run_id in both if not _units(store, own).isdisjoint(_units(store, run_id))]
-    if not runs:
+    shared, reports, repeated = _units(store, own), [data], []
+    known = {_identity(data, model) for model in _models(data)}
+    for run_id in both:
+        common = _common(shared, _units(store, run_id))
+        if not common:
+            continue
+        other = report(store, run_id)
+        fresh = {_identity(other, model) for model in _models(other)} - known
+        if not fresh:
+            repeated += _models(other)
+            continue
+        shared, known = common, known | fresh
+        reports.append(other)
+    if len(reports) == 1:
         return data
-    return {**data, "aloud": {"runs": runs, "paragraph": paragraph([data, *(report(store, each) for each in runs)])}}
+    text = paragraph([_among(store, each, shared) for each in reports], shared, repeated)
+    return {**data, "aloud": {"runs": [each["run"]["run_id"] for each in reports[1:]], "paragraph": text}}
 
 
-def _units(store: Store, run_id: str) -> set[tuple[str, int]]:
-    rows = queries.episodes(store, run_id)
-    return {(row["scenario_hash"], row["seed"]) for row in rows if row["status"] == "completed"}
+def _units(store: Store, run_id: str) -> Units:
+    """Return the scenarios and seeds that every model of a run completed in both modes."""
+    pairs: dict[str, dict[str, Units]] = defaultdict(dict)
+    for condition, units in completed(store, [run_id]).items():
+        if condition.name in CONTRASTS[INFORMATION]:
+            pairs[condition.model][condition.name] = units
+    found = [_common(*own.values()) for own in pairs.values() if len(own) == len(CONTRASTS[INFORMATION])]
+    return _common(*found) if found else {}
 
 
-def paragraph(reports: Sequence[Row]) -> str:
-    """Return the paragraph about the runs of these reports."""
-    told = [row for data in reports for row in _told(data)]
+def _common(first: Units, *others: Units) -> Units:
+    """Return the units that all have; a family without any is left out."""
+    found = {family: own.intersection(*(each.get(family, set()) for each in others)) for family, own in first.items()}
+    return {family: units for family, units in found.items() if units}
+
+
+def _among(store: Store, data: Row, shared: Units) -> Row:
+    """Return a report whose headline is about the shared units alone."""
+    run_id = data["run"]["run_id"]
+    if _units(store, run_id) == shared:
+        return data
+    among = set().union(*shared.values())
+    turns = partial(sign_turns, data["robustness"])
+    return {**data, "headline": headline(data, compare(store, run_id, among=among), turns)}
+
+
+def _models(data: Row) -> list[str]:
+    return list(dict.fromkeys(row["model"] for row in data["comparison"] if row["mode"] in CONTRASTS[INFORMATION]))
+
+
+def _identity(data: Row, model: str) -> str:
+    """Return a text that is the same for the same model under two names: the checksum of its weights if it is known."""
+    known = data["run"]["models"]
+    return json.dumps([known.get(part, {}).get("sha256") or part for part in model.split("|")])
+
+
+def paragraph(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]], repeated: Sequence[str] = ()) -> str:
+    """Return the paragraph about the runs of these reports, whose headlines are about the shared units.
+
+    `repeated` are models of further runs that are left out, because the reports have them.
+    """
+    told = list(_told(reports, shared))
     if not told:
         return (
             "These runs cannot tell how much seeing the other side changes: this needs agents and mindreaders on the "
             "same scenarios."
         )
-    models = list(dict.fromkeys(row["model"] for row in told))
-    sentences = [_opening(told, len(models))]
+    models = list(dict.fromkeys(each.model for each in told))
+    sentences = list(_opening(told, len(models), _has_script(reports)))
+    sentences += [f"Another run of {_name(model)} is left out: it is the same model." for model in repeated]
     for model in models:
-        own = [row for row in told if row["model"] == model]
-        sentences += [_origin(model), *(_finding(row) for row in own)]
-    sentences += [_conclusion(model, [row for row in told if row["model"] == model]) for model in models]
-    return " ".join([*sentences, _certainty(told)])
+        own = [each for each in told if each.model == model]
+        sentences += [*_origin(own[0]), *(sentence for each in own for sentence in _finding(each))]
+        sentences += _conclusion(own)
+    return " ".join([*sentences, *_certainty(told)])
 
 
-def _told(data: Row) -> Iterator[Row]:
-    """Yield what a report tells about information, for each family and model, families in the order of a report."""
-    rows = data["headline"]["families"]
-    for family in in_order(row["family"] for row in rows):
-        for row in rows:
-            if row["family"] == family and row["contrasts"].get(INFORMATION):
-                cells = {
-                    cell["mode"]: cell
-                    for cell in data["comparison"]
-                    if (cell["family"], cell["model"]) == (family, row["model"])
-                    and cell.get("condition", cell["mode"]) in CONTRASTS[INFORMATION]
-                }
-                about = next(each for each in data["measures"] if each["key"] == row["measure"])
-                levels = [cells.get(mode, {}) for mode in CONTRASTS[INFORMATION]]
-                yield {**row, "about": about, "levels": levels, "row": row["contrasts"][INFORMATION]}
+def _told(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> Iterator[Told]:
+    """Yield what reports tell about information, for each model once, families in the order of a report."""
+    seen: set[str] = set()
+    called = Counter(model for data in reports for model in _models(data))
+    for data in reports:
+        rows = [row for row in data["headline"]["families"] if row["contrasts"].get(INFORMATION)]
+        fresh = [model for model in _models(data) if _identity(data, model) not in seen]
+        for model in fresh:
+            name = f"{_name(model)} (run {data['run']['run_id']})" if called[model] > 1 else _name(model)
+            for family in in_order(shared):
+                for row in rows:
+                    if (row["family"], row["model"]) == (family, model):
+                        about = next(each for each in data["measures"] if each["key"] == row["measure"])
+                        yield Told(name, model, row, about)
+        seen.update(_identity(data, model) for model in fresh)
+
+
+def _has_script(reports: Sequence[Row]) -> bool:
+    return any(row["mode"] == "script" for data in reports for row in data["comparison"])
 
 
 # ---- sentences -----------------------------------------------------------------------------------------------------
 
 
-def _opening(told: Sequence[Row], models: int) -> str:
+def _opening(told: Sequence[Told], models: int, script: bool) -> Iterator[str]:
+    """Yield the design: models, scenarios, and the modes in one clause each."""
     scenarios: dict[str, int] = {}
-    for row in told:
-        scenarios[row["title"]] = max(scenarios.get(row["title"], 0), row["row"]["scenarios"])
+    for each in told:
+        scenarios[each.title] = max(scenarios.get(each.title, 0), each.found["scenarios"])
     played = " and ".join(f"{_number(count)} of {title}" for title, count in scenarios.items())
     who = f"{_number(models)} models" if models != 1 else "one model"
     many = "scenario" if sum(scenarios.values()) == 1 else "scenarios"
-    return (
-        f"{who.capitalize()} played the same {many}, {played}, with the same seeds: once as agents who each know only "
-        "their own side, and once as agents who each see both sides."
-    )
+    yield f"{who.capitalize()} played the same {many}, {played}, each in two ways."
+    yield "As agents, each speaker knows only its own side."
+    yield "As mindreaders, each speaker also sees the other side."
+    if script:
+        yield "As a script, one model writes both sides; scripts do not count here."
+    yield "A premium is a gain from seeing the other side."
 
 
-def _origin(model: str) -> str:
-    """Return a sentence on what a model was taught about the other side."""
-    if found := constructed(model):
-        return f"{model} is constructed: it was {found}."
-    if found := taught(model):
-        return f"{model} was {found}."
-    if model.startswith("scripted"):
-        return f"{model} is a script and not a language model."
-    return f"{model} was not made for this comparison."
+def _origin(told: Told) -> Iterator[str]:
+    """Yield what is known about a model's lessons; each of several models that play together has a sentence."""
+    for part in dict.fromkeys(told.made_of.split("|")):
+        if found := constructed(part):
+            yield f"{part} is constructed for this comparison: it was {found}."
+        elif found := taught(part):
+            yield f"{part} was {found}."
+        elif part.startswith("scripted:"):
+            yield f"{part} is a program with fixed rules, not a language model."
+        else:
+            yield f"How {part} was taught is not known here."
 
 
-def _finding(row: Row) -> str:
-    """Return a sentence on one family: both levels, the difference, and what its test says."""
-    about, found = row["about"], row["row"]
-    levels = [_size(each.get(about["key"]), about["kind"]) for each in row["levels"]]
-    noun = "" if about["key"] == SUCCESS else f" {about['heading']}"
-    verb = "it succeeded in" if about["key"] == SUCCESS else "it had"
-    sentence = f"In {row['title']} {verb} {levels[0]}{noun} without the other side's facts and {levels[1]} with them"
-    if about["key"] != SUCCESS:
-        success = [_size(each.get(SUCCESS), "share") for each in row["levels"]]
-        if "unknown" not in success:
-            sentence += f", with {success[0]} and {success[1]} success"
-    return f"{sentence}: {_verdict(row, found)}."
+def _finding(told: Told) -> Iterator[str]:
+    """Yield both levels, the difference with its interval, and success if that is not the measure."""
+    first, second = (_level(told.about, value) for value in told.found["levels"])
+    did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.row["measure"], "had")
+    yield f"In {told.title}, {told.model} {did} {first} as agents and {second} as mindreaders."
+    yield from _verdict(told)
+    success = told.row.get("success")
+    if told.row["measure"] != SUCCESS and success is not None:
+        shares = [f"{value:.0%}" for value in success["levels"]]
+        if shares[0] == shares[1]:
+            yield f"Its success was the same, {shares[0]}."
+        else:
+            sure = "that difference was found, too" if finds(success) else "that difference may be chance"
+            yield f"Its success was {shares[0]} as agents and {shares[1]} as mindreaders; {sure}."
 
 
-def _verdict(row: Row, found: Row) -> str:
-    verdict, kind = row["verdicts"][INFORMATION], row["about"]["kind"]
+def _verdict(told: Told) -> Iterator[str]:
+    found, verdict = told.found, told.row["verdicts"][INFORMATION]
+    over = _over(found["scenarios"])
     if verdict == "withheld":
-        return "the direction of the difference depends on the wording of the prompts, so nothing is told"
-    if found["p_least"] > LEVEL:
-        count = found["scenarios"]
-        return f"{_number(count)} scenario{'s are' if count != 1 else ' is'} too few to tell any difference"
-    if verdict == "found":
-        unit = "points" if kind == "share" else row["about"]["heading"]
-        low, high = sorted((found["low"], found["high"]), key=abs)
-        interval = f"95% interval {_amount(low, kind)} to {_amount(high, kind)}"
-        difference = f"{_amount(found['difference'], kind)} {unit} {_direction(found['difference'])}"
-        return f"{difference} with them ({interval}, {_p(found)})"
-    if found["low"] is None:
-        return "no difference could be told"
-    low, high = (f"{_amount(end, kind)} {_direction(end)}" for end in (found["low"], found["high"]))
-    return f"no difference could be told (95% interval {low} to {high})"
+        yield "The direction of the difference depends on the wording of the prompts, so nothing is told."
+    elif found["p_least"] > LEVEL:
+        are = "scenarios are" if found["scenarios"] != 1 else "scenario is"
+        least = next(count for count in itertools.count(1) if stats.least_p(count) <= LEVEL)
+        count = _number(found["scenarios"]).capitalize()
+        yield f"{count} {are} too few to tell any difference: at least {_number(least)} are needed."
+    elif verdict == "found":
+        low, high = (_signed(told, end) for end in sorted((found["low"], found["high"]), key=abs))
+        yield f"That is {_signed(told, found['difference'])} (95% interval {low} to {high}; {over})."
+    elif found["low"] is None:
+        yield f"No difference was found ({over}). All scenarios differ alike, so what was missed cannot be computed."
+    else:
+        low, high = (_signed(told, end) for end in (found["low"], found["high"]))
+        most = _amount(told, max(abs(found["low"]), abs(found["high"])))
+        but = "" if found["low"] <= 0 <= found["high"] else ", although the 95% interval leaves out zero"
+        yield f"No difference was found{but} (95% interval {low} to {high}; {over})."
+        yield f"A difference of up to {most} could have been missed."
 
 
-def _conclusion(model: str, rows: Sequence[Row]) -> str:
-    """Return a sentence on a model: where a difference was found, and whether it was built in."""
-    found = [row["title"] for row in rows if row["verdicts"][INFORMATION] == "found"]
-    missed = [row["title"] for row in rows if row["verdicts"][INFORMATION] != "found"]
-    built = bool(constructed(model))
-    if not found:
-        return f"So no change could be told for {model}{', although one was built in' if built else ''}."
-    rest = f", and no change could be told in {' and '.join(missed)}" if missed else ""
-    return f"So seeing both sides changed {model} in {' and '.join(found)}{', as was built in' if built else ''}{rest}."
+def _conclusion(own: Sequence[Told]) -> Iterator[str]:
+    """Yield whether a premium was found for a model in each family, and whether it was built to have one."""
+    model = own[0].model
+    built = any(constructed(part) for part in own[0].made_of.split("|"))
+    titles: dict[str, list[str]] = defaultdict(list)
+    for each in own:
+        titles[_outcome(each)].append(each.title)
+    where = {outcome: " and ".join(found) for outcome, found in titles.items()}
+    if "gain" in where:
+        fits = ", and that is what it was built for" if built else ""
+        yield f"So a premium was found for {model} in {where['gain']}{fits}."
+    if "loss" in where:
+        against = "the opposite of what it was built for" if built else "the opposite of a premium"
+        yield f"So {model} did worse with the other side in view in {where['loss']}: {against}."
+    if "change" in where:
+        yield f"So seeing the other side changed {model} in {where['change']}, but that is not known to be a premium."
+    if "none" in where:
+        although = ", although it was built to have one" if built else ""
+        yield f"So no premium was found for {model} in {where['none']}{although}."
+    if "untold" in where:
+        yield f"So nothing can be said about a premium of {model} in {where['untold']}."
 
 
-def _certainty(told: Sequence[Row]) -> str:
-    tests = sum(row["row"]["p_least"] <= LEVEL for row in told)
+def _outcome(told: Told) -> str:
+    """Return gain, loss, change (a difference that is neither), none (not found) or untold (no test could tell)."""
+    verdict, found = told.row["verdicts"][INFORMATION], told.found
+    if verdict == "withheld" or found["p_least"] > LEVEL:
+        return "untold"
+    if verdict != "found":
+        return "none"
+    better = GAIN.get(told.row["measure"], 0) * found["difference"]
+    success = told.row.get("success")
+    worse = success is not None and success["difference"] < 0 and finds(success)
+    if better == 0 or (better > 0 and worse):
+        return "change"
+    return "gain" if better > 0 else "loss"
+
+
+def _certainty(told: Sequence[Told]) -> Iterator[str]:
+    tests = sum(each.found["p_least"] <= LEVEL for each in told)
     if not tests:
-        return "More scenarios are needed: localsim design computes how many."
-    each = f"Each of the {_number(tests)} tests" if tests > 1 else "The test"
-    return (
-        f"{each} counts a scenario once, and finds a difference in one of twenty cases where there is none; that none "
-        "could be told does not show that there is none."
-    )
+        yield "More scenarios are needed: localsim design computes how many."
+        return
+    yield f"{f'Each of the {_number(tests)} tests' if tests > 1 else 'The test'} counts a scenario once."
+    yield "Where there is no difference, a test finds one in at most one case of twenty."
+    yield "A 95% interval holds the true difference in about 19 of 20 studies."
+    if any(_outcome(each) == "none" for each in told):
+        yield "To find no difference is not to show that there is none."
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
+
+
+def _name(model: str) -> str:
+    """Return the name of a model as it is read aloud: A with B if two models play."""
+    return " with ".join(dict.fromkeys(model.split("|")))
 
 
 def _number(count: int) -> str:
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
 
 
-def _size(value: float | None, kind: str) -> str:
-    if value is None:
-        return "unknown"
-    return f"{value:.0%}" if kind == "share" else f"{value:.1f}"
+def _over(scenarios: int) -> str:
+    return f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
 
 
-def _amount(value: float, kind: str) -> str:
-    return f"{100 * abs(value):.0f}" if kind == "share" else f"{abs(value):.1f}"
+def _level(about: Row, value: float) -> str:
+    """Return the value of a measure with what it counts."""
+    if about["key"] == SUCCESS:
+        return f"{value:.0%} of its conversations"
+    return f"{value:.0%} {about['heading']}" if about["kind"] == "share" else f"{value:.1f} {about['heading']}"
 
 
-def _direction(value: float) -> str:
-    return "more" if value > 0 else "fewer"
+def _amount(told: Told, value: float) -> str:
+    """Return the size of a difference with its unit."""
+    if told.about["kind"] == "share":
+        return f"{100 * abs(value):.0f} percentage points"
+    return f"{abs(value):.1f} {told.about['heading']}"
 
 
-def _p(found: Row) -> str:
-    p = found["p"] if found["primary"] else found["p_holm"]
-    return "p below .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
+def _signed(told: Told, value: float) -> str:
+    """Return a difference in words, such as "4.1 turns fewer"."""
+    less = "fewer" if told.about["key"] == TURNS else "less"
+    return f"{_amount(told, value)} {'more' if value > 0 else less}"

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim import families
 from localsim.annotation import measures
 from localsim.annotation.agreement import kinds_of, raters_text, votes_of
 from localsim.annotation.items import Talk, disclosures_from, talks_of
@@ -112,7 +113,8 @@ def corrections(store: Store, run_id: str) -> list[Row]:
     for talk in talks:
         if talk.episode.episode_id in scored:
             cells[talk.episode.scenario.family or EVERYDAY.name, talk.condition].append(talk)
-    ordered = sorted(cells, key=lambda key: (key[0], in_order(key[1])))
+    places = families.in_order(family for family, _ in cells)
+    ordered = sorted(cells, key=lambda key: (places.index(key[0]), in_order(key[1])))
     return [row for key in ordered for row in _rows(key, cells[key], found, labels, talks)]
 
 

@@ -7,13 +7,14 @@ interval leaves out 0 and, in a perturbed run, no variant turns its sign.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from localsim.families import family_of, in_order, title_of
 
 Row = dict[str, Any]
 LEVEL = 0.05
+SUCCESS = "success_rate"
 PEEKING = "peeking"
 """Key of the measure that estimates how often a first choice used the other side; families define it."""
 INFORMATION, AUTHORSHIP = "information", "authorship"
@@ -47,7 +48,7 @@ def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Tu
     """Return the verdicts and sentences about one family and model; differences between models tell nothing here."""
     own = [row for row in compared if (row["family"], row["model"]) == (family, model)]
     primary = next((row for row in own if row["primary"]), None)
-    measure = primary["measure"] if primary else "success_rate"
+    measure = primary["measure"] if primary else SUCCESS
     names = dict.fromkeys([*([primary["contrast"]] if primary else []), INFORMATION, AUTHORSHIP])
     found = {row["contrast"]: row for row in own if row["measure"] == measure}
     contrasts = {name: found.get(name) for name in names}
@@ -60,8 +61,9 @@ def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Tu
     sentences = [f"{title}: {_sizes(contrasts, verdicts, about)}; {_tail(contrasts, verdicts)}."]
     peeking = _peeking(family, model, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
+    success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
     shown = {"family": family, "model": model, "title": title, "measure": measure, "peeking": peeking}
-    return {**shown, "contrasts": contrasts, "verdicts": verdicts, "sentences": sentences}
+    return {**shown, "contrasts": contrasts, "verdicts": verdicts, "success": success, "sentences": sentences}
 
 
 def _verdict(row: Row | None, turns: Turns) -> Verdict:
@@ -69,11 +71,15 @@ def _verdict(row: Row | None, turns: Turns) -> Verdict:
         return "absent"
     if turns(row["family"], row["measure"], row["contrast"]):
         return "withheld"
-    return "found" if _found(row, row["p"] if row["primary"] else row["p_holm"]) else "not told"
+    return "found" if finds(row) else "not told"
+
+
+def finds(row: Row) -> bool:
+    """Return True if the test of a row of `comparison.compare` finds a difference, and its interval leaves out 0."""
+    return _found(row, row["p"] if row["primary"] else row["p_holm"])
 
 
 def _found(row: Row, p: float | None) -> bool:
-    """Return True if a test with this p finds a difference whose interval leaves out 0."""
     excludes_0 = row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
     return p is not None and p <= LEVEL and excludes_0
 
@@ -81,12 +87,12 @@ def _found(row: Row, p: float | None) -> bool:
 def _sizes(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict], about: Row) -> str:
     """Return both differences with their intervals."""
     parts: list[str] = []
+    counted = not _together(row for row in contrasts.values() if row is not None)
     for name, row in contrasts.items():
         if row is None:
             continue
-        size = (
-            "by an amount that this report withholds" if verdicts[name] == "withheld" else _amount(row, about["kind"])
-        )
+        withheld = verdicts[name] == "withheld"
+        size = "by an amount that this report withholds" if withheld else _amount(row, about["kind"], counted)
         changed = f"changed {about['heading']}" if not parts else "changed it"
         parts.append(f"{_CAUSES[name]} {changed} {size}")
     return ", ".join(parts)
@@ -96,19 +102,41 @@ _CAUSES = {
     INFORMATION: "seeing every side",
     AUTHORSHIP: "one author for both sides",
     "both": "one author who sees every side",
+    "author": "one author, turn by turn,",
+    "text": "one text instead of turns",
+    "information+author": "one author, turn by turn, who sees every side,",
 }
 
 
-def _amount(row: Row, kind: str) -> str:
-    interval = "" if row["low"] is None else f" (95% {_size(row['low'], kind)} to {_size(row['high'], kind)})"
-    return f"by {_size(row['difference'], kind)}{' points' if kind == 'share' else ''}{interval}"
+def _amount(row: Row, kind: str, counted: bool) -> str:
+    """Return a difference with its interval, and if `counted` with its number of scenarios."""
+    known = [] if row["low"] is None else [f"95% {_size(row['low'], kind)} to {_size(row['high'], kind)}"]
+    known += [_scenarios(row["scenarios"])] if counted else []
+    about = f" ({', '.join(known)})" if known else ""
+    return f"by {_size(row['difference'], kind)}{' points' if kind == 'share' else ''}{about}"
+
+
+def _scenarios(count: int) -> str:
+    return f"{count} scenario{'s' if count != 1 else ''}"
+
+
+def _together(rows: Iterable[Row]) -> str:
+    """Return "with 12 scenarios " if all rows have as many; "" if each has a number of its own."""
+    counts = {row["scenarios"] for row in rows}
+    return f"with {_scenarios(counts.pop())} " if len(counts) == 1 else ""
+
+
+def _too_few(rows: Iterable[Row]) -> str:
+    """Return a note on the row with the fewest scenarios if they are too few for any finding."""
+    least = max(rows, key=lambda row: float(row["p_least"]))
+    few = least["p_least"] > LEVEL
+    return f" ({_scenarios(least['scenarios'])} cannot give a p below {_p(least['p_least'])})" if few else ""
 
 
 def _tail(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict]) -> str:
     """Return what the tests say of the differences, in their order."""
     rows = [row for row in contrasts.values() if row is not None]
-    scenarios = max(row["scenarios"] for row in rows)
-    n = f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
+    n = _together(rows)
     said = {name: verdict for name, verdict in verdicts.items() if verdict != "absent"}
     absent = [_CAUSES[name] for name, verdict in verdicts.items() if verdict == "absent"]
     missing = f"; it lacks a mode to tell what {' and '.join(absent)} changes" if absent else ""
@@ -121,36 +149,32 @@ def _tail(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict]) 
             if len(found) == len(said)
             else f"only the change by {' and '.join(_CAUSES[each] for each in found)}"
         )
-        return f"with {n} this run finds {which}{missing}"
-    least = max(row["p_least"] for row in rows)
-    if scenarios == 1:
+        return f"{n}this run finds {which}{missing}"
+    if all(row["scenarios"] == 1 for row in rows):
         return f"one scenario cannot tell a change from none{missing}"
-    limit = f" ({n} cannot give a p below {_p(least)})" if least > LEVEL else ""
     which = "any of it" if len(said) > 1 else "it"
-    return f"with {n} this run cannot tell {which} from no change{limit}{missing}"
+    return f"{n}this run cannot tell {which} from no change{_too_few(rows)}{missing}"
 
 
 def contrasts_sentence(causes: Mapping[str, Row], about: Row) -> str:
     """Return the differences of several pairs of conditions, their intervals and what their tests say, as a sentence.
 
     The rows are like those of `comparison.compare`, have a corrected p and are about one measure, which `about`
-    describes. A cause is what tells the two conditions of a row apart.
+    describes. A cause is what tells the two conditions of a row apart. Pairs with different numbers of scenarios state
+    their own.
     """
     parts: list[str] = []
+    n = _together(causes.values())
     for cause, row in causes.items():
         changed = "" if parts else f" changed {about['heading']}"
-        parts.append(f"{cause}{changed} {_amount(row, about['kind'])}")
-    scenarios = max(row["scenarios"] for row in causes.values())
-    n = f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
+        parts.append(f"{cause}{changed} {_amount(row, about['kind'], counted=not n)}")
     found = [cause for cause, row in causes.items() if _found(row, row["p_holm"])]
-    least = max(row["p_least"] for row in causes.values())
-    if scenarios == 1:
+    if all(row["scenarios"] == 1 for row in causes.values()):
         tail = "one scenario cannot tell a change from none"
     elif found:
-        tail = f"with {n} this finds the change by {' and '.join(found)}"
+        tail = f"{n}this finds the change by {' and '.join(found)}"
     else:
-        limit = f" ({n} cannot give a p below {_p(least)})" if least > LEVEL else ""
-        tail = f"with {n} none of it can be told from no change{limit}"
+        tail = f"{n}none of it can be told from no change{_too_few(causes.values())}"
     return f"{', '.join(parts)}; {tail}."
 
 

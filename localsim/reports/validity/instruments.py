@@ -108,7 +108,9 @@ def _parser(of: Sequence[str], accuracy: Mapping[str, Any]) -> Iterable[Row]:
 def _judge(judge: Row) -> Row:
     """Return the reliability of a judge as a row; its n is the number of conversations."""
     found = Estimate(judge["goal_auroc"], judge["goal_auroc_low"], judge["goal_auroc_high"], judge["goal_auroc_n"])
-    meaning = "of the pairs of a success and a failure in one family and mode, those that its goal scores order rightly"
+    meaning = (
+        "of pairs of a success and a failure in one family and condition, those that its goal scores order rightly"
+    )
     return _row(f"judge {judge['judge']}", (), "AUROC of goal scores", meaning, found, BY_OUTCOME)
 
 

@@ -20,10 +20,10 @@ Row = dict[str, Any]
 
 
 def reliability(store: Store, run_id: str) -> list[Row]:
-    """Return for each judge: means by mode, agreement of its goal score with the outcome, and its consistency.
+    """Return for each judge: means by condition, agreement of its goal score with the outcome, and its consistency.
 
-    The agreement (`goal_auroc`) compares a success with a failure of the same family and mode only: a judge that tells
-    one family from another, or one mode from another, gets no credit for it.
+    The agreement (`goal_auroc`) compares a success with a failure of the same family and condition only: a judge that
+    tells one family from another, or one condition from another, gets no credit for it.
     """
     rows = queries.judge_goals(store, run_id)
     return [_judge(name, [row for row in rows if row["evaluator"] == name]) for name in dict.fromkeys(
@@ -34,14 +34,16 @@ def reliability(store: Store, run_id: str) -> list[Row]:
 def _judge(name: str, rows: list[Row]) -> Row:
     known = [row for row in rows if row["success"] is not None and row["goal"] is not None]
     follows, pairs = follows_outcome(known)
+    by_condition: dict[Condition, list[float]] = defaultdict(list)
+    for row in rows:
+        by_condition[condition_of(row)] += [row["goal"]] if row["goal"] is not None else []
+    names = names_of(sorted(by_condition, key=in_order))
     spreads = [row["spread"] for row in rows if row["spread"] is not None]
     return {
         "judge": name.removeprefix("judge."),
         "n": len(rows),
         "goal_by_mode": {
-            mode: statistics.fmean(values)
-            for mode in dict.fromkeys(row["mode"] for row in rows)
-            if (values := [row["goal"] for row in rows if row["mode"] == mode and row["goal"] is not None])
+            called: statistics.fmean(goals) for each, called in names.items() if (goals := by_condition[each])
         },
         "goal_auroc": follows.value,
         "goal_auroc_low": follows.low,
@@ -57,8 +59,8 @@ def _judge(name: str, rows: list[Row]) -> Row:
 def follows_outcome(rows: Sequence[Row]) -> tuple[Estimate, int]:
     """Return the share of pairs (a success, a failure) that the goal scores order rightly, and the number of pairs.
 
-    `rows` have family, mode, scenario_id, goal and success. Pairs are made within a family and mode; ties count half.
-    The interval is a jackknife over scenarios.
+    `rows` have family, scenario_id, goal, success and the columns of a condition. Pairs are made within a family and
+    condition; ties count half. The interval is a jackknife over scenarios.
     """
     value, pairs = _concordance(rows)
     if value is None:
@@ -80,12 +82,12 @@ def follows_outcome(rows: Sequence[Row]) -> tuple[Estimate, int]:
 
 
 def _concordance(rows: Iterable[Row]) -> tuple[float | None, int]:
-    """Return the AUROC of each family and mode, weighted by its pairs of a success and a failure, and their number."""
+    """Return the AUROC of each family and condition, weighted by its pairs of success and failure, and their number."""
     import numpy as np
 
-    strata: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    strata: dict[tuple[str, Condition], list[Row]] = defaultdict(list)
     for row in rows:
-        strata[row["family"], row["mode"]].append(row)
+        strata[row["family"], condition_of(row)].append(row)
     right, pairs = 0.0, 0
     for own in strata.values():
         truth = np.array([row["success"] > 0.5 for row in own], dtype=bool)
@@ -103,8 +105,8 @@ ENOUGH = 50
 def _warning(follows: Estimate, n: int) -> str | None:
     if follows.value is None:
         return (
-            "its goal scores cannot be checked: that needs conversations of one family and mode of which some succeed "
-            "and others fail"
+            "its goal scores cannot be checked: that needs conversations of one family and condition of which some "
+            "succeed and others fail"
         )
     over = f"AUROC {follows.value:.2f} over {n} conversations on {follows.n} scenarios"
     if follows.value < 0.6:

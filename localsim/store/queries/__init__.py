@@ -3,3 +3,8 @@
 Each function opens the database for one query and closes it. Rows are dictionaries with the columns that the
 docstring names; a missing value is None. The only SQL outside `store` is what a person types.
 """
+
+
+def condition_sql(mode: str = "mode", see: str = "see") -> str:
+    """Return the SQL of a condition's name, such as agents+goal, from the columns of its mode and its grants."""
+    return f"{mode} || CASE WHEN {see} <> '' THEN '+' || {see} ELSE '' END"

@@ -82,7 +82,7 @@ def answers_of_runs(store: Store, runs: Sequence[str]) -> list[Row]:
     """
     return store.rows(
         "SELECT a.* REPLACE (coalesce(a.made_by, 'person') AS made_by), e.scenario_hash AS scenario, "
-        "e.run_id AS run_1, e.model AS model_1, e.see AS see_1, o.run_id AS run_2, o.model AS model_2, o.see AS see_2 "
+        "e.run_id AS run_1, e.model AS model_1, o.run_id AS run_2, o.model AS model_2 "
         "FROM v_annotations a LEFT JOIN episodes e ON e.episode_id = a.shown_json ->> '$.\"1\"' "
         "LEFT JOIN episodes o ON o.episode_id = a.shown_json ->> '$.\"2\"' "
         "WHERE list_has_any([a.run_id, e.run_id, o.run_id], ?) ORDER BY a.task, a.item_id, a.rater",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.store.database import Store
+from localsim.store.queries import condition_sql
 
 Row = dict[str, Any]
 
@@ -173,11 +174,12 @@ def attempts(store: Store, episode_id: str, turn: int) -> list[Row]:
 def judgements(store: Store, episode_id: str) -> list[Row]:
     """Every question that judges answered about an episode, alone or beside another, with thought and reply.
 
-    Columns: evaluator, version, name, agent, sample, mode, other_mode, instructions, prompt, thought, reply, malformed,
-    truncated, judge, seed, prompt_tokens, thought_tokens, generated_tokens, duration_ms.
+    Columns: evaluator, version, name, agent, sample, mode and other_mode with grants, instructions, prompt, thought,
+    reply, malformed, truncated, judge, seed, prompt_tokens, thought_tokens, generated_tokens, duration_ms.
     """
     return store.rows(
-        "SELECT evaluator, version, name, agent, sample, mode, other_mode, instructions, prompt, thought, reply, "
+        f"SELECT evaluator, version, name, agent, sample, {condition_sql()} AS mode, "
+        f"{condition_sql('other_mode', 'other_see')} AS other_mode, instructions, prompt, thought, reply, "
         "malformed, truncated, judge, seed, prompt_tokens, thought_tokens, generated_tokens, duration_ms "
         "FROM v_judgements WHERE episode_id = ? OR other_id = ? ORDER BY evaluator, version, agent, name, sample",
         [episode_id, episode_id],

@@ -117,15 +117,18 @@ def paired_scores(store: Store, run_id: str) -> list[Row]:
 
 
 def judge_goals(store: Store, run_id: str) -> list[Row]:
-    """For each judge and episode: evaluator, family, scenario_id, mode, episode_id, goal, overall, spread, success."""
+    """For each judge and episode: evaluator, family, scenario_id, run_id, mode, model, see, episode_id, goal, overall,
+    spread, success.
+    """
     return store.rows(
-        "SELECT j.evaluator, coalesce(j.family, 'everyday') AS family, j.scenario_id, j.mode, j.episode_id, "
-        "avg(j.value) FILTER (j.name = 'goal') AS goal, "
+        "SELECT j.evaluator, coalesce(j.family, 'everyday') AS family, j.scenario_id, j.run_id, j.mode, j.model, "
+        "j.see, j.episode_id, avg(j.value) FILTER (j.name = 'goal') AS goal, "
         "avg(j.value) FILTER (j.name = 'overall') AS overall, "
         "avg(j.value) FILTER (suffix(j.name, '_spread')) AS spread, any_value(o.value) AS success "
         "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o "
         "ON o.episode_id = j.episode_id WHERE j.run_id = ? AND j.newest AND starts_with(j.evaluator, 'judge.') "
-        "GROUP BY j.evaluator, j.family, j.scenario_id, j.mode, j.episode_id ORDER BY ALL",
+        "GROUP BY j.evaluator, j.family, j.scenario_id, j.run_id, j.mode, j.model, j.see, j.episode_id "
+        "ORDER BY ALL",
         [run_id],
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from localsim.conversation.exchange import Generation
 from localsim.store.database import Store
+from localsim.store.queries import condition_sql
 
 Row = dict[str, Any]
 
@@ -125,7 +126,7 @@ def failed_episodes(store: Store, run_id: str) -> list[Row]:
 def episode_list(store: Store, run_id: str) -> list[Row]:
     """The episodes of a run: episode_id, scenario_id, mode (with grants), model, i (index), variant, status, end."""
     return store.rows(
-        "SELECT episode_id, scenario_id, mode || CASE WHEN see <> '' THEN '+' || see ELSE '' END AS mode, model, "
+        f"SELECT episode_id, scenario_id, {condition_sql()} AS mode, model, "
         "episode_index AS i, variant, status, stop_reason, turns "
         "FROM v_episodes WHERE run_id = ? ORDER BY scenario_id, episode_index, variant, mode, see",
         [run_id],
@@ -133,8 +134,9 @@ def episode_list(store: Store, run_id: str) -> list[Row]:
 
 
 def newest_episodes(store: Store, limit: int) -> list[Row]:
-    """The episodes of the newest runs: episode_id, scenario_id, mode."""
-    return store.rows("SELECT episode_id, scenario_id, mode FROM v_episodes ORDER BY run_id DESC LIMIT ?", [limit])
+    """The episodes of the newest runs: episode_id, scenario_id, mode (with grants)."""
+    query = f"SELECT episode_id, scenario_id, {condition_sql()} AS mode FROM v_episodes ORDER BY run_id DESC LIMIT ?"
+    return store.rows(query, [limit])
 
 
 def only_episode(store: Store, run_id: str) -> str:

@@ -95,10 +95,12 @@ def vectors(store: Store, model: str, hashes: Sequence[str]) -> dict[str, Sequen
     return {row["text_hash"]: row["vector"] for row in store.rows(query, [model, list(hashes)])}
 
 
-def leaks_by_mode(store: Store, run_id: str) -> list[Row]:
-    """First disclosures of a run: mode, kind, facts (their number), early (those that break the scenario's rule)."""
+def leaks_by_condition(store: Store, run_id: str) -> list[Row]:
+    """First disclosures of a run: run_id, mode, model, see, kind, facts (their number), early (those that break the
+    scenario's rule).
+    """
     return store.rows(
-        "SELECT mode, kind, count(*) AS facts, sum(early::INTEGER)::BIGINT AS early FROM v_leaks WHERE run_id = ? "
-        "GROUP BY ALL ORDER BY ALL",
+        "SELECT run_id, mode, model, coalesce(see, '') AS see, kind, count(*) AS facts, "
+        "sum(early::INTEGER)::BIGINT AS early FROM v_leaks WHERE run_id = ? GROUP BY ALL ORDER BY ALL",
         [run_id],
     )

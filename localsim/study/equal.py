@@ -1,0 +1,139 @@
+"""Lessons of equal size: every arm of a study gets as many tokens and as many training targets of each task.
+
+A cell is a family and a task. In each cell the arm with the fewest tokens decides how many all arms get, and then the
+arm with the fewest targets decides how many of them are trained. All arms take the scenarios in one order, so that the
+scenarios of an arm with long chats are among those of the others.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from localsim.finetune.chats import TrainingRow
+    from localsim.finetune.job import Material
+
+Row = dict[str, Any]
+Cell = tuple[str, str]
+"""Family and task."""
+Cells = Mapping[str, Cell]
+"""Scenario id, which is the group of a training row -> its cell."""
+LEAST = 0.1
+"""An arm is left out if it has less than this share of the first arm's targets in some cell."""
+
+
+def tokens_by_cell(rows: Iterable[TrainingRow], cells: Cells) -> dict[Cell, int]:
+    """Return the number of tokens of each cell, prompts included."""
+    return _summed(rows, cells, lambda row: len(row.tokens))
+
+
+def targets_by_cell(rows: Iterable[TrainingRow], cells: Cells) -> dict[Cell, int]:
+    """Return the number of training targets of each cell."""
+    return _summed(rows, cells, lambda row: row.learnt_tokens)
+
+
+def _summed(rows: Iterable[TrainingRow], cells: Cells, size: Callable[[TrainingRow], int]) -> dict[Cell, int]:
+    found: dict[Cell, int] = dict.fromkeys(sorted(set(cells.values())), 0)
+    for row in rows:
+        found[cells[row.group]] += size(row)
+    return found
+
+
+def able(materials: Mapping[str, Material], cells: Cells) -> tuple[dict[str, Material], dict[str, str]]:
+    """Return the arms with enough targets of every task, and the reason why each other arm is left out."""
+    counts = {name: targets_by_cell(data.train, cells) for name, data in materials.items()}
+    wanted = next(iter(counts.values()), {})
+    kept, left_out = {}, {}
+    for name, data in materials.items():
+        short = [cell for cell, targets in wanted.items() if counts[name][cell] < LEAST * targets]
+        if short:
+            least = ", ".join(f"{counts[name][cell]} targets of {', '.join(cell)}" for cell in short)
+            left_out[name] = f"it has only {least}; scripts have {wanted[short[0]]}"
+        else:
+            kept[name] = data
+    return kept, left_out
+
+
+def equalled(materials: Mapping[str, Material], cells: Cells, tokens: int | None) -> dict[str, Material]:
+    """Return the arms cut to the same number of tokens and of targets in each cell, at most `tokens` tokens in all.
+
+    The last row of a cell is cut. Surplus targets are whole turns, drawn at random: they stay in the text of their
+    chat, and only their weight in the loss becomes 0.
+    """
+    counts = [tokens_by_cell(data.train, cells) for data in materials.values()]
+    names = [cell for cell in sorted(set(cells.values())) if any(count[cell] for count in counts)]
+    limits = {cell: min(count[cell] for count in counts) for cell in names}
+    if tokens is not None:
+        limits = {cell: min(limit, tokens // len(names)) for cell, limit in limits.items()}
+    rows = {name: _within(data.train, cells, limits) for name, data in materials.items()}
+    found = [targets_by_cell(own, cells) for own in rows.values()]
+    targets = {cell: min(count[cell] for count in found) for cell in names}
+    return {name: replace(data, train=masked(rows[name], cells, targets)) for name, data in materials.items()}
+
+
+def _within(rows: Sequence[TrainingRow], cells: Cells, limits: Mapping[Cell, int]) -> list[TrainingRow]:
+    left = dict(limits)
+    found = []
+    for row in rows:
+        cell = cells[row.group]
+        if left[cell]:
+            found.append(cut(row, left[cell]))
+            left[cell] -= len(found[-1].tokens)
+    return found
+
+
+def cut(row: TrainingRow, tokens: int) -> TrainingRow:
+    """Return the beginning of a row, at most so many tokens."""
+    if len(row.tokens) <= tokens:
+        return row
+    return replace(row, tokens=row.tokens[:tokens], weights=row.weights[:tokens])
+
+
+def masked(rows: Sequence[TrainingRow], cells: Cells, targets: Mapping[Cell, int]) -> list[TrainingRow]:
+    """Return the rows with so many targets in each cell. Of one turn in each cell only the beginning loses its weight,
+    so that its end is still learnt.
+    """
+    surplus = {cell: count - targets.get(cell, 0) for cell, count in targets_by_cell(rows, cells).items()}
+    weights = [list(row.weights) for row in rows]
+    turns = [(number, begin, end) for number, row in enumerate(rows) for begin, end in turns_of(row)]
+    random.Random(1).shuffle(turns)
+    for number, begin, end in turns:
+        cell = cells[rows[number].group]
+        dropped = min(end - begin, surplus[cell])
+        weights[number][begin : begin + dropped] = [0.0] * dropped
+        surplus[cell] -= dropped
+    return [replace(row, weights=tuple(own)) for row, own in zip(rows, weights, strict=True)]
+
+
+def turns_of(row: TrainingRow) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of each run of targets in a row: the agent's turns, each with its end mark."""
+    for learnt, places in groupby(range(len(row.tokens)), lambda place: row.weights[place] > 0):
+        if learnt:
+            turn = list(places)
+            yield turn[0], turn[-1] + 1
+
+
+def described(data: Material, cells: Cells, first: Material) -> Row:
+    """Return what an arm is trained on, whole and by cell: chats, scenarios, how many of these scenarios the first arm
+    has too, tokens and targets.
+    """
+    parts = []
+    for cell in sorted({cells[row.group] for row in data.train}):
+        own, other = ([row for row in rows if cells[row.group] == cell] for rows in (data.train, first.train))
+        parts.append({"family": cell[0], "task": cell[1], **_counts(own, other)})
+    return {**_counts(data.train, first.train), "tasks": parts}
+
+
+def _counts(rows: Sequence[TrainingRow], first: Sequence[TrainingRow]) -> Row:
+    scenarios = {row.group for row in rows}
+    return {
+        "chats": len(rows),
+        "scenarios": len(scenarios),
+        "shared_scenarios": len(scenarios & {row.group for row in first}),
+        "tokens": sum(len(row.tokens) for row in rows),
+        "targets": sum(row.learnt_tokens for row in rows),
+    }

@@ -1,0 +1,108 @@
+"""Null and premium: how much seeing every side changes a studied model, and how much it changes its constructed twin.
+
+A premium is more success, or as much in fewer turns: who uses the other side needs to ask less. A difference is that of
+two modes on the same scenario and seed. The third row of each family and measure is the twin's difference minus the
+model's, scenario by scenario: what was built into the twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from localsim import stats
+from localsim.conversation.measures import Measure
+from localsim.families import in_order
+from localsim.families.base import SUCCESS
+from localsim.reports.comparison import Unit, values_of
+from localsim.reports.validity.headline import AUTHORSHIP, INFORMATION, LEVEL, PEEKING
+from localsim.runs.plan import CONTRASTS
+from localsim.store.conditions import Condition
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+Values = dict[Unit, float]
+TURNS = "turns"
+MARGINS = {SUCCESS.key: 0.1, TURNS: 2.0, PEEKING: 0.1}
+"""Key of each compared measure -> the margin within which a difference counts as none: a tenth of its range."""
+PRIMARY = (SUCCESS.key, TURNS)
+"""Keys of the primary measures."""
+BOTH = "twin - model"
+"""Name of the difference of two differences."""
+
+
+def premiums(store: Store, runs: Mapping[str, str]) -> list[Row]:
+    """Return a row for each family, measure, contrast and model (or BOTH); `runs` are those of a model and of its twin,
+    if it has one, by name.
+
+    The changes of success and turns by information are primary: their p are corrected together (Holm), and those of
+    all other rows together.
+    """
+    found = []
+    for family, measure, by_condition in values_of(store, list(runs.values())):
+        if measure.key in MARGINS:
+            for contrast in (INFORMATION, AUTHORSHIP):
+                found += [
+                    {"family": family, "contrast": contrast, **row}
+                    for row in _rows(measure, CONTRASTS[contrast], by_condition, runs)
+                ]
+    for row in found:
+        row["primary"] = row["contrast"] == INFORMATION and row["measure"] in PRIMARY
+    for rows in ([row for row in found if row["primary"]], [row for row in found if not row["primary"]]):
+        for row, p in zip(rows, stats.holm([row["p"] for row in rows]), strict=True):
+            row["p_holm"] = p
+            row["verdict"] = verdict(row)
+    order, measures = in_order(row["family"] for row in found), list(MARGINS)
+
+    def place(row: Row) -> tuple[int, bool, int]:
+        return order.index(row["family"]), not row["primary"], measures.index(row["measure"])
+
+    return sorted(found, key=place)
+
+
+def _rows(
+    measure: Measure, modes: tuple[str, str], by_condition: Mapping[Condition, Values], runs: Mapping[str, str]
+) -> Iterator[Row]:
+    """Yield the difference of two modes in each run, and that of the differences if there are two runs."""
+    changes: list[tuple[str, Values]] = []
+    for name, run_id in runs.items():
+        own = {each.name: each for each in by_condition if each.run_id == run_id}
+        if own.keys() >= set(modes):
+            first, second = (own[mode] for mode in modes)
+            changes.append((name, _minus(by_condition[second], by_condition[first])))
+    if len(changes) == 2:
+        changes.append((BOTH, _minus(changes[1][1], changes[0][1])))
+    for who, values in changes:
+        bounds = measure.bounds if who != BOTH else _doubled(measure.bounds)
+        groups = _by_scenario(values)
+        result = stats.paired(groups, bounds)
+        if result is not None:
+            equal = stats.equivalence(groups, MARGINS[measure.key], bounds)
+            about = {"measure": measure.key, "heading": measure.heading, "who": who, "kind": measure.kind}
+            yield {**about, **result._asdict(), "equivalence": equal._asdict()}
+
+
+def _minus(one: Values, other: Values) -> Values:
+    return {unit: one[unit] - other[unit] for unit in sorted(one.keys() & other.keys())}
+
+
+def _doubled(bounds: stats.Bounds) -> stats.Bounds:
+    """Return bounds whose differences are as wide as differences of differences."""
+    low, high = bounds
+    return (None, None) if low is None or high is None else (2 * low, 2 * high)
+
+
+def _by_scenario(values: Values) -> dict[str, list[float]]:
+    groups: dict[str, list[float]] = {}
+    for unit, value in values.items():
+        groups.setdefault(unit[0], []).append(value)
+    return groups
+
+
+def verdict(row: Row) -> str:
+    """Return what the tests say of a difference: a change, null (less than the margin), or neither."""
+    excludes_0 = row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
+    if row["p_holm"] is not None and row["p_holm"] <= LEVEL and excludes_0:
+        return "change"
+    equal = row["equivalence"]["p"]
+    return "null" if equal is not None and equal <= LEVEL else "not told"
