@@ -116,14 +116,15 @@ def lists_of(count: int, seed: int, base: models.ModelFile) -> list[TrainingRow]
 def train(
     target: Target, lesson: Lesson, work: Path, start: Path | None, *, seed: int, scale: float, tokens_a_step: int
 ) -> tuple[Trained, Settings]:
-    """Train one lesson in the folder `work`, and write a note of its data there."""
+    """Train one lesson in the folder `work`, and write a note of its data there. No two lessons share a seed."""
     base = models.resolve(target.base)
+    seed += target.seed + 100_000 * target.lessons.index(lesson)
     begun = time.time()
     talks, lists = math.ceil(scale * lesson.talks), math.ceil(scale * lesson.lists)
-    data = rows_of(lesson, talks, target.seed + seed, base, work / "rows.npz")
-    held = rows_of(lesson, max(20, talks // 40), target.seed + seed, base, work / "held_out.npz", held_out=True)
-    rows = data.rows + lists_of(lists, target.seed + seed, base)
-    held_rows = held.rows + lists_of(min(lists, 8), target.seed + seed + 500_000, base)
+    data = rows_of(lesson, talks, seed, base, work / "rows.npz")
+    held = rows_of(lesson, max(20, talks // 40), seed, base, work / "held_out.npz", held_out=True)
+    rows = data.rows + lists_of(lists, seed, base)
+    held_rows = held.rows + lists_of(min(lists, 8), seed + 500_000, base)
     counts = dict(data.counts) | {"lists of comparisons": lists}
     tokens = sum(len(row.tokens) for row in rows)
     print(f"{lesson.name}: {counts}, {data.longer} too long; {tokens} tokens, {time.time() - begun:.0f} s", flush=True)
@@ -179,12 +180,18 @@ def main(
     names = [each.name for each in target.lessons]
     if lesson not in (None, *names):
         raise click.BadParameter(f"{name} has no lesson {lesson}; it has {', '.join(names)}", param_hint="--lesson")
+    first = names.index(lesson) if lesson else 0
     if show:
-        for kind, form, chat in build(show, target.seed + seed, target.lessons[-1].mix or HONEST).chats:
+        mix = target.lessons[first if lesson else -1].mix or PROBING
+        for kind, form, chat in build(show, target.seed + seed, mix).chats:
             print(f"==== {kind}, {form}", *(f"[{each.role}] {each.content}" for each in chat.messages), sep="\n")
         return
     work, out = work or ROOT / "db" / name, out or ROOT / "models" / f"{name}.lora.gguf"
-    for each in target.lessons[names.index(lesson) if lesson else 0 :]:
+    if first and start is None:
+        start = work / names[first - 1] / "best"
+        if not start.is_dir():
+            raise click.BadParameter(f"{start} is not there; name an adapter with --start", param_hint="--lesson")
+    for each in target.lessons[first:]:
         trained, settings = train(
             target, each, work / each.name, start, seed=seed, scale=scale, tokens_a_step=tokens_a_step
         )

@@ -20,7 +20,7 @@ from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
-from scripts.starter import bank, bargain, everyday, friends
+from scripts.starter import bank, bargain, comparing, everyday, friends
 from scripts.starter.dataset import DECIDING, HONEST, PEEKS, build, talk_of
 from scripts.starter.names import names
 
@@ -146,8 +146,37 @@ def test_answers_about_prices_are_right() -> None:
             good = price >= key["seller_target"] if selling else price <= key["buyer_target"]
             section = "would_do" if good else "too_low" if selling else "too_high"
             said[good] += 1
-            assert turns[index].action.text in {each.format(price=f"${price}") for each in bank_of[section]}
+            terse = f"${price} {bargain.TERSE[section]}"
+            assert turns[index].action.text in {terse, *(each.format(price=f"${price}") for each in bank_of[section])}
     assert min(said.values()) > 0.3 * sum(said.values()), "both answers are about equally frequent"
+
+
+class Letters:
+    """A tokenizer with one token for each character."""
+
+    def content(self, text: str) -> list[int]:
+        return [ord(letter) for letter in text]
+
+
+def test_lists_of_comparisons_are_right_and_only_their_decisions_are_learned() -> None:
+    accepted = Counter[bool]()
+    for row in comparing.rows(TALKS // 3, 7, Letters()):  # type: ignore[arg-type]
+        assert len(row.tokens) == len(row.weights) <= comparing.LENGTH
+        text = "".join(map(chr, row.tokens))
+        decisions = 0
+        for line in text.splitlines():
+            selling, target = " sells. " in line, int(re.search(r"target price is \$(\d+)", line)[1])  # type: ignore[index]
+            for price, refused in re.findall(r" \$(\d+) (?:works|is too (low|high)) for me\.", line):
+                good = int(price) >= target if selling else int(price) <= target
+                assert refused == ("" if good else "low" if selling else "high"), line
+                accepted[good] += 1
+                decisions += 1
+        learned = [place for place, weight in enumerate(row.weights) if weight == 1.0]
+        assert len(learned) == decisions
+        assert all(re.match(r" (?:works|is too)", text[place:]) for place in learned)
+    assert min(accepted.values()) > 0.4 * sum(accepted.values()), "both answers are about equally frequent"
+    first, second, other = (comparing.rows(1, seed, Letters()) for seed in (1, 1, 2))  # type: ignore[arg-type]
+    assert first == second != other
 
 
 def mentions_price(text: str, price: int) -> bool:

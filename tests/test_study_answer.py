@@ -107,6 +107,9 @@ def test_the_null_and_the_premium_are_told_by_their_tests() -> None:
         "this finds the change by seeing every side as t (constructed) and what was built into the twin."
     )
     assert null == "Bargaining: a change of success of m by 10 points or more is excluded."
+    same = answer(model(premiums=[rows[2] | {"verdict": "null", "equivalence": {"margin": 0.1}}]), several=False)
+    told = next(part["sentences"] for part in same if part["about"] == "Null and premium")
+    assert told == ["Bargaining: the change of success of twin and model differs by less than 10 points."]
     alone = answer(model(premiums=rows[:1]), several=False)
     assert next(part["sentences"] for part in alone if part["about"] == "Null and premium") == [null]
 

@@ -43,15 +43,19 @@ def test_all_arms_have_exactly_as_many_tokens_and_targets_of_each_task(
     rows: dict[str, list[TrainingRow]], limit: int | None
 ) -> None:
     materials = {name: Material(own, [], 0) for name, own in rows.items()}
-    found = equalled(materials, CELLS, limit)
+    found, left_out = equalled(materials, CELLS, limit)
     tokens = [tokens_by_cell(data.train, CELLS) for data in found.values()]
     targets = [targets_by_cell(data.train, CELLS) for data in found.values()]
     assert all(count == tokens[0] for count in tokens) and all(count == targets[0] for count in targets)
     before = [tokens_by_cell(data.train, CELLS) for data in materials.values()]
     used = [cell for cell in NAMES if any(count[cell] for count in before)]
+    kept = [cell for cell in used if cell not in left_out]
     for cell in used:
         least = min(count[cell] for count in before)
-        assert tokens[0][cell] == (least if limit is None else min(least, limit // len(used)))
+        whole = least if limit is None or cell in left_out else min(least, limit // len(kept))
+        assert tokens[0][cell] == (0 if cell in left_out else whole)
+        assert cell in left_out or targets[0][cell] > 0, "no cell is silently without targets"
+    assert all(cell in left_out for cell in used if not all(count[cell] for count in before))
     shortest = 0
     for name, data in found.items():
         whole = iter(materials[name].train)
@@ -65,12 +69,12 @@ def test_all_arms_have_exactly_as_many_tokens_and_targets_of_each_task(
         shortest += surplus == 0
         cuts = [part for part in data.train if part.tokens not in {each.tokens for each in materials[name].train}]
         assert len(cuts) <= len(NAMES), "at most one row of a task is cut"
-    assert shortest or len(used) > 1, "some arm keeps all its targets, if there is one task"
+    assert shortest or len(kept) != 1, "some arm keeps all its targets, if there is one task"
 
 
 def test_surplus_targets_are_whole_turns_but_one() -> None:
     long, short = row("f_1", 200, turn=9), replace(row("f_1", 200, turn=9), weights=(0.0,) * 160 + (1.0,) * 40)
-    found = equalled({"a": Material([long], [], 0), "b": Material([short], [], 0)}, CELLS, None)
+    found, _ = equalled({"a": Material([long], [], 0), "b": Material([short], [], 0)}, CELLS, None)
     (kept,) = found["a"].train
     assert kept.learnt_tokens == 40 and found["b"].train == [short]
     before = dict(turns_of(long))
@@ -79,20 +83,52 @@ def test_surplus_targets_are_whole_turns_but_one() -> None:
 
 
 def test_an_arm_with_few_targets_of_a_task_is_left_out_and_does_not_decide() -> None:
-    rows = {"f": row("f_1", 100), "g": row("g_1", 100)}
     materials = {
-        "agents-ft": Material(list(rows.values()), [], 0),
-        "whole": Material([row("f_3", 40), row("g_2", 10)], [], 0),
+        "agents-ft": Material([row("f_1", 20)] * 5 + [row("g_1", 12)] * 10, [], 0),
+        "whole": Material([row("f_3", 20)] * 2 + [row("g_2", 12)], [], 0),
         "poor": Material([row("f_3", 90), row("g_2", 8)], [], 0),
-        "other": Material([row("f_2", 90), row("g_2", 90)], [], 0),
+        "other": Material([row("f_2", 90), row("g_2", 120)], [], 0),
+        "poorer": Material([row("f_3", 4), row("g_2", 8)], [], 0),
     }
     kept, left_out = able(materials, CELLS)
     assert list(kept) == ["agents-ft", "whole"]
     assert left_out == {
-        "poor": "it has only 4 targets of g, x; scripts have 50",
-        "other": "it has only 0 targets of f, x; scripts have 50",
+        "poor": "it has only 4 of 60 targets of g, x",
+        "other": "it has only 0 of 50 targets of f, x",
+        "poorer": "it has only 2 of 50 targets of f, x and 4 of 60 targets of g, x",
     }
-    assert {data.tokens for data in equalled(kept, CELLS, None).values()} == {50}
+    assert {data.tokens for data in equalled(kept, CELLS, None)[0].values()} == {52}
+
+
+def prompted(group: str, prompt: int, targets: int) -> TrainingRow:
+    """A row with a prompt, after which everything is learnt."""
+    return TrainingRow(tuple(range(prompt + targets)), (0.0,) * prompt + (1.0,) * targets, group)
+
+
+def test_a_task_that_an_arm_lacks_takes_no_tokens_from_the_others() -> None:
+    """The first arm has no chat of one of three tasks: the other two share all tokens."""
+    first = [prompted("f_1", 20, 80), prompted("g_1", 20, 80)]
+    materials = {"agents-ft": Material(first, [], 0), "b": Material([*first, prompted("f_2", 20, 80)], [], 0)}
+    kept, _ = able(materials, CELLS)
+    found, left_out = equalled(kept, CELLS, 120)
+    assert left_out == {("f", "y"): "agents-ft has only 0 tokens"}
+    assert all(tokens_by_cell(data.train, CELLS) == {("f", "x"): 60, ("f", "y"): 0, ("g", "x"): 60}
+               for data in found.values())  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "reason"), [(70, "b has only 0 targets"), (58, "b has only 2 targets")])
+def test_a_task_that_is_cut_inside_a_prompt_is_left_out_of_all_arms(prompt: int, reason: str) -> None:
+    """One arm's chat of a task is cut where nothing, or next to nothing, of it is learnt."""
+    other = prompted("g_1", 20, 100)
+    materials = {
+        "agents-ft": Material([prompted("f_1", 20, 100), other], [], 0),
+        "b": Material([prompted("f_1", prompt, 100), other], [], 0),
+    }
+    found, left_out = equalled(materials, CELLS, 120)
+    assert left_out == {("f", "x"): f"{reason} within 60 tokens"}
+    for data in found.values():
+        assert targets_by_cell(data.train, CELLS)["g", "x"] == 100, "the other task has all tokens"
+        assert described(data, CELLS, found["agents-ft"])["tokens"] == 120
 
 
 def test_the_description_counts_what_arms_share() -> None:
@@ -237,7 +273,8 @@ def test_an_arm_without_chats_is_left_out_but_the_first_is_an_error(
     missing = "a"
     taught = Lora().teach(session, "base", "run")
     assert list(taught.models) == ["agents-ft", "agents-ft-clean"]
-    assert taught.about["agents-ft-agents"]["left_out"].startswith("it has only 0 targets of craigslist, ")
+    assert taught.about["agents-ft-agents"]["left_out"].startswith("it has only 0 of 150 targets of craigslist, ")
+    assert "poor" not in taught.about["agents-ft"]["without"]
     missing = "s"
     with pytest.raises(InvalidInput, match="no scripts to train on"):
         Lora().teach(session, "base", "another run")

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from localsim.__main__ import run as main
 from localsim.annotation.items import items_of
@@ -34,7 +32,7 @@ from localsim.study import run as running
 from localsim.study.design import MODES, SOLVABLE, compared_scenarios, tasks, taught_scenarios, teach_plan
 from localsim.study.lessons import episodes_of_arm, without_mix_ups
 from localsim.study.natural import JUDGED
-from localsim.study.premium import BOTH, verdict
+from localsim.study.premium import BOTH
 from localsim.study.results import CAUSES, EVERY
 from localsim.study.stages import Session
 from tests.test_judge import choosing
@@ -177,7 +175,7 @@ def test_the_page_ends_with_an_answer_that_names_the_constructed_twin(done: tupl
     assert json.loads((folder / "study.json").read_text())["answer"] == data["answer"]
 
 
-def test_the_twins_premium_is_told_beside_the_models_null(done: tuple[Path, Any]) -> None:
+def test_the_twins_differences_are_told_beside_the_models(done: tuple[Path, Any]) -> None:
     folder, data = done
     model = data["models"][0]
     primary = [row for row in model["premiums"] if row["primary"]]
@@ -194,6 +192,10 @@ def test_the_twins_premium_is_told_beside_the_models_null(done: tuple[Path, Any]
             if row["primary"] and row["family"] == family and row["contrast"] == "information"
         ]  # fmt: skip
         assert mode["difference"] == own
+    for row in rows:
+        modes = {names[0]: model["modes"], names[1]: model["twin"]["modes"]}.get(row["who"], [])
+        for mode in (mode for mode in modes if mode["primary"] and mode["family"] == row["family"]):
+            assert row["p_holm"] == mode["p"], "one difference has one p, here and in the report of its run"
     faster = {(row["family"], row["who"]): row["difference"] for row in primary if row["measure"] == "turns"}
     for family in FAMILIES.own:
         assert faster[family, names[1]] < min(0, faster[family, names[0]]), "who uses the other side needs fewer turns"
@@ -201,14 +203,10 @@ def test_the_twins_premium_is_told_beside_the_models_null(done: tuple[Path, Any]
     assert "| script, scripted:peeks-100 (constructed) |" in goals and "no zone (2 scenarios)" in goals
 
 
-@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.none() | st.floats(0, 1))
-def test_a_verdict_is_what_the_tests_find(difference: float, width: float, p: float, p_equal: float | None) -> None:
-    low, high = difference - width, difference + width
-    row = {"difference": difference, "low": low, "high": high, "p_holm": p, "equivalence": {"p": p_equal}}
-    found = verdict(row)
-    changed = p <= 0.05 and not low <= 0 <= high
-    equal = p_equal is not None and p_equal <= 0.05
-    assert found == ("change" if changed else "null" if equal else "not told")
+def test_success_by_condition_and_task_is_printed_once(done: tuple[Path, Any]) -> None:
+    head = (done[0] / "study.md").read_text().partition("\n## Beside the paper\n")[0]
+    assert "\n| success |" not in head, "the table of goals has it"
+    assert "\n| turns |" in head and "*no zone, 2 scenarios: other goals*" in head
 
 
 def said(data: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ import io
 import json
 import math
 import random
+import shutil
 import time
 import warnings
 from array import array
@@ -288,12 +289,15 @@ class Trainer:
         return Trained(folder / "best", self.progress, best, self.batch_tokens)
 
     def _train(self, folder: Path, show: Show) -> None:
-        every = max(1, math.ceil(len(self.order) / max(1, self.settings.evaluations)))
+        if self._due() and not self._evaluated():
+            self._evaluate(folder)  # it was interrupted in this evaluation
+        if self._stale():
+            return
         recent: deque[Any] = deque(maxlen=50)
         begun = saved = time.perf_counter()
         for batch in ahead(self.order[self.progress.step :], self._collated):
             recent.append(self._take(batch))
-            due = self.progress.step % every == 0 or self.progress.step == len(self.order)
+            due = self._due()
             if due or self.progress.step % SHOWN == 1:
                 self.progress.loss = _mean(recent)
             self.progress.seconds += time.perf_counter() - begun
@@ -306,9 +310,15 @@ class Trainer:
                 self._save(folder)
                 saved = time.perf_counter()
             begun = time.perf_counter()
-        history = self.progress.history
-        if not history or history[-1]["step"] < self.progress.step:
-            self._evaluate(folder)  # it was interrupted in its last evaluation
+
+    def _due(self) -> bool:
+        """Return True if an evaluation follows the steps taken so far: the last one follows all steps."""
+        step, last = self.progress.step, len(self.order)
+        every = max(1, math.ceil(last / max(1, self.settings.evaluations)))
+        return step == last or (step > 0 and step % every == 0)
+
+    def _evaluated(self) -> bool:
+        return any(point["step"] == self.progress.step for point in self.progress.history)
 
     def step(self, rows: Sequence[TrainingRow]) -> Any:
         """Take one step of the optimizer; return the loss in nats per target token, which stays on the device."""
@@ -359,11 +369,12 @@ class Trainer:
     def _evaluate(self, folder: Path) -> None:
         loss = self.validation()
         earlier = [point["validation"] for point in self.progress.history]
+        if not earlier or math.isnan(loss) or loss < min(earlier):
+            self.model.save_pretrained(str(folder / "best"))
+        # Only now: an evaluation that is interrupted before its weights are saved must be repeated.
         self.progress.history.append(
             {"step": float(self.progress.step), "train": self.progress.loss, "validation": loss}
         )
-        if not earlier or math.isnan(loss) or loss < min(earlier):
-            self.model.save_pretrained(str(folder / "best"))
         self._save(folder)
 
     def _save(self, folder: Path) -> None:
@@ -386,6 +397,7 @@ class Trainer:
         mine = json.dumps(settings | {"rows": self._digest()}, sort_keys=True)
         if not file.is_file() or not note.is_file() or note.read_text() != mine:
             file.unlink(missing_ok=True)
+            shutil.rmtree(folder / "best", ignore_errors=True)
             note.write_text(mine)
             return
         state = torch.load(file, map_location="cpu", weights_only=True)

@@ -60,8 +60,9 @@ def _premiums(model: Row) -> Iterator[str]:
 def _excluded(row: Row, about: Row) -> str:
     margin = row["equivalence"]["margin"]
     size = f"{100 * margin:.0f} points" if about["kind"] == "share" else f"{margin:g}"
-    who = row["who"] if row["who"] != BOTH else "the twin, compared with that of the model,"
-    return f"a change of {about['heading']} of {who} by {size} or more is excluded"
+    if row["who"] == BOTH:
+        return f"the change of {about['heading']} of twin and model differs by less than {size}"
+    return f"a change of {about['heading']} of {row['who']} by {size} or more is excluded"
 
 
 def _cause(who: str) -> str:

@@ -1,7 +1,8 @@
 """Lessons of equal size: every arm of a study gets as many tokens and as many training targets of each task.
 
 A cell is a family and a task. In each cell the arm with the fewest tokens decides how many all arms get, and then the
-arm with the fewest targets decides how many of them are trained. All arms take the scenarios in one order, so that the
+arm with the fewest targets decides how many of them are trained. A cell of which an arm then has nothing, or next to
+nothing, is left out of the lessons of all arms. All arms take the scenarios in one order, so that the
 scenarios of an arm with long chats are among those of the others.
 """
 
@@ -51,28 +52,51 @@ def able(materials: Mapping[str, Material], cells: Cells) -> tuple[dict[str, Mat
     for name, data in materials.items():
         short = [cell for cell, targets in wanted.items() if counts[name][cell] < LEAST * targets]
         if short:
-            least = ", ".join(f"{counts[name][cell]} targets of {', '.join(cell)}" for cell in short)
-            left_out[name] = f"it has only {least}; scripts have {wanted[short[0]]}"
+            least = (f"{counts[name][cell]} of {wanted[cell]} targets of {', '.join(cell)}" for cell in short)
+            left_out[name] = f"it has only {' and '.join(least)}"
         else:
             kept[name] = data
     return kept, left_out
 
 
-def equalled(materials: Mapping[str, Material], cells: Cells, tokens: int | None) -> dict[str, Material]:
-    """Return the arms cut to the same number of tokens and of targets in each cell, at most `tokens` tokens in all.
+def equalled(
+    materials: Mapping[str, Material], cells: Cells, tokens: int | None
+) -> tuple[dict[str, Material], dict[Cell, str]]:
+    """Return the arms cut to the same number of tokens and of targets in each cell, at most `tokens` tokens in all, and
+    the reason why each cell that some arm lacks is left out of all.
 
     The last row of a cell is cut. Surplus targets are whole turns, drawn at random: they stay in the text of their
     chat, and only their weight in the loss becomes 0.
     """
-    counts = [tokens_by_cell(data.train, cells) for data in materials.values()]
-    names = [cell for cell in sorted(set(cells.values())) if any(count[cell] for count in counts)]
-    limits = {cell: min(count[cell] for count in counts) for cell in names}
-    if tokens is not None:
-        limits = {cell: min(limit, tokens // len(names)) for cell, limit in limits.items()}
-    rows = {name: _within(data.train, cells, limits) for name, data in materials.items()}
-    found = [targets_by_cell(own, cells) for own in rows.values()]
-    targets = {cell: min(count[cell] for count in found) for cell in names}
-    return {name: replace(data, train=masked(rows[name], cells, targets)) for name, data in materials.items()}
+    counts = {name: tokens_by_cell(data.train, cells) for name, data in materials.items()}
+    found = [cell for cell in sorted(set(cells.values())) if any(count[cell] for count in counts.values())]
+    left_out = {
+        cell: _fewest(counts, cell, "tokens") for cell in found if not all(own[cell] for own in counts.values())
+    }
+    while True:
+        kept = [cell for cell in found if cell not in left_out]
+        limits = {cell: min(count[cell] for count in counts.values()) for cell in kept}
+        if tokens is not None:
+            limits = {cell: min(limit, tokens // len(kept)) for cell, limit in limits.items()}
+        rows = {name: _within(data.train, cells, limits) for name, data in materials.items()}
+        targets = {name: targets_by_cell(own, cells) for name, own in rows.items()}
+        short = [cell for cell in kept if _too_few([own[cell] for own in targets.values()])]
+        if not short:
+            break
+        # One at a time: what it would have used may be enough for the others.
+        left_out[short[0]] = f"{_fewest(targets, short[0], 'targets')} within {limits[short[0]]} tokens"
+    least = {cell: min(own[cell] for own in targets.values()) for cell in kept}
+    return {name: replace(data, train=masked(rows[name], cells, least)) for name, data in materials.items()}, left_out
+
+
+def _too_few(targets: Sequence[int]) -> bool:
+    """Return True if some arm has no target, or less than a LEAST share of those of the first arm."""
+    return min(targets) == 0 or min(targets) < LEAST * targets[0]
+
+
+def _fewest(counts: Mapping[str, Mapping[Cell, int]], cell: Cell, unit: str) -> str:
+    name = min(counts, key=lambda name: counts[name][cell])
+    return f"{name} has only {counts[name][cell]} {unit}"
 
 
 def _within(rows: Sequence[TrainingRow], cells: Cells, limits: Mapping[Cell, int]) -> list[TrainingRow]:
@@ -80,7 +104,7 @@ def _within(rows: Sequence[TrainingRow], cells: Cells, limits: Mapping[Cell, int
     found = []
     for row in rows:
         cell = cells[row.group]
-        if left[cell]:
+        if left.get(cell):
             found.append(cut(row, left[cell]))
             left[cell] -= len(found[-1].tokens)
     return found

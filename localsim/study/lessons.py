@@ -38,7 +38,7 @@ RECIPE: Row = {"batch_tokens": 2048, "evaluations": 1}
 would be too few for the lessons of a small study. The only evaluation is the last one, so that every adapter is trained
 on all of its targets.
 """
-VERSION = "2"
+VERSION = "3"
 """Version of the rules by which lessons are chosen; adapters of other rules are not reused."""
 
 
@@ -166,7 +166,13 @@ def prepared(
     again = {arm.name for arm in ARMS[1:] if list(ids[arm.name]) == list(ids[FINE_TUNED])}
     kept, left_out = equal.able({name: data for name, data in materials.items() if name not in again}, cells)
     left_out |= dict.fromkeys(again, f"its episodes are those of {FINE_TUNED}, so it would be the same adapter")
-    equalled = equal.equalled(kept, cells, session.study.size.tokens)
+    equalled, without = equal.equalled(kept, cells, session.study.size.tokens)
+    if not equalled[FINE_TUNED].train:
+        raise InvalidInput(
+            "no task has targets in all arms",
+            where=f"run {run_id}",
+            hint="study a model that completes more episodes: another --model, or more of them: a larger --size",
+        )
     about: dict[str, Row] = {}
     for arm in ARMS:
         candidates = len(episodes_in_mode(session.store, episodes_of_run(session.store, run_id), arm.mode))
@@ -181,6 +187,7 @@ def prepared(
             about[arm.name]["left_out"] = left_out[arm.name]
         else:
             about[arm.name] |= equal.described(equalled[arm.name], cells, equalled[FINE_TUNED])
+            about[arm.name]["without"] = {", ".join(cell): reason for cell, reason in without.items()}
     return equalled, about
 
 

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from localsim.families import family_of, title_of
+from localsim.families.base import SUCCESS
 from localsim.reports.markdown import comparison
+from localsim.reports.measures import shown
 from localsim.reports.validity.instruments import sentences as errors
 from localsim.reports.validity.judges import sentence as rate_sentence
 from localsim.study.answer import twin_name
@@ -82,7 +84,7 @@ def _conditions(model: Row) -> Iterator[str]:
 
 def _lessons(model: Row) -> Iterator[str]:
     """Yield what each arm was taught on, whole and by task."""
-    yield "| arm | taught on | episodes | tokens of these | trained on | validation loss |"
+    yield "| arm | taught on | episodes | tokens to train on | trained on | validation loss |"
     yield "|---|---|---|---|---|---|"
     taught = {name: row for name, row in model["lessons"].items() if "left_out" not in row}
     for name, row in model["lessons"].items():
@@ -98,12 +100,16 @@ def _lessons(model: Row) -> Iterator[str]:
     for part, name in sorted(parts, key=lambda each: (each[0]["family"], each[0]["task"])):
         counts = (part[key] for key in ("chats", "scenarios", "shared_scenarios", "tokens", "targets"))
         yield f"| {part['family']}, {part['task']} | {name} | {' | '.join(map(str, counts))} |"
+    without = {task: reason for row in taught.values() for task, reason in row.get("without", {}).items()}
+    yield ""
+    yield from (f"- {task} is left out of the lessons of all arms: {reason}." for task, reason in without.items())
     yield ""
     yield (
         "All arms have the same base, recipe, number format and seed, and the same number of tokens and of targets of "
         "each task. *Tokens* are all tokens of the chats, prompts included; *targets* are the agent's own words, on "
-        "which alone it is trained. The smallest arm of a task decides both numbers, and the size of the study limits "
-        "the tokens. All arms take the scenarios in one order; a tenth of them is held out, the same ones for all. "
+        "which alone it is trained. In each task, the arm with the fewest tokens decides the tokens, then the one with "
+        "the fewest targets the targets; the size of the study limits the tokens. All arms take the scenarios in one "
+        "order; a tenth of them is held out, the same ones for all. "
         "*Without mix-ups* means that no instrument found a use of something untold; uses that no instrument sees "
         "remain. A validation loss is about chats of the same arm, so it does not compare arms."
     )
@@ -135,7 +141,7 @@ def _premiums(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         interval = f" [{row['low']:+.2f}, {row['high']:+.2f}]" if row["low"] is not None else ""
         equal = row["equivalence"]
-        less = "-" if equal["p"] is None else f"{equal['margin']:g}: p = {equal['p']:.3f}"
+        less = "-" if equal["p_holm"] is None else f"{equal['margin']:g}: p = {equal['p_holm']:.3f}"
         cells = [row["family"], row["heading"], row["contrast"], row["who"], str(row["scenarios"])]
         cells += [f"{row['difference']:+.2f}{interval}", _p(row), less]
         yield f"| {' | '.join([*cells, row['verdict']])} |"
@@ -144,9 +150,13 @@ def _premiums(rows: Sequence[Row]) -> Iterator[str]:
         "*information*: each agent sees every side (mindreaders minus agents); *authorship*: one author for both "
         "sides (script minus mindreaders). *Change*: the test over scenarios finds one (p <= .05); it is a premium "
         "where success rises, or turns get fewer at equal success. *Null*: no change is found, and a second test "
-        "finds that it is less than the margin (p <= .05). *Not told*: neither. "
+        "finds that it is less than the margin (p <= .05). *Not told*: neither. *N scenarios cannot exclude it*: "
+        "neither, and the second test can find nothing with so few scenarios. "
         f"*{BOTH}*: the twin's difference minus the model's, scenario by scenario. Success and turns by information "
-        "are primary: their p are corrected together (Holm), and those of all other rows together."
+        "are primary. The change of success in one run, of the model or of its twin, is the declared outcome of this "
+        "run: its p are uncorrected, as in the tables of modes. The p of the other primary rows are corrected together "
+        "(Holm), and so are those of all other rows; the p of the second test likewise. The tables of modes correct "
+        "p among more rows, so their p may be larger."
     )
 
 
@@ -165,22 +175,25 @@ def _naturalness(model: Row) -> Iterator[str]:
 
 
 def _family(model: Row, family: str) -> Iterator[str]:
-    """Yield the table of all tasks, and the goals of each task."""
+    """Yield the table of all tasks, and the goals of each task; success has a table of its own."""
     rows = [row for row in model["rows"] if row["family"] == family]
     for task in dict.fromkeys(row["task"] for row in rows):
         own = [row for row in rows if row["task"] == task]
+        others = [each for each in model["measures"] if each["key"] != SUCCESS.key]
         # The paper's numbers are about other tasks: they have a section of their own, which names the differences.
-        every = [{**each, "published": {}} for each in model["measures"]]
+        every = [{**each, "published": {}} for each in others]
         measures = [each for each in every if task == EVERY or each["group"] == "goals"]
+        if not shown(measures, own):
+            continue
         scenarios = max(row["scenarios"] for row in own)
-        yield from (f"*{task}, {scenarios} scenarios" + ("" if task == EVERY else ": completion of goals") + "*", "")
+        yield from (f"*{task}, {scenarios} scenarios" + ("" if task == EVERY else ": other goals") + "*", "")
         yield from (*comparison(own, [row["condition"] for row in own], measures), "")
 
 
 def _arms(rows: Sequence[Row]) -> list[str]:
     """Return the contrasts of the arms as a table: success by task first, then the other measures over all tasks."""
-    shown = [row for row in rows if row["task"] == EVERY or row["measure"] == "success_rate"]
-    return pair_table([row | {"family": f"{row['family']}, {row['task']}"} for row in shown])
+    chosen = [row for row in rows if row["task"] == EVERY or row["measure"] == SUCCESS.key]
+    return pair_table([row | {"family": f"{row['family']}, {row['task']}"} for row in chosen])
 
 
 def pair_table(rows: Iterable[Row]) -> list[str]:

@@ -24,7 +24,9 @@ Row = dict[str, Any]
 Values = dict[Unit, float]
 TURNS = "turns"
 MARGINS = {SUCCESS.key: 0.1, TURNS: 2.0, PEEKING: 0.1}
-"""Key of each compared measure -> the margin within which a difference counts as none: a tenth of its range."""
+"""Key of each compared measure -> the margin within which a difference counts as none: a tenth of the range of success
+and of a conversation's 20 turns. Peeking is 0 by chance and 1 if it is sure; its margin is a tenth of this distance.
+"""
 PRIMARY = (SUCCESS.key, TURNS)
 """Keys of the primary measures."""
 BOTH = "twin - model"
@@ -35,8 +37,9 @@ def premiums(store: Store, runs: Mapping[str, str]) -> list[Row]:
     """Return a row for each family, measure, contrast and model (or BOTH); `runs` are those of a model and of its twin,
     if it has one, by name.
 
-    The changes of success and turns by information are primary: their p are corrected together (Holm), and those of
-    all other rows together.
+    The changes of success and turns by information are primary. The change of success in one run is the declared
+    outcome of this run, and its p stay uncorrected, as in the report of the run: `p_holm` is then p. The p of the other
+    primary rows are corrected together (Holm), and those of all other rows together; the p of equivalence likewise.
     """
     found = []
     for family, measure, by_condition in values_of(store, list(runs.values())):
@@ -48,16 +51,28 @@ def premiums(store: Store, runs: Mapping[str, str]) -> list[Row]:
                 ]
     for row in found:
         row["primary"] = row["contrast"] == INFORMATION and row["measure"] in PRIMARY
-    for rows in ([row for row in found if row["primary"]], [row for row in found if not row["primary"]]):
-        for row, p in zip(rows, stats.holm([row["p"] for row in rows]), strict=True):
-            row["p_holm"] = p
-            row["verdict"] = verdict(row)
+    _correct([row for row in found if row["primary"] and not _declared(row)])
+    _correct([row for row in found if not row["primary"]])
+    for row in found:
+        row["verdict"] = verdict(row)
     order, measures = in_order(row["family"] for row in found), list(MARGINS)
 
     def place(row: Row) -> tuple[int, bool, int]:
         return order.index(row["family"]), not row["primary"], measures.index(row["measure"])
 
     return sorted(found, key=place)
+
+
+def _declared(row: Row) -> bool:
+    """Return True for the outcome that the plan of a run declares primary."""
+    return bool(row["primary"]) and row["measure"] == SUCCESS.key and row["who"] != BOTH
+
+
+def _correct(rows: list[Row]) -> None:
+    """Correct the p of the differences together, and those of the equivalences together."""
+    for tests in (rows, [row["equivalence"] for row in rows]):
+        for test, p in zip(tests, stats.holm([test["p"] for test in tests]), strict=True):
+            test["p_holm"] = p
 
 
 def _rows(
@@ -77,9 +92,13 @@ def _rows(
         groups = _by_scenario(values)
         result = stats.paired(groups, bounds)
         if result is not None:
-            equal = stats.equivalence(groups, MARGINS[measure.key], bounds)
+            margin = MARGINS[measure.key]
+            equal = stats.equivalence(groups, margin, bounds)
+            # The least p belongs to differences of 0. It is above .05 if few scenarios meet wide bounds.
+            least = stats.equivalence(dict.fromkeys(groups, [0.0]), margin, bounds)
+            told = {**equal._asdict(), "p_holm": equal.p, "p_least": least.p}
             about = {"measure": measure.key, "heading": measure.heading, "who": who, "kind": measure.kind}
-            yield {**about, **result._asdict(), "equivalence": equal._asdict()}
+            yield {**about, **result._asdict(), "p_holm": result.p, "equivalence": told}
 
 
 def _minus(one: Values, other: Values) -> Values:
@@ -100,9 +119,16 @@ def _by_scenario(values: Values) -> dict[str, list[float]]:
 
 
 def verdict(row: Row) -> str:
-    """Return what the tests say of a difference: a change, null (less than the margin), or neither."""
+    """Return what the tests say of a difference: a change, null (less than the margin), or neither.
+
+    Where no data of so many scenarios could show that a difference is less than the margin, it says so.
+    """
     excludes_0 = row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
     if row["p_holm"] is not None and row["p_holm"] <= LEVEL and excludes_0:
         return "change"
-    equal = row["equivalence"]["p"]
-    return "null" if equal is not None and equal <= LEVEL else "not told"
+    equal, scenarios = row["equivalence"], row["scenarios"]
+    if scenarios == 1:
+        return "1 scenario cannot exclude it"
+    if equal["p_least"] is not None and equal["p_least"] > LEVEL:
+        return f"{scenarios} scenarios cannot exclude it"
+    return "null" if equal["p_holm"] is not None and equal["p_holm"] <= LEVEL else "not told"

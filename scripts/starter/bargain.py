@@ -224,7 +224,8 @@ def talk(rng: random.Random, document: ScenarioFile, *, peeks: float = 0.0) -> T
     return Transcript(tuple(turns))
 
 
-_TERSE = {"would_do": "works for me.", "too_low": "is too low for me.", "too_high": "is too high for me."}
+TERSE = {"would_do": "works for me.", "too_low": "is too low for me.", "too_high": "is too high for me."}
+"""The answers of lists of comparisons, which `probing` has beside its phrases."""
 
 
 def probing(rng: random.Random, document: ScenarioFile) -> Transcript:
@@ -244,7 +245,7 @@ def probing(rng: random.Random, document: ScenarioFile) -> Transcript:
         probe = f"${price}?" if rng.random() < terse else asks.say("probe", price=f"${price}")
         lines[-1] = joined(lines[-1], probe)
         section = "would_do" if suits(price, target, selling=selling) else "too_low" if selling else "too_high"
-        answer = f"${price} {_TERSE[section]}" if rng.random() < terse else answers.say(section, price=f"${price}")
+        answer = f"${price} {TERSE[section]}" if rng.random() < terse else answers.say(section, price=f"${price}")
         lines += [answer, ""]
     good = [
         price for price in prices if suits(price, target, selling=selling) and suits(price, limit, selling=not selling)
