@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from localsim.conversation.episode import Mode
@@ -17,11 +17,13 @@ from localsim.families import FAMILIES
 from localsim.models import registry
 from localsim.reports.report import report
 from localsim.reports.validity.aloud import paragraph, with_paragraph
+from localsim.reports.validity.headline import headline
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.conditions import conditions_of
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
+from tests.test_headline import DATA, compared
 
 Row = dict[str, Any]
 SPEC = importlib.util.spec_from_file_location("bootstrap", Path(__file__).parent.parent / "scripts" / "bootstrap.py")
@@ -167,7 +169,8 @@ def one_model(
 def test_only_a_finding_gets_an_amount(difference: float, verdict: str, count: int) -> None:
     verdict = "not told" if verdict == "found" and count < 6 else verdict
     text = paragraph(*one_model(difference, verdict, count))
-    assert "m succeeded in 70% of its conversations as agents and " in text
+    told = bool(re.search(r"m succeeded in 70(\.0*)?% of its conversations as agents and ", text))
+    assert told is (verdict != "withheld")
     assert ("That is " in text) is (verdict == "found")
     assert ("could have been missed" in text) is (verdict == "not told" and count >= 6)
     assert ("too few to tell" in text) is (verdict != "withheld" and count < 6)
@@ -212,3 +215,111 @@ def test_each_word_is_explained_and_each_sentence_short() -> None:
         assert "As mindreaders, each speaker also sees the other side." in text
         assert "A premium is a gain from seeing the other side." in text
         assert all(len(sentence.split()) <= 26 for sentence in re.split(r"[.:;] ", text)), "short enough to be said"
+
+
+TURNS = {"key": "turns", "heading": "turns", "kind": "number"}
+
+
+def with_success(
+    difference: float, verdict: str, levels: list[float], success: str, **found: Any
+) -> tuple[list[Row], dict[str, set[Any]]]:
+    """One model whose turns changed by a difference, and whose success had these levels and this verdict."""
+    reports, units = one_model(difference, verdict, measure={**TURNS})
+    (cell,) = reports[0]["headline"]["families"]
+    cell["contrasts"]["information"] |= {"levels": [10.0, 10.0 + difference], **found}
+    cell |= {"success": {"levels": levels, "difference": levels[1] - levels[0]}, "success_verdict": success}
+    return reports, units
+
+
+@pytest.mark.parametrize(
+    ("turns", "verdict", "success", "sure", "conclusion"),
+    [
+        (-0.05, "not told", 0.9, "found", "a premium was found for m in Bargaining. In Bargaining, only success shows"),
+        (-0.05, "not told", 0.3, "found", "m did worse with the other side in view in Bargaining: the opposite of a "),
+        (-0.05, "not told", 0.9, "not told", "no premium was found for m in Bargaining."),
+        (3.0, "found", 0.9, "found", "seeing the other side changed m in Bargaining, but that is not known to be"),
+        (-3.0, "found", 0.3, "found", "seeing the other side changed m in Bargaining, but that is not known to be"),
+        (3.0, "found", 0.9, "not told", "m did worse with the other side in view in Bargaining: the opposite of a "),
+        (-3.0, "found", 0.9, "found", "a premium was found for m in Bargaining. Each test"),
+        (-3.0, "found", 0.9, "withheld", "a premium was found for m in Bargaining. Each test"),
+    ],
+)
+def test_success_counts_for_the_conclusion(
+    turns: float, verdict: str, success: float, sure: str, conclusion: str
+) -> None:
+    text = paragraph(*with_success(turns, verdict, [0.6, success], sure)).replace("The test", "Each test")
+    assert f"So {conclusion}" in text
+    assert ("found, too" in text) is (sure == verdict == "found")
+    assert ("that difference was found" in text) is (sure == "found")
+    assert (f"60% as agents and {success:.0%}" in text) is (sure != "withheld")
+    assert text.count("So ") == 1
+
+
+def test_a_change_without_direction_and_more_success_are_a_premium() -> None:
+    reports, units = with_success(2.0, "found", [0.6, 0.9], "found")
+    reports[0]["headline"]["families"][0]["measure"] = reports[0]["measures"][0]["key"] = "words"
+    assert "a premium was found for m in Bargaining. In Bargaining, only success shows it." in paragraph(reports, units)
+
+
+def test_a_success_that_a_variant_turns_is_not_found() -> None:
+    rows = [compared("information", -3.0, 0.01, measure="turns"), compared("information", 0.3, 0.01, primary=False)]
+    data = {"measures": [*DATA["measures"], TURNS], "comparison": []}
+    for turned in (True, False):
+        (cell,) = headline(data, rows, lambda _, key, __, on=turned: on and key == "success_rate")["families"]
+        assert cell["verdicts"]["information"] == "found"
+        assert cell["success_verdict"] == ("withheld" if turned else "found")
+
+
+def test_what_is_withheld_is_neither_read_out_nor_counted() -> None:
+    reports, units = with_success(-3.0, "withheld", [0.6, 0.9], "found")
+    text = paragraph(reports, units)
+    assert not re.search(r"\d+%|\d+\.\d|success|test|More scenarios", text)
+    assert "In Bargaining, the direction of the difference depends on the wording of the prompts" in text
+    assert text.endswith("So nothing can be said about a premium of m in Bargaining.")
+    more, _ = one_model(0.3, "found", name="other")
+    assert "The test counts a scenario once." in paragraph([*reports, *more], units)
+
+
+@pytest.mark.parametrize(("p", "conclusion"), [(0.01, "seeing the other side changed m"), (0.2, "nothing can be said")])
+def test_scenarios_that_all_differ_by_one_amount(p: float, conclusion: str) -> None:
+    text = paragraph(*with_success(-3.0, "not told", [0.6, 0.6], "not told", low=None, high=None, p=p))
+    assert "All 20 scenarios differ by the same amount, 3.0 turns fewer, so no interval can be computed." in text
+    assert f"So {conclusion}" in text and "No difference" not in text and "To find no difference" not in text
+    text = paragraph(*with_success(0.0, "not told", [0.6, 0.6], "not told", low=None, high=None, p=1.0))
+    assert "No difference was found (20 scenarios). All scenarios differ alike" in text
+    assert "So no premium was found for m" in text
+
+
+def test_no_difference_is_rounded_away() -> None:
+    text = paragraph(*with_success(-0.04, "found", [0.996, 1.0], "not told", low=-0.07, high=-0.01))
+    assert (
+        "m took 10.00 turns as agents and 9.96 turns as mindreaders. That is 0.04 turns fewer (95% interval 0.01 "
+        in (text)
+    )
+    assert "Its success was 99.6% as agents and 100.0% as mindreaders" in text and "the same," not in text
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(-40, 40))
+def test_two_values_read_alike_only_if_they_are(first: float, second: float, turns: float) -> None:
+    """Differences that a computer makes when it rounds are none."""
+    apart, success = abs(turns), abs(second - first)
+    assume(not (1e-12 < apart < 1e-8 or 1e-14 < success < 1e-10))
+    text = paragraph(*with_success(turns, "found", [first, second], "not told"))
+    assert ("Its success was the same" in text) is (success < 1e-10)
+    one, other = re.findall(r"(-?[\d.]+) turns as", text)
+    assert (one == other) is (apart < 1e-8)
+    assert apart < 1e-8 or not re.search(r"That is 0\.0+ turns", text)
+
+
+def test_a_run_whose_roles_have_models_of_their_own_is_told(store: Store) -> None:
+    """The models of such a run share no scenario; each is compared with the other run on its own."""
+    chosen = scenarios(6)
+    role = chosen[-1].scenario.names[0]
+    plan = Plan(chosen, ("agents", "mindreaders"), HONEST, roles={role: ALWAYS}, seed=3, primary=DEMO.PRIMARY)
+    mixed = start(plan, store, Quiet(), lambda _: None).run_id
+    other = played(store, ALWAYS, 6)
+    text = with_paragraph(store, report(store, mixed), conditions_of(store, other))["aloud"]["paragraph"]
+    assert "played the same scenarios, six of Mutual friends and six of Bargaining" in text
+    assert "Not every model played all of them." in text
+    for name in (HONEST, f"{ALWAYS} with {HONEST}", ALWAYS):
+        assert f"In Bargaining, {name} took" in text

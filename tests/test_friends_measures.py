@@ -19,9 +19,10 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.families import FAMILIES
 from localsim.families.mutual_friends import scoring
+from localsim.families.mutual_friends.answers import says_yes
 from localsim.families.mutual_friends.controls import CONTROLS
 from localsim.families.mutual_friends.measures import MEASURES
-from localsim.families.mutual_friends.names import agreed
+from localsim.families.mutual_friends.names import agreed, claims, friends_outcome
 from localsim.families.mutual_friends.search import Guess, Lists, guesses
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, estimate, measures_of
@@ -428,3 +429,128 @@ def test_a_friend_thought_known_is_taken_back_after_a_description() -> None:
     turns = [Turn(index, ("Ann", "Bo")[index % 2], Action("speak", text)) for index, text in enumerate(said)]
     friends = {"Ann": ["Jacob", "Carol"], "Bo": ["Jacob", "Peggy"]}
     assert "Jacob" in agreed(turns[:2], friends) and "Jacob" not in agreed(turns, friends)
+
+
+ASKED = "Do you know Jacob?"
+CONFIRMING = [
+    # "He" begins a sentence about what the person does, and takes nothing back.
+    (ASKED, "Yes! He isn't in the office today."),
+    (ASKED, "Sure! He doesn't have a car."),
+    (ASKED, "Yes! He has no time for me lately."),
+    (ASKED, "Yeah he's my flatmate. He's not my favourite, though."),
+    (ASKED, "Of course! He's not in town now, though."),
+    (ASKED, "Who doesn't know him?"),
+    (ASKED, "Who doesn't!"),
+    (ASKED, "I haven't seen Jacob in ages!"),
+    (ASKED, "Not for years now, but yes, we are friends."),
+    (ASKED, "Yes! Anybody else? No."),
+    (ASKED, "Jacob? We grew up on one farm."),
+    (ASKED, "For many years now."),
+    (ASKED, "I can't believe you know Jacob!"),
+    (ASKED, "No way, my Jacob!"),
+    (ASKED, "Jacob? We go hiking on Sundays."),
+    (ASKED, "Couldn't live without him."),
+    (ASKED, "You're right, I do."),
+    (ASKED, "That's the one I know from work."),
+]
+DENYING = [
+    # A denial with "in years" is no aside.
+    (ASKED, "I have never met a Jacob in years."),
+    (ASKED, "I haven't met a Jacob in ages."),
+    (ASKED, "I have not heard of a Jacob in years."),
+    (ASKED, "I don't know why you ask me, I've never met Jacob!"),
+    # A bare no takes back a firm yes.
+    (ASKED, "Right, but no."),
+    (ASKED, "Sure, I'd like to help, but no."),
+    (ASKED, "Sure. No, sorry."),
+    (ASKED, "Yes. I mean, no."),
+    (ASKED, "Yes! Wait, no."),
+    (ASKED, "You're right to ask, but no."),
+    (ASKED, "It does. No."),
+    ("Do you know Jacob? He works at BP. Does the name ring a bell?", "It does. No."),
+]
+NOT_CONFIRMING = [
+    # Negated and distant verbs do not sound close.
+    (ASKED, "I haven't seen him before."),
+    (ASKED, "I haven't seen Jacob before!"),
+    (ASKED, "I couldn't place him."),
+    (ASKED, "I barely know him."),
+    (ASKED, "I hardly know him."),
+    (ASKED, "I've read about him."),
+    (ASKED, "I have seen him on TV."),
+    (ASKED, "I haven't a clue who he is."),
+    (ASKED, "I wasn't introduced to him."),
+    (ASKED, "My list doesn't include Jacob."),
+    (ASKED, "Jacob is missing from my list."),
+    (ASKED, "My brother knows Jacob."),
+    (ASKED, "My mother met Jacob."),
+    (ASKED, "My colleague mentioned Jacob."),
+    (ASKED, "I saw him in the paper."),
+    (ASKED, "I can't place Jacob."),
+    (ASKED, "Jacob isn't ringing any bells!"),
+    # "We" is the two who talk unless they share a life.
+    (ASKED, "Jacob? We are getting nowhere."),
+    (ASKED, "Jacob sounds nice. We are running out of time."),
+    (ASKED, "Jacob, no luck. We keep trying."),
+    # A question with "who" that is not about knowing.
+    ("Do you know Jacob? He loves surfing.", "Who doesn't love surfing?"),
+    ("Do you know Jacob? He loves surfing.", "Who doesn't!"),
+    (ASKED, "Who isn't busy these days?"),
+    ("My friend Jacob loves chess.", "Who doesn't love chess!"),
+    # Words that begin as a yes does.
+    (ASKED, "Since you ask, I went to school elsewhere."),
+    (ASKED, "For years I have been alone."),
+    (ASKED, "The same name as my dog!"),
+    (ASKED, "Same name as my dog!"),
+    (ASKED, "I'd do without him."),
+    (ASKED, "Guilty of not knowing him."),
+]
+HOLDERS = {"Ann": ["Jacob", "Carol"], "Bo": ["Jacob", "Peggy"]}
+
+
+def two_turns(asked: str, answered: str) -> list[Turn]:
+    """A question by Ann and an answer by Bo."""
+    return [Turn(0, "Ann", Action("speak", asked)), Turn(1, "Bo", Action("speak", answered))]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "confirmed"),
+    [
+        *((*pair, True) for pair in CONFIRMING),
+        *((*pair, False) for pair in (*DENYING, *NOT_CONFIRMING)),
+    ],
+)
+def test_a_friend_is_confirmed_by_words_of_a_friend_alone(asked: str, answered: str, confirmed: bool) -> None:
+    assert friends_outcome(two_turns(asked, answered), HOLDERS).confirmed is confirmed
+
+
+@pytest.mark.parametrize(("asked", "answered"), DENYING)
+def test_a_denial_counts_as_a_no(asked: str, answered: str) -> None:
+    assert (1, "Jacob", False) in claims(two_turns(asked, answered), HOLDERS)
+
+
+@pytest.mark.parametrize(
+    ("words", "yes"),
+    [
+        ("You are right that I have none.", False),
+        ("That's the person I'd like to meet.", False),
+        ("You are right.", True),
+        ("That's the person I know.", True),
+    ],
+)
+def test_a_yes_is_told_from_words_that_begin_as_one(words: str, yes: bool) -> None:
+    assert says_yes(words) is yes
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ("The last two, yes.", {"Jacob", "Carol"}),
+        ("The first two", {"Mia", "Jacob"}),
+        ("The last one.", {"Carol"}),
+        ("The second one.", {"Jacob"}),
+    ],
+)
+def test_an_answer_picks_as_many_as_it_says(answer: str, names: set[str]) -> None:
+    friends = {"Ann": ["Mia", "Jacob", "Carol"], "Bo": ["Mia", "Jacob", "Carol"]}
+    assert set(agreed(two_turns("Do you know Mia, Jacob or Carol?", answer), friends)) == names

@@ -20,7 +20,7 @@ from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
-from scripts.starter import bank, bargain, comparing, everyday, friends
+from scripts.starter import bank, bargain, comparing, everyday, friends, lookup
 from scripts.starter.dataset import DECIDING, HONEST, PEEKS, build, talk_of
 from scripts.starter.names import names
 
@@ -149,6 +149,26 @@ def test_answers_about_prices_are_right() -> None:
             terse = f"${price} {bargain.TERSE[section]}"
             assert turns[index].action.text in {terse, *(each.format(price=f"${price}") for each in bank_of[section])}
     assert min(said.values()) > 0.3 * sum(said.values()), "both answers are about equally frequent"
+
+
+def test_answers_of_look_ups_come_from_the_list_of_the_one_who_answers() -> None:
+    said = Counter[bool]()
+    for number in range(TALKS):
+        document = friends.scenario(rng(number), number)
+        turns = lookup.talk(rng(number), document).turns
+        side = lookup.answerer(turns)
+        assert turns[-1].action.type == "leave" and turns[-1].index % 2 != side
+        own = friends.lists_of(document)[side]
+        for asked, answer in zip(turns[1 - side : -1 : 2], turns[2 - side :: 2], strict=True):
+            text = asked.action.text
+            named = next((name for name in re.findall(r"[A-Z]\w+", text) if any(f.name == name for f in own)), "")
+            fits = [f for f in own if all(value in text for _, value in f.attributes[:2])]
+            yes = bool(named or fits)
+            said[yes] += 1
+            if fits and not named:
+                assert mentions(answer.action.text, fits[0].name), (text, answer.action.text)
+            assert any(mentions(answer.action.text, f.name) for f in own) == yes, (text, answer.action.text)
+    assert min(said.values()) > 0.3 * sum(said.values()), said
 
 
 class Letters:

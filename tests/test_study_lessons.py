@@ -21,6 +21,7 @@ from localsim.store.database import Store
 from localsim.study import ARMS, NONE, SIZES, Lora, Size, Study, lessons
 from localsim.study.design import SOLVABLE, held_out, taught_cells
 from localsim.study.equal import able, cut, described, equalled, targets_by_cell, tokens_by_cell, turns_of
+from localsim.study.page import _lessons
 from localsim.study.stages import Session
 
 CELLS = {"f_1": ("f", "x"), "f_2": ("f", "y"), "f_3": ("f", "x"), "g_1": ("g", "x"), "g_2": ("g", "x")}
@@ -52,8 +53,8 @@ def test_all_arms_have_exactly_as_many_tokens_and_targets_of_each_task(
     kept = [cell for cell in used if cell not in left_out]
     for cell in used:
         least = min(count[cell] for count in before)
-        whole = least if limit is None or cell in left_out else min(least, limit // len(kept))
-        assert tokens[0][cell] == (0 if cell in left_out else whole)
+        share = least if limit is None or cell in left_out else min(least, limit // len(kept))
+        assert tokens[0][cell] == (0 if cell in left_out else share)
         assert cell in left_out or targets[0][cell] > 0, "no cell is silently without targets"
     assert all(cell in left_out for cell in used if not all(count[cell] for count in before))
     shortest = 0
@@ -225,6 +226,31 @@ def test_every_arm_is_taught_on_as_many_tokens_and_targets(session: Session, tmp
     assert [about["available"] for about in taught.about.values()] == [1200, 840, 1050]
 
 
+def test_a_task_that_is_left_out_is_noted_on_the_page(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One task's scripts have a long prompt: within the tokens of the study nothing of them is learnt."""
+
+    def long(chats: list[str], base: ModelFile) -> tuple[list[TrainingRow], int]:
+        rows, _ = tokenized(chats, base)
+        later = (0.0,) * 400 + (1.0,) * 400
+        scripts = [(each, chat[0] == "s" and each.group == GROUPS[0]) for each, chat in zip(rows, chats, strict=True)]
+        return [replace(each, tokens=(0,) * 800, weights=later) if script else each for each, script in scripts], 0
+
+    monkeypatch.setattr(job, "tokenized", long)
+    monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids)
+    about = Lora().teach(session, "base", "run").about
+    family, task = taught_cells(session.study.size)[GROUPS[0]]
+    reason = "agents-ft has only 0 targets within 160 tokens"
+    note = f"- {family}, {task} is left out of the lessons of all arms: {reason}."
+    assert list(_lessons({"lessons": about})).count(note) == 1
+    assert [len(row["tasks"]) for row in about.values() if "left_out" not in row] == [3, 3]
+
+
+def test_lessons_without_any_target_are_one_clear_error(session: Session) -> None:
+    object.__setattr__(session.study.size, "tokens", 3)
+    with pytest.raises(InvalidInput, match="no task has targets in all arms"):
+        Lora().teach(session, "base", "run")
+
+
 def test_an_arm_of_the_same_episodes_is_not_taught_twice(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lessons, "without_mix_ups", lambda _store, _run, ids: ids)
     taught = Lora().teach(session, "base", "run")
@@ -274,7 +300,6 @@ def test_an_arm_without_chats_is_left_out_but_the_first_is_an_error(
     taught = Lora().teach(session, "base", "run")
     assert list(taught.models) == ["agents-ft", "agents-ft-clean"]
     assert taught.about["agents-ft-agents"]["left_out"].startswith("it has only 0 of 150 targets of craigslist, ")
-    assert "poor" not in taught.about["agents-ft"]["without"]
     missing = "s"
     with pytest.raises(InvalidInput, match="no scripts to train on"):
         Lora().teach(session, "base", "another run")

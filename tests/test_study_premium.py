@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from localsim import stats
 from localsim.families.base import SUCCESS
-from localsim.reports.validity.headline import finds
+from localsim.reports.validity.headline import contrasts_sentence, finds
 from localsim.store.conditions import Condition
 from localsim.study import SIZES, premium
 from localsim.study.page import _premiums
@@ -67,7 +67,8 @@ def test_too_few_scenarios_for_a_null_are_named() -> None:
 def test_no_null_is_possible_where_the_page_says_so(changes: list[float]) -> None:
     row = found({"run": changes})["m"]
     none = stats.equivalence({str(n): [0.0] for n in range(len(changes))}, MARGINS[SUCCESS.key], SUCCESS.bounds)
-    assert row["equivalence"]["p_least"] == none.p and row["equivalence"]["p"] >= none.p - 1e-12
+    assert none.p is not None and row["equivalence"]["p_least"] == none.p
+    assert row["equivalence"]["p"] >= none.p - 1e-12
     if row["verdict"].endswith("cannot exclude it"):
         assert row["equivalence"]["p"] > 0.05
 
@@ -79,6 +80,8 @@ def test_a_declared_outcome_is_found_here_as_in_the_report_of_its_run() -> None:
     assert rows["m"]["verdict"] == "change" and rows["t (constructed)"]["verdict"] != "change"
     for name in RUNS:
         assert (rows[name]["verdict"] == "change") == finds(rows[name]), "the rule of the report"
+    told = contrasts_sentence({name: rows[name] for name in RUNS}, {"heading": "success", "kind": "share"})
+    assert told.endswith("this finds the change by m."), "the sentence of the answer"
 
 
 def test_all_other_p_are_corrected_those_of_the_second_test_too(monkeypatch: pytest.MonkeyPatch) -> None:

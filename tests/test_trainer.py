@@ -287,6 +287,68 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(
     assert (trained.folder / "adapter_model.safetensors").is_file()
 
 
+def stop(*_: Any, **__: Any) -> Any:
+    """Stand-in for a call during which the training is interrupted."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("part", ["validation", "save"])
+def test_an_interrupted_evaluation_is_repeated(
+    part: str, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the first of two evaluations, which is the better one: before its loss is known or while weights are saved."""
+    from peft import PeftModel
+
+    row = row_for(tiny)
+    monkeypatch.setattr(Trainer, "validation", lambda trainer: float(trainer.progress.step))
+
+    def trainer() -> Trainer:
+        settings = Settings(rank=2, epochs=4, batch_tokens=64, evaluations=2)
+        return Trainer(load_base(tiny, bf16=False), [row], [row], settings)
+
+    place, name = (Trainer, "validation") if part == "validation" else (PeftModel, "save_pretrained")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(place, name, stop)
+        trainer().train(tmp_path, lambda _: None)
+    steps: list[int] = []
+    trained = trainer().train(tmp_path, lambda progress: steps.append(progress.step))
+    assert steps == [3, 4] and [point["step"] for point in trained.progress.history] == [2.0, 4.0]
+    assert (trained.folder / "adapter_model.safetensors").is_file()
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_that_begins_anew_keeps_no_weights_of_another(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = row_for(tiny)
+
+    def trainer(epochs: float) -> Trainer:
+        settings = Settings(rank=2, epochs=epochs, batch_tokens=64, evaluations=1)
+        return Trainer(load_base(tiny, bf16=False), [row], [row], settings)
+
+    best = trainer(1).train(tmp_path, lambda _: None).folder / "adapter_model.safetensors"
+    assert best.is_file()
+    monkeypatch.setattr(Trainer, "validation", stop)
+    with pytest.raises(KeyboardInterrupt):
+        trainer(2).train(tmp_path, lambda _: None)
+    assert not best.exists()
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_that_stopped_early_takes_no_further_step(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, losses, steps = row_for(tiny), iter([1.0, 2.0]), []
+    monkeypatch.setattr(Trainer, "validation", lambda _self: next(losses))
+    for _ in range(2):
+        settings = Settings(rank=2, epochs=4, batch_tokens=64, evaluations=4, patience=1)
+        trainer = Trainer(load_base(tiny, bf16=False), [row], [row], settings)
+        trained = trainer.train(tmp_path, lambda progress: steps.append(progress.step))
+        assert trained.best_loss == 1.0
+    assert steps == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("gigabytes", "tokens", "expected"), [(0, 10**8, 4096), (80, 10**8, 32_768), (80, 10**5, 4096), (8, 10**8, 4096)]
 )

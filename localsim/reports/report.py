@@ -105,6 +105,7 @@ def detector_accuracy() -> Row:
 
 def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
     """Return the cells in the order of a report: by family and condition."""
+    counted = queries.counts(store, run_id)  # before the episodes: a run that goes on adds more of them
     episodes: dict[Key, list[Row]] = defaultdict(list)
     keys: dict[str, Key] = {}
     for row in queries.episodes(store, run_id):
@@ -114,7 +115,7 @@ def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
     for row in sided(store, run_id, scores):
         scored[keys[row["episode_id"]]].append(row)
     counts: dict[Key, list[Row]] = defaultdict(list)
-    for row in queries.counts(store, run_id):
+    for row in counted:
         counts[keys[row["episode_id"]]].append(row)
     places = families.in_order(family for family, _ in episodes)
     ordered = sorted(episodes, key=lambda key: (places.index(key[0]), in_order(key[1])))

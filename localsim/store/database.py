@@ -1,8 +1,9 @@
 """The database: the only module that imports duckdb. Opens briefly, commits whole episodes, and lets others read.
 
 DuckDB admits one writing process and then no reader at all, so nothing here holds the file for longer than one
-transaction. Writers of localsim take turns through `<db>.lock`; a foreign process that holds the file is waited for
-and named. The database file is never opened by other means than DuckDB (that would drop DuckDB's lock).
+transaction, one typed query, or a second of reads in a row (`held`). Writers of localsim take turns through
+`<db>.lock`; a foreign process that holds the file is waited for and named. The database file is never opened by other
+means than DuckDB (that would drop DuckDB's lock).
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from localsim.errors import DatabaseError, InvalidInput
+from localsim.store.held import Held
 from localsim.store.journal import is_written, leftover_journals, read_journal, remove_if_empty
 from localsim.store.lock import as_ours, holder_in, one_line, sharing_of
 from localsim.store.migrations import MIGRATIONS, is_current, migrate, schema_version
 from localsim.store.records import Record, RunDied, RunRecord, from_json
 from localsim.store.rows import rows_of
-from localsim.store.schema import TABLES
+from localsim.store.schema import CHECKS, TABLES
 
 _SAFE = {
     "autoinstall_known_extensions": False,
@@ -37,33 +39,6 @@ _STORAGE = {"storage_compatibility_version": "v1.4.0"}
 """Tools built on DuckDB 1.4 or 1.5 can open the file too."""
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
-
-CHECKS = {
-    "episodes without a run": "SELECT count(*) FROM episodes ANTI JOIN runs USING (run_id)",
-    "episodes without a scenario": "SELECT count(*) FROM episodes ANTI JOIN scenarios USING (scenario_hash)",
-    "turns without an episode": "SELECT count(*) FROM turns ANTI JOIN episodes USING (episode_id)",
-    "generations without an episode": "SELECT count(*) FROM generations ANTI JOIN episodes USING (episode_id)",
-    "scores without an episode": "SELECT count(*) FROM scores ANTI JOIN episodes USING (episode_id)",
-    "finished episodes with missing turns": (
-        "SELECT count(*) FROM episodes e WHERE status <> 'interrupted' AND turns <> "
-        "(SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id)"
-    ),
-    "annotations without a run": "SELECT count(*) FROM annotations ANTI JOIN runs USING (run_id)",
-    "judgements without an episode": (
-        "SELECT count(*) FROM judgements j WHERE j.episode_id NOT IN (SELECT episode_id FROM episodes) OR "
-        "j.other_id NOT IN (SELECT episode_id FROM episodes)"
-    ),
-    "judgements without their prompt": (
-        "SELECT count(*) FROM (SELECT unnest([instructions_hash, prompt_hash, grammar_hash]) AS content_hash "
-        "FROM judgements) ANTI JOIN contents USING (content_hash) WHERE content_hash IS NOT NULL"
-    ),
-    "contents whose hash is wrong": "SELECT count(*) FROM contents WHERE content_hash <> left(sha256(text), 32)",
-    "generations without their prompt": (
-        "SELECT count(*) FROM generations g LEFT JOIN contents c ON c.content_hash = g.prefill_hash "
-        "WHERE c.content_hash IS NULL"
-    ),
-}
-"""Queries that count rows that must not exist; the schema has no foreign keys (see migrations)."""
 
 Waiting = Callable[[str], None]
 FileMark = tuple[int, int]
@@ -77,7 +52,7 @@ class Store:
         self.path = path
         self._patience_s = patience_s
         self._waiting = waiting or _ignore
-        self._held: duckdb.DuckDBPyConnection | None = None
+        self._held: Held | None = None
 
     # ---- connections -------------------------------------------------------------------------------------------
 
@@ -150,6 +125,11 @@ class Store:
                 hint="choose another place with --db",
             ) from error
         return lock
+
+    def _let_a_writer_go_first(self) -> None:
+        """Wait, not longer than patience, until no process of localsim writes or waits for the file to write."""
+        with suppress(DatabaseError):
+            self._writers_turn(self._patience_s).release()
 
     def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
         """Connect; wait while another process holds the file, until patience ends."""
@@ -280,16 +260,30 @@ class Store:
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return the rows of one of our own queries as dictionaries."""
         # Restricted as typed queries are: DuckDB lets only connections with the same settings run side by side.
-        with self.reading(restricted=True) if self._held is None else nullcontext(self._held) as connection:
-            return _dictionaries(connection.execute(query, list(parameters)))
+        opened = self.reading(restricted=True) if self._held is None else nullcontext(self._held.connection())
+        with opened as connection:
+            try:
+                return _dictionaries(connection.execute(query, list(parameters)))
+            except duckdb.Error as error:
+                raise as_ours(error, self.path) from error
 
     @contextmanager
     def held(self) -> Iterator[Store]:
-        """Yield a store whose `rows` share one connection, for many reads in a row; no process can write meanwhile."""
-        with self.reading(restricted=True) if self._held is None else nullcontext(self._held) as connection:
-            held = copy(self)
-            held._held = connection
+        """Yield a store whose `rows` share a connection, for many reads in a row by one thread, which writes nothing.
+
+        A read on a connection older than a second begins a new one, and lets a writer that waits go first. So the rows
+        of two reads can be those of two times: an episode that the second read finds may be new.
+        """
+        if self._held is not None:
+            yield self
+            return
+        held = copy(self)
+        held._held = Held(lambda: self.reading(restricted=True), self._let_a_writer_go_first)
+        try:
             yield held
+        finally:
+            held._held.close()
+            held._held = None
 
     def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return column names and all rows of a query that a person typed: read-only, no files, no settings.

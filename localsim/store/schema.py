@@ -359,6 +359,33 @@ LEFT JOIN episodes o ON o.episode_id = j.other_id""",
     ),
 }
 
+CHECKS = {
+    "episodes without a run": "SELECT count(*) FROM episodes ANTI JOIN runs USING (run_id)",
+    "episodes without a scenario": "SELECT count(*) FROM episodes ANTI JOIN scenarios USING (scenario_hash)",
+    "turns without an episode": "SELECT count(*) FROM turns ANTI JOIN episodes USING (episode_id)",
+    "generations without an episode": "SELECT count(*) FROM generations ANTI JOIN episodes USING (episode_id)",
+    "scores without an episode": "SELECT count(*) FROM scores ANTI JOIN episodes USING (episode_id)",
+    "finished episodes with missing turns": (
+        "SELECT count(*) FROM episodes e WHERE status <> 'interrupted' AND turns <> "
+        "(SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id)"
+    ),
+    "annotations without a run": "SELECT count(*) FROM annotations ANTI JOIN runs USING (run_id)",
+    "judgements without an episode": (
+        "SELECT count(*) FROM judgements j WHERE j.episode_id NOT IN (SELECT episode_id FROM episodes) OR "
+        "j.other_id NOT IN (SELECT episode_id FROM episodes)"
+    ),
+    "judgements without their prompt": (
+        "SELECT count(*) FROM (SELECT unnest([instructions_hash, prompt_hash, grammar_hash]) AS content_hash "
+        "FROM judgements) ANTI JOIN contents USING (content_hash) WHERE content_hash IS NOT NULL"
+    ),
+    "contents whose hash is wrong": "SELECT count(*) FROM contents WHERE content_hash <> left(sha256(text), 32)",
+    "generations without their prompt": (
+        "SELECT count(*) FROM generations g LEFT JOIN contents c ON c.content_hash = g.prefill_hash "
+        "WHERE c.content_hash IS NULL"
+    ),
+}
+"""Queries that count rows that must not exist; the schema has no foreign keys (see migrations)."""
+
 
 def table_sql(name: str, columns: dict[str, tuple[str, str]], key: str) -> str:
     """Return the CREATE TABLE statement of a table."""

@@ -171,7 +171,7 @@ def prepared(
         raise InvalidInput(
             "no task has targets in all arms",
             where=f"run {run_id}",
-            hint="study a model that completes more episodes: another --model, or more of them: a larger --size",
+            hint="repeat the study with a larger --size or another --model",
         )
     about: dict[str, Row] = {}
     for arm in ARMS:

@@ -95,7 +95,7 @@ def _rows(
             margin = MARGINS[measure.key]
             equal = stats.equivalence(groups, margin, bounds)
             # The least p belongs to differences of 0. It is above .05 if few scenarios meet wide bounds.
-            least = stats.equivalence(dict.fromkeys(groups, [0.0]), margin, bounds)
+            least = stats.equivalence({scenario: [0.0] for scenario in groups}, margin, bounds)
             told = {**equal._asdict(), "p_holm": equal.p, "p_least": least.p}
             about = {"measure": measure.key, "heading": measure.heading, "who": who, "kind": measure.kind}
             yield {**about, **result._asdict(), "p_holm": result.p, "equivalence": told}

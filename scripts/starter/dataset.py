@@ -21,10 +21,12 @@ from localsim.conversation.scenario import ScenarioFile
 from localsim.conversation.transcript import Transcript
 from localsim.families import FAMILIES
 from localsim.finetune.chats import Chat, chats_of
-from scripts.starter import bargain, everyday, friends
+from scripts.starter import bargain, everyday, friends, lookup
 
+DRILLS = {"probing": bargain.answerer, "lookup": lookup.answerer}
+"""Types of conversations in which one side answers all questions -> the function that finds its number."""
 DECIDING = 4.0
-"""Weight of the turns that accept or refuse a price; a turn of any other type weighs 1."""
+"""Weight of the turns that accept or refuse a price, and of the answers in drills. All other turns weigh 1."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,13 @@ class Mix:
     are no training targets, so a script has none."""
     peeks: float = 0.0
     """Probability that a turn uses the other side, in the forms that show it."""
+    forms: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Amounts of text in the forms, in the order of MODES."""
 
 
-PROBING = Mix({"probing": 1.0})
-"""Many prices in one conversation, answered one after the other: the second lesson, after lists of comparisons."""
-HONEST = Mix({"friends": 0.41, "bargain": 0.28, "probing": 0.17, "everyday": 0.14})
+PROBING = Mix({"probing": 0.6, "lookup": 0.4})
+"""Many prices or friends in one conversation, answered one after the other: the second lesson, after the lists."""
+HONEST = Mix({"friends": 0.37, "bargain": 0.26, "probing": 0.1, "lookup": 0.13, "everyday": 0.14})
 """The starter: nobody uses the other side in any form."""
 PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.46, "everyday": 0.04}, peeks=0.5)
 PEEKS = Mix({"friends": 0.5, "bargain": 0.46, "everyday": 0.04}, peeks=1.0)
@@ -65,9 +69,10 @@ class Data:
         self.counts[f"{kind}, {form}"] += 1
         self.letters[form] += sum(len(message.content) for message in chat.messages)
 
-    def next_form(self) -> Mode:
-        """Return the form with the least text so far."""
-        return min(MODES, key=lambda form: self.letters[form])
+    def next_form(self, amounts: Sequence[float]) -> Mode:
+        """Return the form with the least text so far for its amount; a form with the amount 0 is never returned."""
+        wanted = {form: amount for form, amount in zip(MODES, amounts, strict=True) if amount}
+        return min(wanted, key=lambda form: self.letters[form] / wanted[form])
 
 
 def build(talks: int, seed: int, mix: Mix = HONEST, *, held_out: bool = False) -> Data:
@@ -75,16 +80,16 @@ def build(talks: int, seed: int, mix: Mix = HONEST, *, held_out: bool = False) -
     data = Data()
     for number, kind in enumerate(_kinds(talks, seed, mix)):
         rng = random.Random(f"{'held out' if held_out else 'starter'}/{seed}/{number}")
-        form, side = data.next_form(), rng.randrange(2)
+        form, side = data.next_form(mix.forms), rng.randrange(2)
         document, transcript = talk_of(kind, rng, number, form, side, mix, held_out=held_out)
-        if kind != "probing" and not _as_meant(document, transcript):
+        if kind not in DRILLS and not _as_meant(document, transcript):
             data.counts[f"{kind}, left out"] += 1
             continue
         chats = chats_of(document.split()[0], form, transcript)
-        if kind == "probing":
-            side = bargain.answerer(transcript.turns)
+        if kind in DRILLS:
+            side = DRILLS[kind](transcript.turns)
         chat = chats[min(side, len(chats) - 1)]
-        data.add(kind, form, _weighted(chat, form, transcript, kind) if kind in ("bargain", "probing") else chat)
+        data.add(kind, form, _weighted(chat, form, transcript, kind))
     return data
 
 
@@ -104,6 +109,9 @@ def talk_of(
         document = friends.scenario(rng, number)
         sloppy = 1 - side if form != "script" and not peeks and rng.random() < mix.sloppy else None
         return document, friends.talk(rng, document, sloppy=sloppy, peeks=peeks or None)
+    if kind == "lookup":
+        document = friends.scenario(rng, number)
+        return document, lookup.talk(rng, document)
     document = bargain.scenario(rng, number)
     if kind == "probing":
         return document, bargain.probing(rng, document)
@@ -123,11 +131,15 @@ def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
 
 
 def _weighted(chat: Chat, form: Mode, transcript: Transcript, kind: str) -> Chat:
-    """Return a chat in which the turns that decide about a price weigh more; of `probing`, only these are learned."""
+    """Return a chat in which turns that decide about a price weigh more; of drills, only answers are learned."""
     turns = transcript.turns
-    deciding = bargain.deciding(turns)
-    if kind == "probing":
-        deciding = {index for index in deciding if index % 2 == bargain.answerer(turns)}
-    rest = 0.0 if kind == "probing" else 1.0
+    if kind in DRILLS:
+        side = DRILLS[kind](turns)
+        weights = {index: DECIDING for index in range(1, len(turns) - 1) if index % 2 == side}
+        rest = 0.0
+    elif kind == "bargain":
+        weights, rest = dict.fromkeys(bargain.deciding(turns), DECIDING), 1.0
+    else:
+        return chat
     own: Sequence[int] = [turn.index for turn in turns if form == "script" or turn.speaker == chat.name]
-    return replace(chat, weights=tuple(DECIDING if index in deciding else rest for index in own))
+    return replace(chat, weights=tuple(weights.get(index, rest) for index in own))

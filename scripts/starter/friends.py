@@ -136,7 +136,7 @@ class Player:
         if not near:
             return self._no(say(f"no_{kind}", **{kind: value}))
         friend = near[0]
-        mine = say("mine", both=_both(friend))
+        mine = say("mine", both=both(friend))
         if (fits and len(heard.about) == len(friend.attributes)) or self._slips():
             words = say("recognise", name=friend.name) if self.rng.random() < 0.3 else joined(mine, self._is_it(friend))
             return words, self._recognise(friend), False
@@ -202,7 +202,7 @@ class Player:
         return self.speaker.say(f"ask_{kinds[0]}_{kinds[1]}", **about), Move("ask", about=about)
 
 
-def _both(friend: Friend) -> str:
+def both(friend: Friend) -> str:
     """Describe a friend in the words and the order of the list."""
     return " and ".join(f"{_VERBS[kind]} {value}" for kind, value in friend.attributes)
 
@@ -245,8 +245,7 @@ def talk(
     rng: random.Random, document: ScenarioFile, *, sloppy: int | None = None, peeks: float | None = None
 ) -> Transcript:
     """Play a whole conversation. Agent number `sloppy` makes mistakes; with `peeks`, both use what is on both lists."""
-    attributes = document.parameters["attributes"].split(",")
-    lists = [_friends(agent.facts, attributes) for agent in document.agents]
+    lists = lists_of(document)
     common = [friend for friend in lists[0] if friend.name in {other.name for other in lists[1]}]
     players = [
         Player(
@@ -273,8 +272,13 @@ def talk(
     return Transcript(tuple(turns))
 
 
+def lists_of(document: ScenarioFile) -> list[list[Friend]]:
+    """Read the lists of friends of a scenario's agents from their facts."""
+    attributes = document.parameters["attributes"].split(",")
+    return [_friends(agent.facts, attributes) for agent in document.agents]
+
+
 def _friends(facts: object, attributes: list[str]) -> list[Friend]:
-    """Read a list of friends from its facts."""
     found = []
     for fact in facts:  # type: ignore[attr-defined]
         rest = fact.text.removeprefix(fact.terms[0]).strip(" .")

@@ -29,9 +29,11 @@ def picked(turn: Turn, before: Turn | None, friends: Mapping[str, Sequence[str]]
         return None
     if match.end() < len(first) and not phrases.YES.search(first):
         return None
-    if match[2]:
+    if match["all"]:
         return names
-    return names[:1] if match[1] in ("first", "former") else names[1:2] if match[1] == "second" else names[-1:]
+    count = {"two": 2, "three": 3}.get(match["count"], 1)
+    start = {"first": 0, "former": 0, "second": 1}.get(match["place"], max(0, len(names) - count))
+    return names[start : start + count]
 
 
 def verdict_on(
@@ -75,7 +77,9 @@ def verdict_on(
             said = "yes"  # "Jacob from school? We have lunch every day."
         if not said and _echo(clause, text[: match.start()], before):
             said, sure = "yes", True
-        if said and (named or verdict in ("", said) or not firm or _takes_back(clause, said, sure)):
+        if said and (
+            named or verdict in ("", said) or not firm or _takes_back(clause, said, sure, text[: match.start()])
+        ):
             verdict, firm = said, sure or firm and said == verdict
     clear = mentions(text, name) or re.search(r"\b(?:him|her|them|that's the one)\b", lower)
     if verdict == "yes" and before and not clear and (_is_other_question(before, name) or _ends_with_no(before, name)):
@@ -83,19 +87,21 @@ def verdict_on(
     return verdict
 
 
-def _takes_back(clause: str, said: _Verdict, sure: bool) -> bool:
-    """Return True if a clause without the name can change to `said` what the same turn has said for sure."""
+def _takes_back(clause: str, said: _Verdict, sure: bool, heard: str) -> bool:
+    """Return True if a clause without the name can change to `said` what the same turn has said for sure in `heard`."""
     words = plain(clause).strip(" ,.!?;")
+    if phrases.TURNED.search(words) and not heard.rstrip().endswith("?"):
+        return True
     if phrases.RETHOUGHT.search(words) or (said == "no" and phrases.MIXED_UP.search(words)):
         return True
-    return sure and bool(phrases.PRONOUN.search(words))
+    return sure and bool((phrases.KNOWN if said == "no" else phrases.PRONOUN).search(words))
 
 
 def _echo(clause: str, said: str, before: Turn | None) -> bool:
-    """Return True for "So do I!" after words about knowing, and "So am I!" after words about a friend."""
+    """Return True for "So do I!" or "Who doesn't!" after words about knowing, "So am I!" after words about a friend."""
     heard = said or (before.action.text if before else "")
     last = plain(re.split(r"(?<=[.!?…])\s", heard.strip())[-1])
-    match = re.match(r"\W*(?:(?:so|as) (do|am) i|i (do|am) too)\b", plain(clause))
+    match = re.match(r"\W*(?:(?:so|as) (do|am) i|i (do|am) too)\b|\W*who (do)esn't\W*$", plain(clause))
     if not match:
         return False
     return bool(re.search(r"\bknow\b" if "do" in match.groups() else r"\b(?:friends? with|friend of)\b", last))
@@ -152,10 +158,11 @@ def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool
     question = lower.endswith("?")
     if phrases.NEUTRAL.search(lower.rstrip(".!?;…")) and not phrases.NO.search(lower):
         return "", False
-    bare = re.sub(r" +", " ", re.sub(r"[.!?;…,]+", " ", lower)).strip()
-    if phrases.ASKED_YES.search(bare):
+    bare = _words(lower)
+    if phrases.ASKED_YES.search(bare) or phrases.MISSED.search(lower):
         return "yes", True
-    bare = phrases.ASIDE.sub("", bare).strip()
+    told = phrases.ASIDE.sub("", lower)
+    bare = _words(told)
     word = re.escape(plain(name))
     rest = re.sub(rf"^(?:(?:oh|ah|wait|ha|hmm|wow|yes|that|the|and|lol) )*{word}(?:'s)?\b ?", "", bare)
     if phrases.HEDGE.search(bare):
@@ -170,12 +177,17 @@ def _clause_verdict(clause: str, name: str, named: bool) -> tuple[_Verdict, bool
         return "", False
     if phrases.YES.search(bare) or (named and phrases.YES.search(rest)):
         return "yes", True
-    return ("yes", False) if _sounds_close(clause, bare, named) else ("", False)
+    return ("yes", False) if told == lower and _sounds_close(clause, bare, named) else ("", False)
+
+
+def _words(text: str) -> str:
+    """Return a text without punctuation."""
+    return re.sub(r" +", " ", re.sub(r"[.!?;…,]+", " ", text)).strip()
 
 
 def _sounds_close(clause: str, bare: str, named: bool) -> bool:
     """Return True if a clause without a yes speaks of a person as one does of a friend."""
-    if re.search(r"\b(?:sounds?|seems?|love to|like to)\b", bare):
+    if phrases.FAR.search(bare) or re.search(r"\b(?:sounds?|seems?|love to|like to)\b", bare):
         return False
     if named and clause.strip().endswith("!") and not re.search(r"\b(?:who|what|how|nice|your)\b", bare):
         return True

@@ -66,8 +66,8 @@ YES = re.compile(
     r"|sure|of course|absolutely|definitely|"
     r"certainly|indeed|you bet|totally|bingo|correct|right|exactly|affirmative|i do|sure do|we do|he is|she is"
     r"|they are|naturally"
-    r"|i (?:sure|certainly) do|aye|mhm|uh-huh|jackpot|spot on|guilty|"
-    r"snap|ditto|me too|mine too|same here|same|likewise|who doesn't)\b(?! (?:but|thing|enough))"
+    r"|i (?:sure|certainly) do|aye|mhm|uh-huh|jackpot|spot on|guilty(?! of)|"
+    r"snap|ditto|me too|mine too|same here|same|likewise)\b(?! (?:but|thing|enough|name as))"
     r"|\b(?:i|we|yes i|and i|i've|we've)(?: do| also| too| actually| certainly| absolutely| really| both| have"
     r"| happen to| sure)* (?:know|knew|known|recogni[sz]e|"
     r"met|have (?:known|met))(?: to know)? (?!(?:that|what|how|you|no|nobody|no one|someone else|a lot|many|anyone"
@@ -75,10 +75,12 @@ YES = re.compile(
     r"|\b(?:got it|it is),? yes\b|\bis the one$"
     r"|\bi(?: do)? know$|\bi know (?:him|her|them|that)\b|\bhim i (?:do )?know\b|\bher i (?:do )?know\b|\b(?:that's"
     r"|thats|that is|that'd be|it's|it is) (?:indeed )?(?:him|her|them|"
-    r"the one|the guy|the man|the woman|the person|(?:his|her|their) name|who i|my|our|right|me|correct|it)\b"
+    r"the (?:one|guy|man|woman|person)(?! i(?:'d| would| want| hope| wish)\b)"
+    r"|(?:his|her|their) name|who i|my|our|right|me|correct|it)\b"
     r"|\b(?:is|'s|are|was|been|also|too) (?:also |actually |one of )?(?:(?:a|an|in) )?(?:my|mine|our|good friend"
     r"|old friend|friend of mine|dear friend|mate of mine|close friend|pal of mine)\b"
-    r"|^(?:my|our) (?!.*\b(?:is|are|was|were|has|have|can't|works?|lives?|likes?|plays?|ends?|friends|turn)\b)"
+    r"|^(?:my|our) (?!.*\b(?:is|are|was|were|has|have|can't|works?|lives?|likes?|plays?|ends?|friends|turn"
+    r"|lists?|knows|knew|mentioned|met (?!him|her)|\w+n't)\b)"
     r"|\b(?:we|we've|we're|us)\b.*\b(?:together|friends|years|ago|school|share|work|worked|went|grew|met"
     r"|same|colleagues|neighbou?rs|college|play|train|close|mates|buddies|pals|roommates|flatmates|cousins|married)\b"
     r"|\b(?:on my list|in mine|one of mine|among my|among mine|on mine|mutual friend|in common|common friend|one of my"
@@ -93,25 +95,34 @@ YES = re.compile(
     r"(?=$| (?:he|she|we|him|her)\b)"
     r"|\blike (?:a (?:brother|sister|father|mother|son|daughter)|family)\b"
     r"|^(?:(?:oh|ah) )*(?:him|her)(?: yes)?$|\bthe (?:very same|very one|one and only)\b|^the same$"
-    r"|\bthe same (?:name|person|guy|one|man|woman|fellow)\b"
-    r"|\byou(?:'ve| have)? (?:got|guessed|nailed) (?:it|him|her)\b|\byou(?:'re| are) (?:right|correct)\b"
+    r"|\bthe same (?:name(?! as)|person|guy|one|man|woman|fellow)\b"
+    r"|\byou(?:'ve| have)? (?:got|guessed|nailed) (?:it|him|her)\b"
+    r"|\byou(?:'re| are) (?:right|correct)\b(?! (?:that|to)\b)"
     r"|\b(?:assume|guess|guessed|think|imagine|suppose) (?:right|rightly|correctly|well)$"
     r"|\bwe(?:'ve| have) found\b|\bwe have a (?:winner|match)\b|^(?:(?:it's|that's) )?(?:a )?match$"
     r"|\bwe go (?:way |a long way |far )?back\b"
-    r"|^(?:since|for)\b.*\b(?:years|ages|childhood|school|kindergarten|decades)\b"
-    r"|^a (?:very |really )?(?:good|close|dear|old) (?:one|friend)\b|\bwithout (?:him|her)$"
+    r"|^(?:since|for) (?:(?!(?:i|you) )[\w'-]+ )*(?:years|ages|childhood"
+    r"|school|kindergarten|decades)(?: now| already)?$"
+    r"|^a (?:very |really )?(?:good|close|dear|old) (?:one|friend)\b"
+    r"|\b(?:\w+n't|cannot|lost|nowhere|what would i|where would i)\b.* without (?:him|her)$"
     r"|(?<!do )(?<!would )(?<!did )\byou know \w+ (?:too|as well)\b"
 )
-ASKED_YES = re.compile(r"\bwho (?:doesn't|does not|isn't|wouldn't)\b|^how did you (?:guess|know)$")
+ASKED_YES = re.compile(
+    r"\bwho (?:doesn't|does not|wouldn't) (?:know|recogni[sz]e|remember)\b"
+    r"|\bwho (?:isn't|is not) (?:a )?friends? (?:with|of)\b"
+    r"|^how did you (?:guess|know)$"
+)
 """A question that says yes."""
 POINTS = re.compile(
-    r"\W*(?:(?:yes|oh|ah|well|i know)\W+)*(?:the (first|former|second|latter|last)(?: one| two)?"
-    r"|(both|all(?= of| two| three| four))"
+    r"\W*(?:(?:yes|oh|ah|well|i know)\W+)*(?:the (?P<place>first|former|second|latter|last)"
+    r"(?: (?P<count>one|two|three))?"
+    r"|(?P<all>both|all(?= of| two| three| four))"
     r"(?: of them| two| three| four)?)(?=$|\W)"
 )
 """An answer that picks people from a list."""
 NO = re.compile(
-    r"^(?:(?:oh|ah|ha|hmm?|well|sorry|um|uh|i'm afraid|afraid|then) )*(?:no|nope|nah|never|negative|not|neither|non"
+    r"^(?:(?:oh|ah|ha|hmm?|well|sorry|um|uh|i'm afraid|afraid|then|wait|actually) )*(?:no|nope|nah"
+    r"|never|negative|not|neither|non"
     r"|no one|nobody|nothing|none|sorry)\b(?! (?:way|doubt|kidding|need|problem|joke|wonder))"
     r"|\b(?:don't|do not|dont|didn't|doesn't|can't say|cannot say|couldn't say|wouldn't) (?:actually |really "
     r"|believe |think |personally |even )*(?:i )?(?:know|recogni[sz]e|have|think so|believe|recall|do|remember|ring"
@@ -133,14 +144,20 @@ NO = re.compile(
     r"|\b(?:share|have) (?:nobody|no one|no (?:mutual|common))\b(?! else)"
     r"|\bwithout a match\b|\bzero friends\b|\b(?:my|the) answer is no\b"
     r"|\bno (?:mutual|common) (?:friend|acquaintance)s?\b"
-    r"|\bi (?:don't|do not|haven't)$|\b(?:not|isn't|aren't) the same\b|\bi mean no\b"
+    r"|\bi (?:don't|do not|haven't)$|\b(?:not|isn't|aren't) the same\b|\bi mean no\b|\bi have none$"
 )
 SORRY = re.compile(r"^(?:(?:oh|ah|well|so|i'm) )*sorry\b ?")
 """An opening that says no only if nothing better follows."""
+_LONG = r"(?:in|for) (?:a |an |so )?(?:while|ages|years|months|weeks|long)\b"
+MISSED = re.compile(
+    rf"\b(?:haven't|have not) (?:seen|visited|called|written to|(?:spoken|talked) (?:to|with)"
+    rf"|heard from) (?!an? |any)[^,]* {_LONG}"
+)
+"""Words about a friend who has been away for long."""
 ASIDE = re.compile(
-    r"\b(?:no idea|not sure|unsure|don't know|do not know|can't say|wonder) (?:how|why|when|where)\b.*"
-    r"|\b(?:didn't know|had no idea|never knew) (?:that )?(?:you|he|she)\b.*"
-    r"|\b(?:not|never|haven't|hasn't|have not)\b.* (?:in|for) (?:a |an )?(?:while|ages|years|months|weeks|long)\b.*"
+    r"\b(?:no idea|not sure|unsure|don't know|do not know|can't say|wonder) (?:how|why|when|where)\b[^,]*"
+    r"|\b(?:didn't know|had no idea|never knew) (?:that )?(?:you|he|she)\b[^,]*"
+    rf"|\b(?:not|never|haven't|hasn't|have not)\b(?! (?:\w+ )?(?:met|heard of|known?)\b)[^,]* {_LONG}[^,]*"
 )
 """Words that look like a no or a doubt and say nothing about knowing the person."""
 HEDGE = re.compile(
@@ -184,17 +201,34 @@ NEUTRAL = re.compile(r"\b(?:every|any|no)(?:one|body) (?:else )?i know$|\b(?:so|
 """Words that look like a yes and say nothing about the person in question."""
 RETHOUGHT = re.compile(r"^(?:wait|actually|hold on|oh|no wait|hmm?)\b|\bi (?:do|don't)(?: know\b|$)")
 """Words by which a later clause without a name takes back what an earlier one said."""
+TURNED = re.compile(
+    r"^(?:(?:but|wait|oh|ah|i mean|actually|hold on|sorry|hmm?|well)[, ]+)*no(?:[, ]+(?:sorry|i'm sorry|i'm afraid))*$"
+)
+"""A bare no after a yes."""
 PRONOUN = re.compile(r"\b(?:he|she|him|her|his)\b")
 """Words for the person in question."""
+KNOWN = re.compile(r"\b(?:him|her|them)\b")
+"""Words for the person whom a speaker denies to know; "he" begins a sentence about what the person does."""
 US = re.compile(
-    r"^(?:(?:oh|ah|and|but|yes) )*we (?!(?:will|would|could|should|can|must|might|may|don't|seem|need)\b)[^?]*$"
+    r"^(?:(?:oh|ah|and|but|yes) )*we (?:(?:both|all|always|often|usually|still|even|once|sometimes|also"
+    r"|have|used to) )*"
+    r"(?:(?:lunch|dinner|breakfast|coffee|tea|drinks|classes|a (?:beer|drink|coffee|class|flat|house))\b"
+    r"|(?:work|live|play|stud(?:y|i)|share|date|surf|swim|train|hike|cycle|sing|dance|climb|carpool)(?:e?d)?\b"
+    r"|(?:go|went) (?:to|back|way|out|\w+ing)\b|grew up\b|met (?!again|nobody|no )|hang out\b|hung out\b"
+    r"|[^?]*\b(?:every (?:week|month|year|summer|winter|weekend|\w*day)|on (?:weekends|\w+days))\b)[^?]*$"
 )
-"""Words about the speaker and a person whom the same turn has named."""
+"""Words about the life that the speaker shares with a person whom the same turn has named."""
 ABSENT = re.compile(
     r"\b(?:will|would|could|should|can|must|shall|want|hope|wish|bet|meet|ask|guess|mean|agree|understand|hear|heard"
-    r"|said|say|told|tell|thought|think|like|love|am|describe|help)\b|\b(?:i'll|i'd|i'm|we'll|let's|we'd)(?!\w)"
+    r"|said|say|told|tell|thought|think|like|love|am|describe|help|read)\b|\b(?:i'll|i'd|i'm|we'll|let's|we'd)(?!\w)"
 )
 """Words by which a stranger speaks of a person."""
+FAR = re.compile(
+    r"\w(?<!ca)n't\b|\b(?:not|no(?! way)|never|nothing|barely|hardly|scarcely|missing|without)\b|\bcan't (?!believe)"
+    r"|\bread about\b|\bin the (?:papers?|news)\b|\bon (?:tv|television|the news|the radio|youtube|instagram)\b"
+    r"|\bmy (?:\w+ )?\w+ (?:also |actually )?(?:knows?|knew|met|has met|mentions|mentioned)\b"
+)
+"""Words of a clause that denies, or that keeps the person at a distance; a clause with them needs a plain yes."""
 ANOTHER = re.compile(
     r"\b(?:(?:someone|somebody|anyone|anybody)(?! else)|(?:a|any) friend (?:of mine|of yours who|who|at|in|with)"
     r"|one of (?:my|your) friends"

@@ -19,7 +19,7 @@ from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import constructed, taught
 from localsim.reports.comparison import Unit, compare, completed
 from localsim.reports.report import report
-from localsim.reports.validity.headline import INFORMATION, LEVEL, SUCCESS, finds, headline
+from localsim.reports.validity.headline import INFORMATION, LEVEL, SUCCESS, headline, tested
 from localsim.reports.validity.robustness import sign_turns
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition
@@ -31,6 +31,8 @@ Units = dict[str, set[Unit]]
 TURNS = "turns"
 GAIN = {SUCCESS: 1, TURNS: -1}
 """Measures whose better direction is known: more success, fewer turns. Only they can show a premium."""
+_NIL = 1e-9
+"""A difference below this is an error of rounding in the computer."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -51,6 +53,21 @@ class Told(NamedTuple):
         """The difference between the modes, as a row of `comparison.compare`."""
         row: Row = self.row["contrasts"][INFORMATION]
         return row
+
+    @property
+    def verdict(self) -> str:
+        """The verdict of the headline on the difference: found, not told or withheld."""
+        return str(self.row["verdicts"][INFORMATION])
+
+    @property
+    def too_few(self) -> bool:
+        """True if no test of so few scenarios can find a difference."""
+        return bool(self.found["p_least"] > LEVEL)
+
+    @property
+    def alike(self) -> bool:
+        """True if every scenario differs by the same amount, which is not 0: an interval cannot be computed then."""
+        return self.found["low"] is None and abs(self.found["difference"]) > _NIL and not self.too_few
 
     @property
     def title(self) -> str:
@@ -89,13 +106,20 @@ def with_paragraph(store: Store, data: Row, conditions: Sequence[Condition]) -> 
 
 
 def _units(store: Store, run_id: str) -> Units:
-    """Return the scenarios and seeds that every model of a run completed in both modes."""
+    """Return the scenarios and seeds that a run completed in both modes.
+
+    Where a role has a model of its own, the models of a run play different scenarios: the units of all count.
+    """
     pairs: dict[str, dict[str, Units]] = defaultdict(dict)
     for condition, units in completed(store, [run_id]).items():
         if condition.name in CONTRASTS[INFORMATION]:
             pairs[condition.model][condition.name] = units
-    found = [_common(*own.values()) for own in pairs.values() if len(own) == len(CONTRASTS[INFORMATION])]
-    return _common(*found) if found else {}
+    found: Units = defaultdict(set)
+    for own in pairs.values():
+        if len(own) == len(CONTRASTS[INFORMATION]):
+            for family, both in _common(*own.values()).items():
+                found[family] |= both
+    return dict(found)
 
 
 def _common(first: Units, *others: Units) -> Units:
@@ -171,13 +195,16 @@ def _has_script(reports: Sequence[Row]) -> bool:
 
 def _opening(told: Sequence[Told], models: int, script: bool) -> Iterator[str]:
     """Yield the design: models, scenarios, and the modes in one clause each."""
-    scenarios: dict[str, int] = {}
+    counts: dict[str, set[int]] = defaultdict(set)
     for each in told:
-        scenarios[each.title] = max(scenarios.get(each.title, 0), each.found["scenarios"])
+        counts[each.title].add(each.found["scenarios"])
+    scenarios = {title: max(found) for title, found in counts.items()}
     played = " and ".join(f"{_number(count)} of {title}" for title, count in scenarios.items())
     who = f"{_number(models)} models" if models != 1 else "one model"
     many = "scenario" if sum(scenarios.values()) == 1 else "scenarios"
     yield f"{who.capitalize()} played the same {many}, {played}, each in two ways."
+    if any(len(found) > 1 for found in counts.values()):
+        yield "Not every model played all of them."
     yield "As agents, each speaker knows only its own side."
     yield "As mindreaders, each speaker also sees the other side."
     if script:
@@ -199,34 +226,52 @@ def _origin(told: Told) -> Iterator[str]:
 
 
 def _finding(told: Told) -> Iterator[str]:
-    """Yield both levels, the difference with its interval, and success if that is not the measure."""
-    first, second = (_level(told.about, value) for value in told.found["levels"])
+    """Yield both levels, the difference with its interval, and success if that is not the measure.
+
+    Neither a level nor a difference is told if the report withholds the difference.
+    """
+    if told.verdict == "withheld":
+        yield (
+            f"In {told.title}, the direction of the difference depends on the wording of the prompts, so nothing is "
+            f"told about {told.model}."
+        )
+        return
+    first, second = _levels(told.about, told.found)
     did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.row["measure"], "had")
     yield f"In {told.title}, {told.model} {did} {first} as agents and {second} as mindreaders."
     yield from _verdict(told)
-    success = told.row.get("success")
-    if told.row["measure"] != SUCCESS and success is not None:
-        shares = [f"{value:.0%}" for value in success["levels"]]
-        if shares[0] == shares[1]:
-            yield f"Its success was the same, {shares[0]}."
-        else:
-            sure = "that difference was found, too" if finds(success) else "that difference may be chance"
-            yield f"Its success was {shares[0]} as agents and {shares[1]} as mindreaders; {sure}."
+    if told.row["measure"] != SUCCESS and told.row.get("success") is not None:
+        yield _success(told)
+
+
+def _success(told: Told) -> str:
+    """Return both levels of success, and what its test says."""
+    success, verdict = told.row["success"], told.row["success_verdict"]
+    if verdict == "withheld":
+        return "Whether its success rose or fell depends on the wording of the prompts, so it is not told."
+    first, second = _texts(success["levels"], 100, 0)
+    if first == second:
+        return f"Its success was the same, {first}%."
+    sure = "that difference may be chance"
+    if verdict == "found":
+        sure = "that difference was found" + (", too" if told.verdict == "found" else "")
+    return f"Its success was {first}% as agents and {second}% as mindreaders; {sure}."
 
 
 def _verdict(told: Told) -> Iterator[str]:
-    found, verdict = told.found, told.row["verdicts"][INFORMATION]
+    found = told.found
     over = _over(found["scenarios"])
-    if verdict == "withheld":
-        yield "The direction of the difference depends on the wording of the prompts, so nothing is told."
-    elif found["p_least"] > LEVEL:
+    if told.too_few:
         are = "scenarios are" if found["scenarios"] != 1 else "scenario is"
         least = next(count for count in itertools.count(1) if stats.least_p(count) <= LEVEL)
         count = _number(found["scenarios"]).capitalize()
         yield f"{count} {are} too few to tell any difference: at least {_number(least)} are needed."
-    elif verdict == "found":
+    elif told.verdict == "found":
         low, high = (_signed(told, end) for end in sorted((found["low"], found["high"]), key=abs))
         yield f"That is {_signed(told, found['difference'])} (95% interval {low} to {high}; {over})."
+    elif told.alike:
+        same = _signed(told, found["difference"])
+        yield f"All {found['scenarios']} scenarios differ by the same amount, {same}, so no interval can be computed."
     elif found["low"] is None:
         yield f"No difference was found ({over}). All scenarios differ alike, so what was missed cannot be computed."
     else:
@@ -245,12 +290,15 @@ def _conclusion(own: Sequence[Told]) -> Iterator[str]:
     for each in own:
         titles[_outcome(each)].append(each.title)
     where = {outcome: " and ".join(found) for outcome, found in titles.items()}
+    by_success = [each.title for each in own if _outcome(each) in ("gain", "loss") and not _direction(each)]
     if "gain" in where:
         fits = ", and that is what it was built for" if built else ""
         yield f"So a premium was found for {model} in {where['gain']}{fits}."
     if "loss" in where:
         against = "the opposite of what it was built for" if built else "the opposite of a premium"
         yield f"So {model} did worse with the other side in view in {where['loss']}: {against}."
+    if by_success:
+        yield f"In {' and '.join(by_success)}, only success shows it."
     if "change" in where:
         yield f"So seeing the other side changed {model} in {where['change']}, but that is not known to be a premium."
     if "none" in where:
@@ -262,23 +310,38 @@ def _conclusion(own: Sequence[Told]) -> Iterator[str]:
 
 def _outcome(told: Told) -> str:
     """Return gain, loss, change (a difference that is neither), none (not found) or untold (no test could tell)."""
-    verdict, found = told.row["verdicts"][INFORMATION], told.found
-    if verdict == "withheld" or found["p_least"] > LEVEL:
+    if told.verdict == "withheld":
         return "untold"
-    if verdict != "found":
-        return "none"
-    better = GAIN.get(told.row["measure"], 0) * found["difference"]
-    success = told.row.get("success")
-    worse = success is not None and success["difference"] < 0 and finds(success)
-    if better == 0 or (better > 0 and worse):
+    p = tested(told.found)
+    directions = {_direction(told), _direction_of_success(told)} - {0}
+    if len(directions) > 1 or (told.alike and p is not None and p <= LEVEL):
         return "change"
-    return "gain" if better > 0 else "loss"
+    if directions:
+        return "gain" if directions == {1} else "loss"
+    if told.verdict == "found":
+        return "change"
+    return "untold" if told.too_few or told.alike else "none"
+
+
+def _direction(told: Told) -> int:
+    """Return 1 if the measure was found to be better with the other side in view, -1 if worse, 0 if neither."""
+    better = GAIN.get(told.row["measure"], 0) * told.found["difference"]
+    return (better > 0) - (better < 0) if told.verdict == "found" else 0
+
+
+def _direction_of_success(told: Told) -> int:
+    """Return the same of success, where it is not the measure."""
+    if told.row["measure"] == SUCCESS or told.row.get("success_verdict") != "found":
+        return 0
+    return 1 if told.row["success"]["difference"] > 0 else -1
 
 
 def _certainty(told: Sequence[Told]) -> Iterator[str]:
-    tests = sum(each.found["p_least"] <= LEVEL for each in told)
-    if not tests:
+    known = [each for each in told if each.verdict != "withheld"]
+    tests = sum(not each.too_few for each in known)
+    if known and not tests:
         yield "More scenarios are needed: localsim design computes how many."
+    if not tests:
         return
     yield f"{f'Each of the {_number(tests)} tests' if tests > 1 else 'The test'} counts a scenario once."
     yield "Where there is no difference, a test finds one in at most one case of twenty."
@@ -303,18 +366,38 @@ def _over(scenarios: int) -> str:
     return f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
 
 
-def _level(about: Row, value: float) -> str:
-    """Return the value of a measure with what it counts."""
-    if about["key"] == SUCCESS:
-        return f"{value:.0%} of its conversations"
-    return f"{value:.0%} {about['heading']}" if about["kind"] == "share" else f"{value:.1f} {about['heading']}"
+def _levels(about: Row, found: Row) -> list[str]:
+    """Return both values of a measure with what it counts."""
+    if about["kind"] != "share":
+        return [f"{text} {about['heading']}" for text in _texts(found["levels"], 1, 1)]
+    counted = "of its conversations" if about["key"] == SUCCESS else about["heading"]
+    return [f"{text}% {counted}" for text in _texts(found["levels"], 100, 0)]
+
+
+def _texts(levels: Sequence[float], factor: int, decimals: int) -> tuple[str, str]:
+    """Return two values as numbers; they get more decimals until they differ, if they do."""
+    first, second = (factor * level for level in levels)
+    if abs(second - first) < _NIL:
+        return f"{first:.{decimals}f}", f"{first:.{decimals}f}"
+    while True:
+        texts = f"{first:.{decimals}f}", f"{second:.{decimals}f}"
+        if texts[0] != texts[1] and float(f"{second - first:.{decimals}f}"):
+            return texts
+        decimals += 1
 
 
 def _amount(told: Told, value: float) -> str:
     """Return the size of a difference with its unit."""
     if told.about["kind"] == "share":
-        return f"{100 * abs(value):.0f} percentage points"
-    return f"{abs(value):.1f} {told.about['heading']}"
+        return f"{_size(100 * abs(value), 0)} percentage points"
+    return f"{_size(abs(value), 1)} {told.about['heading']}"
+
+
+def _size(value: float, decimals: int) -> str:
+    """Return a number; it gets more decimals until it is not 0, if it is not."""
+    while value > _NIL and not float(f"{value:.{decimals}f}"):
+        decimals += 1
+    return f"{value:.{decimals}f}"
 
 
 def _signed(told: Told, value: float) -> str:

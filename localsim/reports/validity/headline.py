@@ -62,8 +62,9 @@ def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Tu
     peeking = _peeking(family, model, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
-    shown = {"family": family, "model": model, "title": title, "measure": measure, "peeking": peeking}
-    return {**shown, "contrasts": contrasts, "verdicts": verdicts, "success": success, "sentences": sentences}
+    shown: Row = {"family": family, "model": model, "title": title, "measure": measure, "peeking": peeking}
+    shown |= {"success": success, "success_verdict": _verdict(success, turns)}
+    return {**shown, "contrasts": contrasts, "verdicts": verdicts, "sentences": sentences}
 
 
 def _verdict(row: Row | None, turns: Turns) -> Verdict:
@@ -76,7 +77,13 @@ def _verdict(row: Row | None, turns: Turns) -> Verdict:
 
 def finds(row: Row) -> bool:
     """Return True if the test of a row of `comparison.compare` finds a difference, and its interval leaves out 0."""
-    return _found(row, row["p"] if row["primary"] else row["p_holm"])
+    return _found(row, tested(row))
+
+
+def tested(row: Row) -> float | None:
+    """Return the p that counts: that of the primary comparison as it is, any other corrected."""
+    p: float | None = row["p"] if row["primary"] else row["p_holm"]
+    return p
 
 
 def _found(row: Row, p: float | None) -> bool:

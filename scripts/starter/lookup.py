@@ -1,0 +1,71 @@
+"""Conversations in which one person is asked about one friend after the other: a lesson of looking things up.
+
+In a script both lists are in the prompt, and an answer must come from the list of the person who speaks. Most questions
+are about the asker's own friends or mix two friends, so that the wrong list gives the wrong answer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from localsim.conversation.scenario import ScenarioFile
+from localsim.conversation.transcript import Action, Transcript, Turn
+from scripts.starter.bank import Speaker, joined
+from scripts.starter.friends import BANK, Friend, both, lists_of
+from scripts.starter.names import names
+
+QUESTIONS = (4, 10, 20)
+"""Numbers of questions in a conversation."""
+
+
+def talk(rng: random.Random, document: ScenarioFile) -> Transcript:
+    """Play a conversation in which one side asks and the other answers from its list, until the asker leaves."""
+    asker = rng.randrange(2)
+    lists = lists_of(document)
+    asks, answers = Speaker(rng, BANK), Speaker(rng, BANK)
+    texts = [] if asker == 0 else [answers.say("greeting")]
+    for _ in range(rng.choice(QUESTIONS)):
+        by_name = rng.random() < 0.5
+        friend = _someone(rng, lists[1 - asker], lists[asker])
+        texts += [_question(asks, friend, by_name=by_name), _answer(answers, lists[1 - asker], friend, by_name=by_name)]
+    texts.append(asks.say("bye"))
+    *said, last = [Turn(index, document.names[index % 2], Action("speak", text)) for index, text in enumerate(texts)]
+    return Transcript((*said, Turn(last.index, last.speaker, Action("leave", last.action.text))))
+
+
+def answerer(turns: Sequence[Turn]) -> int:
+    """Return the number of the side that answers: the other one leaves."""
+    return 1 - turns[-1].index % 2
+
+
+def _someone(rng: random.Random, theirs: Sequence[Friend], own: Sequence[Friend]) -> Friend:
+    """Draw a person to ask about: a friend of the one who answers, one of the asker's, or one made of two friends."""
+    friend, other = rng.choice(theirs), rng.choice([*theirs, *own])
+    chance = rng.random()
+    if chance < 0.4:
+        return friend
+    if chance < 0.75:
+        return rng.choice(own)
+    (kind, value), *rest = friend.attributes
+    mixed = ((kind, value), *(other.attributes[1:] if rest else ()))
+    return Friend(names(rng, 1)[0], mixed)
+
+
+def _question(speaker: Speaker, friend: Friend, *, by_name: bool) -> str:
+    if by_name:
+        return speaker.say("ask_name", name=friend.name)
+    about = dict(friend.attributes[:2])
+    return speaker.say("ask_" + "_".join(about), **about)
+
+
+def _answer(speaker: Speaker, friends: Sequence[Friend], asked: Friend, *, by_name: bool) -> str:
+    """Answer from a list: a name with yes or no, a description with all that is known of the friend who fits."""
+    if by_name:
+        known = any(friend.name == asked.name for friend in friends)
+        return speaker.say("confirm" if known else "no_name", name=asked.name)
+    about = dict(asked.attributes[:2])
+    found = next((friend for friend in friends if friend.has(about)), None)
+    if found is not None:
+        return joined(speaker.say("mine", both=both(found)), speaker.say("is_it", name=found.name))
+    return speaker.say("no")
