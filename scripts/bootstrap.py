@@ -76,7 +76,8 @@ def test() -> None:
     pull_base()
     lint()
     step("running the tests")
-    run([str(PYTHON), "-m", "pytest", "-m", "not verify"], "tests failed")
+    # Tests of one file share what they play, so a file stays with one of the two processes.
+    run([str(PYTHON), "-m", "pytest", "-m", "not verify", "-n", "2", "--dist", "loadfile"], "tests failed")
 
 
 def lint() -> None:
