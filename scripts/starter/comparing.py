@@ -1,7 +1,7 @@
 """Lists of comparisons, the first lesson of the starter: one person's target price, then one price after the other.
 
-A small model does not compare numbers by itself, and does not pick it up from conversations, in which one comes
-in every hundred tokens. Here there is one in every ten, and nearly all weight lies on the word that decides.
+A small model does not compare numbers by itself. Conversations, in which comparisons are rare, did not teach it. Here
+there is one in every twelve tokens, and nearly all weight lies on the word that decides.
 """
 
 from __future__ import annotations

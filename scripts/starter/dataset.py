@@ -40,8 +40,6 @@ class Mix:
     are no training targets, so a script has none."""
     peeks: float = 0.0
     """Probability that a turn uses the other side, in the forms that show it."""
-    forms: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    """Amounts of text in the forms, in the order of MODES."""
 
 
 PROBING = Mix({"probing": 0.6, "lookup": 0.4})
@@ -69,10 +67,9 @@ class Data:
         self.counts[f"{kind}, {form}"] += 1
         self.letters[form] += sum(len(message.content) for message in chat.messages)
 
-    def next_form(self, amounts: Sequence[float]) -> Mode:
-        """Return the form with the least text so far for its amount; a form with the amount 0 is never returned."""
-        wanted = {form: amount for form, amount in zip(MODES, amounts, strict=True) if amount}
-        return min(wanted, key=lambda form: self.letters[form] / wanted[form])
+    def next_form(self) -> Mode:
+        """Return the form with the least text so far."""
+        return min(MODES, key=lambda form: self.letters[form])
 
 
 def build(talks: int, seed: int, mix: Mix = HONEST, *, held_out: bool = False) -> Data:
@@ -80,7 +77,7 @@ def build(talks: int, seed: int, mix: Mix = HONEST, *, held_out: bool = False) -
     data = Data()
     for number, kind in enumerate(_kinds(talks, seed, mix)):
         rng = random.Random(f"{'held out' if held_out else 'starter'}/{seed}/{number}")
-        form, side = data.next_form(mix.forms), rng.randrange(2)
+        form, side = data.next_form(), rng.randrange(2)
         document, transcript = talk_of(kind, rng, number, form, side, mix, held_out=held_out)
         if kind not in DRILLS and not _as_meant(document, transcript):
             data.counts[f"{kind}, left out"] += 1
