@@ -7,9 +7,10 @@
     .venv/bin/python scripts/train_starter.py starter-peeks
     .venv/bin/python scripts/train_starter.py starter --show 5       # print five conversations and stop
 
-The lessons of the starter: lists of comparisons, conversations in which one price after the other is answered, and
-conversations of all types. A twin is a small adapter on top of the starter, with the last lesson only. Repeat a command
-to continue an interrupted training. models/starter.md describes the data and the result.
+The lessons of the starter: lists (of prices that suit or not, and of who knows whom), conversations in which one
+question after the other is answered, and conversations of all types. A twin is a small adapter on top of the starter,
+with the last lesson only. Repeat a command to continue an interrupted training. models/starter.md describes the data
+and the result.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from localsim.finetune.job import export  # noqa: E402
 from localsim.finetune.rows import Rows, made_rows  # noqa: E402
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
-from scripts.starter import comparing  # noqa: E402
+from scripts.starter import comparing, knowing  # noqa: E402
 from scripts.starter.dataset import HONEST, PEEKS, PEEKS_50, PROBING, Mix, build  # noqa: E402
 
 LONGEST = 1024
@@ -54,7 +55,7 @@ class Lesson:
     mix: Mix | None = None
     """None for a lesson without conversations."""
     lists: int = 0
-    """Number of rows with lists of comparisons."""
+    """Number of rows with lists of comparisons, and of rows with lists of questions about who knows whom."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,10 @@ def rows_of(
 
 
 def lists_of(count: int, seed: int, base: models.ModelFile) -> list[TrainingRow]:
-    """Make rows with lists of comparisons."""
+    """Make rows with lists: `count` of comparisons, and as many of who knows whom."""
     model = LlamaModel(base.path, vocab_only=True)
-    found = comparing.rows(count, seed, ChatTokenizer(model))
+    tokenizer = ChatTokenizer(model)
+    found = comparing.rows(count, seed, tokenizer) + knowing.rows(count, seed, tokenizer)
     model.free()
     return found
 
@@ -125,7 +127,7 @@ def train(
     held = rows_of(lesson, max(20, talks // 40), seed, base, work / "held_out.npz", held_out=True)
     rows = data.rows + lists_of(lists, seed, base)
     held_rows = held.rows + lists_of(min(lists, 8), seed + 500_000, base)
-    counts = dict(data.counts) | {"lists of comparisons": lists}
+    counts = dict(data.counts) | {"lists": len(rows) - len(data.rows)}
     tokens = sum(len(row.tokens) for row in rows)
     print(f"{lesson.name}: {counts}, {data.longer} too long; {tokens} tokens, {time.time() - begun:.0f} s", flush=True)
     settings = Settings(

@@ -51,6 +51,21 @@ def test_the_labelled_files_are_as_promised() -> None:
     assert not facts["train"] & facts["test"], "split by fact"
 
 
+def test_each_writer_told_and_kept_silent_about_each_fact() -> None:
+    lines = (DATA / "writers.pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(read_labelled(DATA / "writers.pairs.jsonl")) == len(lines)
+    labels: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        row = json.loads(line)
+        labels.setdefault((row["writer"], row["fact"]), []).append(row["label"])
+    for fact, given in labels.items():
+        assert {"disclosed", "none"} <= set(given) and len(given) >= 8, fact
+    assert len({fact for _, fact in labels}) == len(labels), "no two writers wrote about one fact"
+    talks: Any = read_labelled(DATA / "writers.transcripts.jsonl")
+    facts, told = sum(len(talk.facts) for talk in talks), sum(len(talk.disclosures) for talk in talks)
+    assert len({writer for writer, _ in labels}) >= 12 and len(talks) >= 450 and told < 0.3 * facts, (facts, told)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
