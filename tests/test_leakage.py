@@ -63,7 +63,7 @@ def test_each_writer_told_and_kept_silent_about_each_fact() -> None:
     assert len({fact for _, fact in labels}) == len(labels), "no two writers wrote about one fact"
     talks: Any = read_labelled(DATA / "writers.transcripts.jsonl")
     facts, told = sum(len(talk.facts) for talk in talks), sum(len(talk.disclosures) for talk in talks)
-    assert len({writer for writer, _ in labels}) >= 12 and len(talks) >= 450 and told < 0.3 * facts, (facts, told)
+    assert len({writer for writer, _ in labels}) == 16 and len(talks) >= 600 and told < 0.3 * facts, (facts, told)
 
 
 @pytest.mark.parametrize(
