@@ -20,7 +20,7 @@ from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
-from scripts.starter import bank, bargain, comparing, everyday, friends, knowing, lookup
+from scripts.starter import bank, bargain, comparing, everyday, friends, knowing, lists, lookup
 from scripts.starter.dataset import DECIDING, HONEST, PEEKS, build, talk_of
 from scripts.starter.names import names
 
@@ -181,7 +181,7 @@ class Letters:
 def test_lists_of_comparisons_are_right_and_only_their_decisions_are_learned() -> None:
     accepted = Counter[bool]()
     for row in comparing.rows(TALKS // 3, 7, Letters()):  # type: ignore[arg-type]
-        assert len(row.tokens) == len(row.weights) <= comparing.LENGTH
+        assert len(row.tokens) == len(row.weights) <= lists.LENGTH
         text = "".join(map(chr, row.tokens))
         decisions = 0
         for line in text.splitlines():
@@ -202,28 +202,27 @@ def test_lists_of_comparisons_are_right_and_only_their_decisions_are_learned() -
 def test_lists_of_who_knows_whom_are_answered_from_the_speakers_own_list() -> None:
     said = Counter[str]()
     for row in knowing.rows(TALKS // 3, 7, Letters()):  # type: ignore[arg-type]
-        assert len(row.tokens) == len(row.weights) <= knowing.LENGTH
+        assert len(row.tokens) == len(row.weights) <= lists.LENGTH
         text = "".join(map(chr, row.tokens))
         answers = 0
         for part in text.strip().split("\n\n"):
-            lists = dict(re.findall(r"What (\w+) knows:\n((?:- .*\n)+)", part))
-            assert len(lists) == 2, part
+            known_by = dict(re.findall(r"What (\w+) knows:\n((?:- .*\n)+)", part))
+            assert len(known_by) == 2, part
             for question, speaker, answer in re.findall(r"\w+: (.*\?)\n(\w+): (.*)\.", part):
                 answers += 1
                 asked = question.removesuffix("?").split(" ", 1)[1]
                 if answer in ("Yes", "No"):
-                    known = f"- {asked.removeprefix('you know ')} " in lists[speaker]
+                    known = f"- {asked.removeprefix('you know ')} " in known_by[speaker]
                     assert answer == ("Yes" if known else "No"), part
                 else:
-                    fitting = re.findall(rf"- (\w+) {re.escape(asked)}", lists[speaker])
+                    fitting = re.findall(rf"- (\w+) {re.escape(asked)}", known_by[speaker])
                     assert answer == (fitting[0] if fitting else "Nobody"), part
                 said[answer if answer in ("Yes", "No", "Nobody") else "a name"] += 1
         learned = [place for place, weight in enumerate(row.weights) if weight == 1.0]
         assert len(learned) == answers
         assert all(text[place - 1] == ":" for place in learned)
-    assert set(said) == {"Yes", "No", "Nobody", "a name"} and 0.35 < said["Yes"] / (said["Yes"] + said["No"]) < 0.75, (
-        said
-    )
+    assert set(said) == {"Yes", "No", "Nobody", "a name"}
+    assert 0.35 < said["Yes"] / (said["Yes"] + said["No"]) < 0.75, said
     first, second, other = (knowing.rows(1, seed, Letters()) for seed in (1, 1, 2))  # type: ignore[arg-type]
     assert first == second != other
 
