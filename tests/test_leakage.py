@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from localsim.annotation import measures
 from localsim.conversation.episode import Subject
 from localsim.conversation.scenario import After, AnswerKey
 from localsim.conversation.transcript import Action, Transcript, Turn
@@ -64,6 +65,21 @@ def test_each_writer_told_and_kept_silent_about_each_fact() -> None:
     talks: Any = read_labelled(DATA / "writers.transcripts.jsonl")
     facts, told = sum(len(talk.facts) for talk in talks), sum(len(talk.disclosures) for talk in talks)
     assert len({writer for writer, _ in labels}) == 16 and len(talks) >= 600 and told < 0.3 * facts, (facts, told)
+
+
+def test_second_readers_agree_with_the_writers() -> None:
+    def rows(name: str) -> dict[str, Any]:
+        lines = (DATA / f"writers.{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        return {row["id"]: row for row in map(json.loads, lines)}
+
+    pairs, talks, second = rows("pairs"), rows("transcripts"), rows("second")
+    labels = [(pairs[name]["label"], row["label"]) for name, row in second.items() if "label" in row]
+    kappa = measures.kappa(labels)
+    assert len(labels) == 1056 and kappa is not None and round(kappa, 2) == 0.98
+    first = {(name, fact): turn for name, row in second.items() for fact, turn in row.get("first_turns", {}).items()}
+    told = {(name, one["fact_id"]): one["turn"] for name, row in talks.items() for one in row["disclosures"]}
+    differ = [key for key, turn in first.items() if told.get(key) != turn]
+    assert len(first) == 276 and len(differ) == 2
 
 
 @pytest.mark.parametrize(
