@@ -180,21 +180,29 @@ class Letters:
 
 def test_lists_of_comparisons_are_right_and_only_their_decisions_are_learned() -> None:
     accepted = Counter[bool]()
+    other_target_differs = Counter[bool]()
     for row in comparing.rows(TALKS // 3, 7, Letters()):  # type: ignore[arg-type]
         assert len(row.tokens) == len(row.weights) <= lists.LENGTH
         text = "".join(map(chr, row.tokens))
         decisions = 0
-        for line in text.splitlines():
-            selling, target = " sells. " in line, int(re.search(r"target price is \$(\d+)", line)[1])  # type: ignore[index]
-            for price, refused in re.findall(r" \$(\d+) (?:works|is too (low|high)) for me\.", line):
-                good = int(price) >= target if selling else int(price) <= target
-                assert refused == ("" if good else "low" if selling else "high"), line
+        for part in text.strip().split("\n\n"):
+            people = {
+                name: (does == "sells", int(target))
+                for name, does, target in re.findall(r"(\w+) (sells|buys)\. \1's target price is \$(\d+)\.", part)
+            }
+            for name, price, refused in re.findall(r"(\w+): \$(\d+) (?:works|is too (low|high)) for me\.", part):
+                selling, target = people[name]
+                good = bargain.suits(int(price), target, selling=selling)
+                assert refused == ("" if good else "low" if selling else "high"), part
                 accepted[good] += 1
                 decisions += 1
+                for _, other in (two for one, two in people.items() if one != name):
+                    other_target_differs[bargain.suits(int(price), other, selling=selling) != good] += 1
         learned = [place for place, weight in enumerate(row.weights) if weight == 1.0]
         assert len(learned) == decisions
         assert all(re.match(r" (?:works|is too)", text[place:]) for place in learned)
     assert min(accepted.values()) > 0.4 * sum(accepted.values()), "both answers are about equally frequent"
+    assert other_target_differs[True] > 0.3 * other_target_differs.total(), "the other target often misleads"
     first, second, other = (comparing.rows(1, seed, Letters()) for seed in (1, 1, 2))  # type: ignore[arg-type]
     assert first == second != other
 
@@ -208,14 +216,18 @@ def test_lists_of_who_knows_whom_are_answered_from_the_speakers_own_list() -> No
         for part in text.strip().split("\n\n"):
             known_by = dict(re.findall(r"What (\w+) knows:\n((?:- .*\n)+)", part))
             assert len(known_by) == 2, part
-            for question, speaker, answer in re.findall(r"\w+: (.*\?)\n(\w+): (.*)\.", part):
+            questions = re.findall(r"\w+: (.*\?)\n(\w+): (.*)\.", part)
+            assert len({question for question, _, _ in questions}) > len(questions) - 3, (
+                "hardly any question comes twice"
+            )
+            for question, speaker, answer in questions:
                 answers += 1
                 asked = question.removesuffix("?").split(" ", 1)[1]
                 if answer in ("Yes", "No"):
-                    known = f"- {asked.removeprefix('you know ')} " in known_by[speaker]
+                    known = f"- {speaker}: {asked.removeprefix('you know ')} " in known_by[speaker]
                     assert answer == ("Yes" if known else "No"), part
                 else:
-                    fitting = re.findall(rf"- (\w+) {re.escape(asked)}", known_by[speaker])
+                    fitting = re.findall(rf"- {speaker}: (\w+) {re.escape(asked)}", known_by[speaker])
                     assert answer == (fitting[0] if fitting else "Nobody"), part
                 said[answer if answer in ("Yes", "No", "Nobody") else "a name"] += 1
         learned = [place for place, weight in enumerate(row.weights) if weight == 1.0]

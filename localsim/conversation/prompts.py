@@ -7,6 +7,8 @@ chooses wording and line breaks. Raise VERSION with every change of wording.
 
 from __future__ import annotations
 
+import re
+
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.exchange import Message
 from localsim.conversation.transcript import Action, ActionType, Turn, line_of
@@ -14,7 +16,7 @@ from localsim.conversation.wording.sight import ABSENT, visibility_lines
 from localsim.conversation.wording.variants import Layout, variant_of
 from localsim.conversation.wording.wordings import WORDINGS, Wording
 
-VERSION = "2"
+VERSION = "3"
 
 
 def agent_messages(seen: Observation, variant: int = 0) -> tuple[Message, ...]:
@@ -90,9 +92,17 @@ def _about(agent: AgentView, words: Wording, layout: Layout, *, own: bool = Fals
     if agent.secret:
         parts.append(words.secrets[form].format(name=agent.name, text=agent.secret))
     if agent.facts:
-        facts = [f"{layout.mark}{fact.text}" for fact in agent.facts]
+        facts = [f"{layout.mark}{'' if own else _owner(agent, fact.text)}{fact.text}" for fact in agent.facts]
         parts.append("\n".join([words.facts[form].format(name=agent.name), *facts]))
     return parts
+
+
+def _owner(agent: AgentView, fact: str) -> str:
+    """Return the owner's name for a fact that does not name it: a small model forgets the heading of a list.
+
+    A model of 135M could not learn whose friend somebody is from lists without it (docs/log/starter.md).
+    """
+    return "" if re.search(rf"\b{re.escape(agent.name)}\b", fact) else f"{agent.name}: "
 
 
 def _field(label: str, value: str, words: Wording) -> str:

@@ -1,7 +1,8 @@
 """Conversations in which one person is asked about one friend after the other: a lesson of looking things up.
 
 In a script both lists are in the prompt, and an answer must come from the list of the person who speaks. Most questions
-are about the asker's own friends or mix two friends, so that the wrong list gives the wrong answer.
+are about the asker's own friends or mix two friends, so that the wrong list gives the wrong answer. Nobody is asked
+about twice: the second answer could be read off the first one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scripts.starter.friends import BANK, Friend, both, lists_of
 from scripts.starter.names import names
 
 QUESTIONS = (4, 10, 20)
-"""Numbers of questions in a conversation."""
+"""Most questions in a conversation."""
 
 
 def talk(rng: random.Random, document: ScenarioFile) -> Transcript:
@@ -25,9 +26,8 @@ def talk(rng: random.Random, document: ScenarioFile) -> Transcript:
     lists = lists_of(document)
     asks, answers = Speaker(rng, BANK), Speaker(rng, BANK)
     texts = [] if asker == 0 else [answers.say("greeting")]
-    for _ in range(rng.choice(QUESTIONS)):
+    for friend in _people(rng, *lists)[: rng.choice(QUESTIONS)]:
         by_name = rng.random() < 0.5
-        friend = _someone(rng, lists[1 - asker], lists[asker])
         texts += [_question(asks, friend, by_name=by_name), _answer(answers, lists[1 - asker], friend, by_name=by_name)]
     texts.append(asks.say("bye"))
     *said, last = [Turn(index, document.names[index % 2], Action("speak", text)) for index, text in enumerate(texts)]
@@ -39,17 +39,15 @@ def answerer(turns: Sequence[Turn]) -> int:
     return 1 - turns[-1].index % 2
 
 
-def _someone(rng: random.Random, theirs: Sequence[Friend], own: Sequence[Friend]) -> Friend:
-    """Draw a person to ask about: a friend of the one who answers, one of the asker's, or one made of two friends."""
-    friend, other = rng.choice(theirs), rng.choice([*theirs, *own])
-    chance = rng.random()
-    if chance < 0.4:
-        return friend
-    if chance < 0.75:
-        return rng.choice(own)
-    (kind, value), *rest = friend.attributes
-    mixed = ((kind, value), *(other.attributes[1:] if rest else ()))
-    return Friend(names(rng, 1)[0], mixed)
+def _people(rng: random.Random, first: Sequence[Friend], second: Sequence[Friend]) -> list[Friend]:
+    """Return everybody on the two lists once, and half as many people made of two friends, in random order."""
+    everybody = list({friend.name: friend for friend in (*first, *second)}.values())
+    found = list(everybody)
+    for name in names(rng, len(everybody) // 2):
+        (kind, value), *rest = rng.choice(everybody).attributes
+        other = rng.choice(everybody)
+        found.append(Friend(name, ((kind, value), *(other.attributes[1:] if rest else ()))))
+    return rng.sample(found, len(found))
 
 
 def _question(speaker: Speaker, friend: Friend, *, by_name: bool) -> str:
