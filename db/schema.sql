@@ -233,6 +233,19 @@ JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 JOIN contents i ON i.content_hash = j.instructions_hash JOIN contents p ON p.content_hash = j.prompt_hash
 LEFT JOIN episodes o ON o.episode_id = j.other_id;
 
+CREATE OR REPLACE VIEW v_leak_judgements AS
+SELECT j.episode_id, substr(j.name, 6) AS fact_id, j.agent AS owner, j.sample AS turn,
+       CASE WHEN j.malformed IS NULL THEN regexp_extract(lower(j.text), 'disclosed|hint|none') END AS label,
+       j.malformed IS NOT NULL AS missing, coalesce(c.turns_json = '[' || j.sample || ']', false) AS first,
+       substr(j.evaluator, 12) AS judge, j.evaluator, j.version, e.run_id, e.mode, e.model, s.scenario_id, s.family,
+       e.see
+FROM judgements j JOIN episodes e ON e.episode_id = j.episode_id
+JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN scores c ON c.episode_id = j.episode_id AND c.evaluator = j.evaluator AND c.version = j.version
+      AND c.name = j.name AND c.agent = j.agent
+WHERE starts_with(j.evaluator, 'leak_judge.')
+QUALIFY j.version::INTEGER = max(j.version::INTEGER) OVER (PARTITION BY j.episode_id, j.evaluator);
+
 COMMENT ON TABLE runs IS 'One row for each localsim run';
 
 COMMENT ON COLUMN runs.run_id IS 'Id of the run: start time (UTC) and four random digits; ids sort by time';
@@ -381,7 +394,7 @@ COMMENT ON TABLE scores IS 'One row for each score, with its evidence';
 
 COMMENT ON COLUMN scores.episode_id IS 'The episode that was scored';
 
-COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, corpus';
+COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, leak_judge.MODEL, corpus';
 
 COMMENT ON COLUMN scores.version IS 'Version of the evaluator; scores of older versions are kept';
 
@@ -465,15 +478,15 @@ COMMENT ON TABLE judgements IS 'One row for each question to a model as judge, w
 
 COMMENT ON COLUMN judgements.episode_id IS 'The episode that was judged; for a pair, the first one';
 
-COMMENT ON COLUMN judgements.evaluator IS 'Name of the evaluator: judge.MODEL or naturalness.MODEL';
+COMMENT ON COLUMN judgements.evaluator IS 'Name of the evaluator: judge.MODEL, naturalness.MODEL or leak_judge.MODEL';
 
 COMMENT ON COLUMN judgements.version IS 'Version of the evaluator';
 
-COMMENT ON COLUMN judgements.name IS 'Name of the score in the table scores: a dimension, natural_against_CONDITION within a run, or natural_against_EPISODE between two runs or models';
+COMMENT ON COLUMN judgements.name IS 'Name of the score in the table scores: a dimension, natural_against_CONDITION within a run, natural_against_EPISODE between two runs or models, or fact.ID';
 
 COMMENT ON COLUMN judgements.agent IS 'Agent that the question concerns; empty for the whole episode';
 
-COMMENT ON COLUMN judgements.sample IS 'Number of the repetition, from 0; for a pair, 1 is the swapped order';
+COMMENT ON COLUMN judgements.sample IS 'Number of the repetition, from 0; for a pair, 1 is the swapped order; for a fact, the last turn shown';
 
 COMMENT ON COLUMN judgements.other_id IS 'The second episode of a pair; NULL if one episode was judged alone';
 
@@ -526,3 +539,5 @@ COMMENT ON VIEW v_leaks IS 'The first disclosure of each disclosed private fact,
 COMMENT ON VIEW v_annotations IS 'Answers of raters, with the modes of the episodes shown; modes are NULL for attention items';
 
 COMMENT ON VIEW v_judgements IS 'Questions to judges and their replies, word for word';
+
+COMMENT ON VIEW v_leak_judgements IS 'Questions to judges of leaks: is a private fact known after a turn? Only the newest version of each judge';

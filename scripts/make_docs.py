@@ -252,6 +252,15 @@ COMPUTED = {
         "other_mode": "Mode of the second episode of a pair; NULL without one",
         "other_see": "Grants of the second episode of a pair; NULL without one",
     },
+    "v_leak_judgements": {
+        "fact_id": "Id of the fact in the scenario",
+        "owner": "Name of the agent that the fact belongs to",
+        "turn": "Last turn that the judge was shown, from 0",
+        "label": "The judge's answer: disclosed, hint or none; NULL if it is missing",
+        "missing": "True if there is no reply, or none that could be read",
+        "first": "True if this is the first turn after which the fact is known, according to the judge",
+        "judge": "Model that judges, as it was given to score",
+    },
 }
 """Meanings of the columns that a view computes; the others keep the comment of their table."""
 

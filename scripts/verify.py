@@ -35,10 +35,10 @@ POLICIES = {
 }
 SQL_HEAD = f"""# Worked queries
 
-You can query these views: `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores`, `v_leaks`, `v_annotations`
-and `v_judgements`. Their columns are stable; the tables behind them may change. `localsim db schema` prints all views
-and tables with their columns. `localsim sql -f db/queries/NAME.sql` runs one of the queries below; `localsim view` has
-them too.
+You can query these views: `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores`, `v_leaks`, `v_annotations`,
+`v_judgements` and `v_leak_judgements`. Their columns are stable; the tables behind them may change. `localsim db
+schema` prints all views and tables with their columns. `localsim sql -f db/queries/NAME.sql` runs one of the queries
+below; `localsim view` has them too.
 
 The answers come from a small study on the starter (24 episodes, {TODAY}). `make verify` runs the study again and
 rewrites this page."""

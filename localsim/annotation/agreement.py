@@ -71,6 +71,7 @@ def agreement(
             by_task["disclosures"],
             [row for run_id in here for row in queries.first_disclosures(store, run_id)],
             {episode for run_id in here for episode in queries.episodes_with_leak_scores(store, run_id)},
+            queries.leak_verdicts(store, here),
         ),
     }
 
@@ -294,26 +295,27 @@ def _dimension(name: str, rows: Sequence[Row], scores: Sequence[Row]) -> Row:
 # ---- disclosures ---------------------------------------------------------------------------------------------------
 
 
-def disclosures(rows: Sequence[Row], detected: Sequence[Row], scored: set[str]) -> Row | None:
-    """First disclosures according to raters, compared with the detector's; None without rows.
+def disclosures(
+    rows: Sequence[Row], detected: Sequence[Row], scored: set[str], verdicts: Sequence[Row] = ()
+) -> Row | None:
+    """First disclosures according to raters, compared with those of detector and judges of leaks; None without rows.
 
-    `detected`: episode_id, fact_id, turn of first disclosures; `scored`: episodes that the detector has scored. Keys:
-    counts (`_counts`), facts (in all episodes), alpha (nominal, over facts, of the first turn or none), undecided
-    (facts without a majority of raters; the other results ignore them), disclosed (facts that most raters mark as
-    disclosed), detector: n (facts), precision, recall and F1 over (fact, turn) pairs, first_turn (share of facts with
-    the same turn or none).
+    `detected`: episode_id, fact_id, turn of first disclosures; `scored`: episodes that the detector has scored;
+    `verdicts`: rows of `queries.leak_verdicts`. Keys: counts (`_counts`), facts (in all episodes), alpha (nominal, over
+    facts, of the first turn or none), undecided (facts without a majority of raters; the other results ignore them),
+    disclosed (facts that most raters mark as disclosed), detector: n (facts), precision, recall and F1 over (fact,
+    turn) pairs, first_turn (share of facts with the same turn or none), kappa (of disclosed or not); judges: for each
+    judge of leaks `measures.first_turns`.
     """
     if not rows:
         return None
-    votes = votes_of(rows)
-    agreed = {key: value for key, found in votes.items() for clear, value in [measures.majority(found)] if clear}
+    votes, agreed = votes_of(rows), agreed_turns(rows)
     here = {key: value for key, value in agreed.items() if key[0] in scored}
     said = {(row["episode_id"], row["fact_id"]): row["turn"] for row in detected}
     truth = {(*key, turn) for key, turn in here.items() if turn != NOT_DISCLOSED}
     found = {(*key, said[key]) for key in here if key in said}
-    same = share(sum(said.get(key, NOT_DISCLOSED) == turn for key, turn in here.items()), len(here))
-    detector: Row = {"n": len(here), **measures.overlap(truth, found)}
-    detector |= {"first_turn": same.value, "low": same.low, "high": same.high}
+    same = measures.first_turns(here, {key: said.get(key, NOT_DISCLOSED) for key in here}, NOT_DISCLOSED)
+    detector: Row = {**measures.overlap(truth, found), **{key: same[key] for key in same if key != "turns"}}
     return {
         **_counts(rows),
         "facts": len(votes),
@@ -321,6 +323,10 @@ def disclosures(rows: Sequence[Row], detected: Sequence[Row], scored: set[str]) 
         "undecided": len(votes) - len(agreed),
         "disclosed": sum(turn != NOT_DISCLOSED for turn in agreed.values()),
         "detector": detector if here else None,
+        "judges": [
+            {"judge": judge, **measures.first_turns(agreed, own, NOT_DISCLOSED)}
+            for judge, own in turns_by_judge(verdicts).items()
+        ],
     }
 
 
@@ -330,6 +336,25 @@ def votes_of(rows: Sequence[Row]) -> dict[tuple[str, str], list[int | str]]:
     for row in rows:
         for fact, turn in row["value"].items():
             found[row["item_id"], fact].append(NOT_DISCLOSED if turn is None else turn)
+    return dict(found)
+
+
+def agreed_turns(rows: Sequence[Row]) -> dict[tuple[str, str], int | str]:
+    """The mark of most raters by (episode_id, fact id); facts without a majority are left out."""
+    votes = votes_of(rows)
+    return {key: value for key, found in votes.items() for clear, value in [measures.majority(found)] if clear}
+
+
+def turns_by_judge(verdicts: Sequence[Row]) -> dict[str, dict[tuple[str, str], int | str | None]]:
+    """Judge of leaks -> (episode_id, fact id) -> first turn, `none`, or `unknown`; None if the verdict is missing.
+
+    `verdicts` are rows of `queries.leak_verdicts`.
+    """
+    found: dict[str, dict[tuple[str, str], int | str | None]] = defaultdict(dict)
+    for row in verdicts:
+        turn = measures.TURN_UNKNOWN if row["turn"] is None else row["turn"]
+        silent = None if row["label"] is None else NOT_DISCLOSED
+        found[row["judge"]][row["episode_id"], row["fact_id"]] = turn if row["label"] == "disclosed" else silent
     return dict(found)
 
 
@@ -411,14 +436,21 @@ def _on_disclosures(found: Row) -> list[str]:
     )
     row = found["detector"]
     if row is None:
-        return [*lines, "  The detector has not scored these episodes; localsim score does."]
-    same = _share(row["first_turn"], row["low"], row["high"])
-    return [
-        *lines,
-        f"  Detector, first turns of {_number(row['n'], 'fact')}: precision {_value(row['precision'])} (of "
-        f"{row['said']}), recall {_value(row['recall'])} (of {row['true']}), F1 {_value(row['f1'])}; same turn or none "
-        f"in {same}.",
-    ]
+        lines.append("  The detector has not scored these episodes; localsim score does.")
+    else:
+        same = _share(row["first_turn"], row["low"], row["high"])
+        lines.append(
+            f"  Detector, first turns of {_number(row['n'], 'fact')}: precision {_value(row['precision'])} (of "
+            f"{row['said']}), recall {_value(row['recall'])} (of {row['true']}), F1 {_value(row['f1'])}; same turn or "
+            f"none in {same}; kappa of disclosed or not {_value(row['kappa'])}."
+        )
+    for row in found["judges"]:
+        same = _share(row["first_turn"], row["low"], row["high"])
+        lines.append(
+            f"  Leak judge {row['judge']}, {_number(row['n'], 'fact')}: kappa of disclosed or not "
+            f"{_value(row['kappa'])}; same turn or none in {same} of {row['turns']}."
+        )
+    return lines
 
 
 def _head(name: str, found: Row) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
-from localsim.stats import paired
+from localsim.stats import paired, share
 
 Row = dict[str, Any]
 Level = Literal["nominal", "interval"]
@@ -82,6 +82,24 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     from sklearn.metrics import cohen_kappa_score
 
     return float(cohen_kappa_score([one for one, _ in pairs], [other for _, other in pairs]))
+
+
+TURN_UNKNOWN = "unknown"
+"""The first turn of a fact that comes out in a turn that is not known."""
+
+
+def first_turns(truth: Mapping[Any, int | str], said: Mapping[Any, int | str | None], none: str) -> Row:
+    """The agreement of two sources on the first turns of facts; both are turns by fact, `none` if it never comes out.
+
+    n: the facts of both, without those that `said` misses (None); kappa: Cohen's, of disclosed or not; first_turn: the
+    share with the same turn or none, with its 95% interval, of the `turns` facts whose turn is known.
+    """
+    both = [(truth[fact], turn) for fact, turn in said.items() if fact in truth and turn is not None]
+    timed = [(one, other) for one, other in both if other != TURN_UNKNOWN]
+    same = share(sum(one == other for one, other in timed), len(timed))
+    agreed = kappa([(str(one != none), str(other != none)) for one, other in both])
+    found = {"n": len(both), "kappa": agreed, "turns": len(timed)}
+    return {**found, "first_turn": same.value, "low": same.low, "high": same.high}
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> Row:

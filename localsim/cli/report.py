@@ -92,6 +92,7 @@ def report(
 
 
 def _print(data: dict[str, Any]) -> None:
+    from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
     from localsim.reports.measures import shown, text_of
     from localsim.reports.validity import correction, instruments
@@ -115,6 +116,8 @@ def _print(data: dict[str, Any]) -> None:
         print_table(["", *headings], lines)
     click.echo()
     for line in [*instruments.sentences(data["instruments"], short=True), *data["leak_sources"]]:
+        click.echo(line)
+    for line in leak_judges.sentences(data["leak_judges"]):
         click.echo(line)
     for line in correction.sentences(data["corrections"], run["run_id"]):
         click.echo(line)

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     shell_complete=completion.models,
     help="Also let this model choose the more natural of two modes or conditions, in both orders.",
 )
+@click.option(
+    "--leak-judge",
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="Also let this model (better 1.5B or more) judge which private facts come out, and in which turn first.",
+)
 @click.option("--evaluator", metavar="NAME", help="Also run this evaluator of an installed package.")
 @click.option(
     "--samples",
@@ -45,22 +51,28 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again. With conditions of
     several runs, such as @last:agents @last-1:agents, --naturalness compares each of one with each of another.
 
+    --leak-judge asks at most 2 + log2(turns) questions for each private fact, and prints how far the model agrees with
+    the leakage detector and with raters. Its replies change no leak rate; one that cannot be read counts as missing.
+
     \b
     localsim score @last
     localsim score @last --judge path/to/7b.gguf --samples 3
+    localsim score @last --leak-judge path/to/7b.gguf
     localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
     localsim score @last --evaluator politeness
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
+    from localsim.annotation.leak_judges import leak_judges
     from localsim.evaluators.evaluate import evaluator_of, read_again, score_runs
     from localsim.evaluators.judge import Judge
+    from localsim.evaluators.leak_judge import LeakJudge
     from localsim.evaluators.leaks import Leaks
     from localsim.evaluators.naturalness import Naturalness
     from localsim.reports.validity.judges import rates, rates_between, reliability
     from localsim.store.conditions import choices, condition_of, names_of, pairs_of
     from localsim.store.queries.scoring import leaks_by_condition
 
-    for model in (by["judge"], by["naturalness"]):
+    for model in (by["judge"], by["naturalness"], by["leak_judge"]):
         if model is not None:
             require_name(model)
     store = store_of(db)
@@ -73,6 +85,8 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
         others.append(Judge(by["judge"], by["samples"]))
     if by["naturalness"]:
         others.append(Naturalness(by["naturalness"], pairs))
+    if by["leak_judge"]:
+        others.append(LeakJudge(by["leak_judge"]))
     leaks = Leaks(store)
     for run_id in runs:
         read_again(store, run_id, say)
@@ -82,6 +96,7 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
     found = {
         "leaks": leak_counts,
+        "leak_judges": leak_judges(store, runs),
         "judges": [judge for each in runs for judge in reliability(store, each)],
         "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
     }
@@ -95,6 +110,7 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
 
 def _print_scored(found: dict[str, Any]) -> None:
     """Print leaks, the reliability of judges, and their choices."""
+    from localsim.annotation.leak_judges import sentences
     from localsim.reports.validity.judges import sentence
 
     if rows := found["leaks"]:
@@ -102,6 +118,8 @@ def _print_scored(found: dict[str, Any]) -> None:
         print_table(heads, [[row[head] for head in heads] for row in rows])
     else:
         click.echo("no private fact came out")
+    for line in sentences(found["leak_judges"]):
+        click.echo(line)
     for judge in found["judges"]:
         remark = judge["warning"] or f"AUROC {judge['goal_auroc']:.2f}"
         click.echo(f"judge {judge['judge']}, {judge['n']} episodes: {remark}")

@@ -1,10 +1,12 @@
 """Asks a model as judge, and stores every question and answer: prompt, thought and reply.
 
-`judge` (one conversation) and `naturalness` (two) define the questions and turn answers into scores.
+`judge` (one conversation), `naturalness` (two) and `leak_judge` (the first turns of one) define the questions and turn
+answers into scores.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -64,8 +66,24 @@ class Case:
     """The second episode of a pair."""
 
 
+class JudgeForm:
+    """The part that the forms of all judges share: their replies contain no utterances of agents."""
+
+    def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
+        """Return False: a reason may repeat words of the conversation."""
+        return False
+
+    def speaker(self, text: str) -> str:  # noqa: ARG002 - asked of every form
+        """Return '': a judge is no agent."""
+        return ""
+
+    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - asked of every form
+        """Return (): penalties have nothing to look back on."""
+        return ()
+
+
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(JudgeForm):
     """The form of a judge's reply: `Reason: ...`, then `LABEL: N` on a line of its own (an `exchange.Form`)."""
 
     low: int
@@ -89,24 +107,38 @@ class Verdict:
         """Return the label before the number, once the reason is closed."""
         return f"{self.label}:" if text.endswith("\n") and f"\n{self.label}:" not in text else ""
 
-    def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
-        """Return False: a reason may repeat words of the conversation."""
-        return False
-
-    def speaker(self, text: str) -> str:  # noqa: ARG002 - asked of every form
-        """Return '': a judge is no agent."""
-        return ""
-
-    def utterances(self, text: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - asked of every form
-        """Return (): penalties have nothing to look back on."""
-        return ()
-
     def read(self, text: str) -> tuple[int, str] | None:
         """Return number and reason of a reply; None if it does not parse or the number is out of range."""
         match = re.fullmatch(rf"\s*(?P<reason>[^\n]+)\n+{re.escape(self.label)}: ?(?P<number>-?\d+)\s*", text)
         if match is None or not self.low <= int(match["number"]) <= self.high:
             return None
         return int(match["number"]), match["reason"].strip()
+
+
+@dataclass(frozen=True)
+class OneOf(JudgeForm):
+    """The form of a reply that is one of several words. No word may begin with another one."""
+
+    words: tuple[str, ...]
+    start: str
+    """The fixed start of the reply."""
+
+    def grammar(self) -> str:
+        """Return the GBNF of the text after the start."""
+        return f'root ::= " " ({" | ".join(json.dumps(word) for word in self.words)})\n'
+
+    def finished(self, text: str) -> bool:
+        """Return True if a word is complete."""
+        return self.read(text.removeprefix(self.start)) is not None
+
+    def forced(self, text: str) -> str:  # noqa: ARG002 - asked of every form
+        """Return '': the model is free to choose its word."""
+        return ""
+
+    def read(self, text: str) -> str | None:
+        """Return the word of a reply, in any case and with or without a full stop; None if it is none of the words."""
+        word = text.strip().removesuffix(".").lower()
+        return word if word in self.words else None
 
 
 def judgement_records(case: Case, evaluator: str, version: str, asked: Asked, *, readable: bool) -> list[Record]:

@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from localsim.annotation import leak_judges
 from localsim.annotation.agreement import sentences
 from localsim.families import EVERYDAY, Family, family_of, in_order, title_of
 from localsim.models.registry import labelled
@@ -90,7 +91,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         accuracy=accuracy,
         parsed=_parsed(accuracy) if accuracy else [],
         instruments=[{**row, "text": instruments.text_of(row)} for row in data.get("instruments", [])],
-        leak_sources=data.get("leak_sources", []),
+        leak_sources=[*data.get("leak_sources", []), *leak_judges.sentences(data.get("leak_judges", []))],
         **_corrections(data),
         variants=_variants(data["robustness"]) if data.get("robustness") else None,
         judges=data.get("judges", []),

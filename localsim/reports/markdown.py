@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from localsim.annotation import leak_judges
 from localsim.annotation.agreement import sentences
 from localsim.conversation.grants import condition_name
 from localsim.models.registry import labelled
@@ -80,7 +81,8 @@ def _errors(data: Row) -> list[str]:
         cells = [row["instrument"], f"{row['error']}: {row['meaning']}", instruments.text_of(row)]
         cells += [str(row["n"] or instruments.NOT_RECORDED), instruments.labels_text(row)]
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
-    told = [*data["leak_sources"], *correction.sentences(data["corrections"], data["run"]["run_id"])]
+    told = [*data["leak_sources"], *leak_judges.sentences(data["leak_judges"])]
+    told += [*correction.sentences(data["corrections"], data["run"]["run_id"])]
     return [*lines, "", *(f"- {_plain(line)}" for line in told)]
 
 

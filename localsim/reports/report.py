@@ -13,6 +13,7 @@ from typing import Any
 
 from localsim import families
 from localsim.annotation.agreement import agreement
+from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.measures import Measure
 from localsim.evaluators.leaks import EVALUATOR as LEAKAGE
 from localsim.families import EVERYDAY, family_of
@@ -88,6 +89,7 @@ def _errors(store: Store, run_id: str, data: Row, scores: list[Row]) -> Row:
     return {
         "instruments": instruments(played, searched, data["judges"]),
         "leak_sources": leak_sources(searched),
+        "leak_judges": leak_judges(store, [run_id]),
         "corrections": corrections(store, run_id),
     }
 

@@ -9,7 +9,17 @@ from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 
-_VIEWS = ("v_runs", "v_episodes", "v_turns", "v_generations", "v_scores", "v_leaks", "v_annotations", "v_judgements")
+_VIEWS = (
+    "v_runs",
+    "v_episodes",
+    "v_turns",
+    "v_generations",
+    "v_scores",
+    "v_leaks",
+    "v_annotations",
+    "v_judgements",
+    "v_leak_judgements",
+)
 
 
 def export_run(store: Store, run_id: str, form: str, target: Path) -> list[Path]:

@@ -171,7 +171,8 @@ TABLES: dict[str, Table] = {
             "episode_id": ("VARCHAR NOT NULL", "The episode that was scored"),
             "evaluator": (
                 "VARCHAR NOT NULL",
-                "Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, corpus",
+                "Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, "
+                "leak_judge.MODEL, corpus",
             ),
             "version": ("VARCHAR NOT NULL", "Version of the evaluator; scores of older versions are kept"),
             "name": ("VARCHAR NOT NULL", "Name of the score, such as success or words_per_turn"),
@@ -255,15 +256,21 @@ TABLES: dict[str, Table] = {
         "One row for each question to a model as judge, with its thought and reply",
         {
             "episode_id": ("VARCHAR NOT NULL", "The episode that was judged; for a pair, the first one"),
-            "evaluator": ("VARCHAR NOT NULL", "Name of the evaluator: judge.MODEL or naturalness.MODEL"),
+            "evaluator": (
+                "VARCHAR NOT NULL",
+                "Name of the evaluator: judge.MODEL, naturalness.MODEL or leak_judge.MODEL",
+            ),
             "version": ("VARCHAR NOT NULL", "Version of the evaluator"),
             "name": (
                 "VARCHAR NOT NULL",
-                "Name of the score in the table scores: a dimension, natural_against_CONDITION within a run, or "
-                "natural_against_EPISODE between two runs or models",
+                "Name of the score in the table scores: a dimension, natural_against_CONDITION within a run, "
+                "natural_against_EPISODE between two runs or models, or fact.ID",
             ),
             "agent": ("VARCHAR NOT NULL", "Agent that the question concerns; empty for the whole episode"),
-            "sample": ("INTEGER NOT NULL", "Number of the repetition, from 0; for a pair, 1 is the swapped order"),
+            "sample": (
+                "INTEGER NOT NULL",
+                "Number of the repetition, from 0; for a pair, 1 is the swapped order; for a fact, the last turn shown",
+            ),
             "other_id": ("VARCHAR", "The second episode of a pair; NULL if one episode was judged alone"),
             "model": ("VARCHAR NOT NULL", "Identity of the model that replied; empty if the request failed"),
             "seed": ("BIGINT NOT NULL", "Seed of the reply"),
@@ -356,6 +363,20 @@ FROM judgements j JOIN episodes e ON e.episode_id = j.episode_id
 JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 JOIN contents i ON i.content_hash = j.instructions_hash JOIN contents p ON p.content_hash = j.prompt_hash
 LEFT JOIN episodes o ON o.episode_id = j.other_id""",
+    ),
+    "v_leak_judgements": (
+        "Questions to judges of leaks: is a private fact known after a turn? Only the newest version of each judge",
+        """SELECT j.episode_id, substr(j.name, 6) AS fact_id, j.agent AS owner, j.sample AS turn,
+       CASE WHEN j.malformed IS NULL THEN regexp_extract(lower(j.text), 'disclosed|hint|none') END AS label,
+       j.malformed IS NOT NULL AS missing, coalesce(c.turns_json = '[' || j.sample || ']', false) AS first,
+       substr(j.evaluator, 12) AS judge, j.evaluator, j.version, e.run_id, e.mode, e.model, s.scenario_id, s.family,
+       e.see
+FROM judgements j JOIN episodes e ON e.episode_id = j.episode_id
+JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN scores c ON c.episode_id = j.episode_id AND c.evaluator = j.evaluator AND c.version = j.version
+      AND c.name = j.name AND c.agent = j.agent
+WHERE starts_with(j.evaluator, 'leak_judge.')
+QUALIFY j.version::INTEGER = max(j.version::INTEGER) OVER (PARTITION BY j.episode_id, j.evaluator)""",
     ),
 }
 

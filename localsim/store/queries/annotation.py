@@ -162,6 +162,34 @@ def judge_scores(store: Store, runs: Sequence[str]) -> list[Row]:
     )
 
 
+def leak_verdicts(store: Store, runs: Sequence[str]) -> list[Row]:
+    """What judges of leaks found about each fact that they were asked about, by the newest version of each judge.
+
+    Columns: judge, run_id, mode, model, see, episode_id, fact_id, label (None if it is missing), turn (None if the fact
+    is not disclosed or the turn is not known), questions, missing (questions without a reply that could be read).
+    """
+    return store.rows(
+        "SELECT q.judge, q.run_id, q.mode, q.model, q.see, q.episode_id, q.fact_id, c.label, "
+        "TRY_CAST(c.turns_json ->> '$[0]' AS INTEGER) AS turn, q.questions, q.missing "
+        "FROM (SELECT judge, evaluator, version, run_id, mode, model, coalesce(see, '') AS see, episode_id, owner, "
+        "fact_id, count(*) AS questions, count(*) FILTER (missing) AS missing FROM v_leak_judgements "
+        "WHERE run_id IN (SELECT unnest(?)) GROUP BY ALL) q LEFT JOIN scores c ON c.episode_id = q.episode_id "
+        "AND c.evaluator = q.evaluator AND c.version = q.version AND c.agent = q.owner "
+        "AND c.name = 'fact.' || q.fact_id ORDER BY ALL",
+        [list(runs)],
+    )
+
+
+def leak_checks(store: Store, runs: Sequence[str]) -> list[Row]:
+    """How often the checks of judges of leaks fit their verdicts: judge, checks, contradictions."""
+    return store.rows(
+        "SELECT substr(evaluator, 12) AS judge, coalesce(sum(value) FILTER (name = 'checks'), 0)::BIGINT AS checks, "
+        "coalesce(sum(value) FILTER (name = 'contradictions'), 0)::BIGINT AS contradictions FROM v_scores "
+        "WHERE run_id IN (SELECT unnest(?)) AND newest AND starts_with(evaluator, 'leak_judge.') GROUP BY 1",
+        [list(runs)],
+    )
+
+
 def first_disclosures(store: Store, run_id: str) -> list[Row]:
     """The first disclosure of each fact in a run by the leakage detector: episode_id, fact_id, turn, owner, speaker."""
     query = "SELECT episode_id, fact_id, turn, owner, speaker FROM v_leaks WHERE run_id = ? ORDER BY ALL"
