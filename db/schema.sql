@@ -121,6 +121,15 @@ CREATE TABLE leaks (
     PRIMARY KEY (episode_id, version, fact_id, turn)
 );
 
+CREATE TABLE searches (
+    episode_id VARCHAR NOT NULL,
+    version VARCHAR NOT NULL,
+    weights VARCHAR NOT NULL,
+    weights_hash VARCHAR NOT NULL,
+    searched_utc TIMESTAMP NOT NULL,
+    PRIMARY KEY (episode_id, version)
+);
+
 CREATE TABLE vectors (
     text_hash VARCHAR NOT NULL,
     model VARCHAR NOT NULL,
@@ -200,17 +209,23 @@ FROM generations g JOIN episodes e ON e.episode_id = g.episode_id;
 CREATE OR REPLACE VIEW v_scores AS
 SELECT c.episode_id, nullif(c.agent, '') AS agent, c.evaluator, c.version, c.name, c.value, c.reason,
        c.label, c.turns_json, e.run_id, e.mode, e.model, s.scenario_id, s.family,
-       c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest,
+       rank() OVER (PARTITION BY e.run_id, c.episode_id, c.evaluator
+                    ORDER BY split_part(c.version, '+', 1)::INTEGER DESC, q.searched_utc DESC NULLS LAST,
+                             c.version DESC) = 1 AS newest,
        e.see
-FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
+FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN searches q ON c.evaluator = 'leakage' AND q.episode_id = c.episode_id AND q.version = c.version;
 
 CREATE OR REPLACE VIEW v_leaks AS
 SELECT l.episode_id, l.fact_id, l.owner, l.speaker, l.turn,
        CASE WHEN e.turns > 1 THEN l.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position, l.kind, l.similarity, l.early,
-       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see
+       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see,
+       coalesce(q.weights, 'built-in') AS weights
 FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
-WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scores c
-      WHERE c.episode_id = l.episode_id AND c.evaluator = 'leakage');
+JOIN (SELECT DISTINCT episode_id, version FROM v_scores WHERE evaluator = 'leakage' AND newest) n
+     ON n.episode_id = l.episode_id AND n.version = l.version
+LEFT JOIN searches q ON q.episode_id = l.episode_id AND q.version = l.version
+WHERE l.first;
 
 CREATE OR REPLACE VIEW v_annotations AS
 SELECT a.task, a.item_id, a.rater, a.run_id, a.value_json, a.shown_json, a.attention, a.seconds,
@@ -384,7 +399,7 @@ COMMENT ON COLUMN generations.shared_tokens IS 'Number of cached prompt tokens t
 
 COMMENT ON COLUMN generations.dropped_messages IS 'Number of messages (or lines of a script) left out because the context was full';
 
-COMMENT ON TABLE contents IS 'One row for each different text of a prompt or grammar';
+COMMENT ON TABLE contents IS 'One row for each different text of a prompt, a grammar or a file of thresholds';
 
 COMMENT ON COLUMN contents.content_hash IS 'Id of the text: the first 32 hex digits of its sha256';
 
@@ -396,7 +411,7 @@ COMMENT ON COLUMN scores.episode_id IS 'The episode that was scored';
 
 COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, leak_judge.MODEL, corpus';
 
-COMMENT ON COLUMN scores.version IS 'Version of the evaluator; scores of older versions are kept';
+COMMENT ON COLUMN scores.version IS 'Version of the evaluator, for leakage as in the table leaks; scores of older versions are kept';
 
 COMMENT ON COLUMN scores.name IS 'Name of the score, such as success or words_per_turn';
 
@@ -414,7 +429,7 @@ COMMENT ON TABLE leaks IS 'One row for each hint at, or disclosure of, a private
 
 COMMENT ON COLUMN leaks.episode_id IS 'The episode that contains the leak';
 
-COMMENT ON COLUMN leaks.version IS 'Version of the detector; leaks of older versions are kept';
+COMMENT ON COLUMN leaks.version IS 'Version of the detector, with + and a hash if its thresholds are not the built-in ones; leaks of earlier searches are kept';
 
 COMMENT ON COLUMN leaks.fact_id IS 'Id of the fact in the scenario';
 
@@ -439,6 +454,18 @@ COMMENT ON COLUMN leaks.evidence IS 'The words of the turn that show the leak';
 COMMENT ON COLUMN leaks.first IS 'True if it is the first disclosure of this fact';
 
 COMMENT ON COLUMN leaks.early IS 'True if it breaks the scenario''s rule for the fact';
+
+COMMENT ON TABLE searches IS 'One row for each search of an episode for leaks, with the thresholds that decided; older files have none';
+
+COMMENT ON COLUMN searches.episode_id IS 'The episode that was searched';
+
+COMMENT ON COLUMN searches.version IS 'Version of its leaks and scores, as in the tables leaks and scores';
+
+COMMENT ON COLUMN searches.weights IS 'Thresholds of the detector: built-in, or name and short hash of the file';
+
+COMMENT ON COLUMN searches.weights_hash IS 'Content hash of the whole file of thresholds';
+
+COMMENT ON COLUMN searches.searched_utc IS 'Time of the last search with these thresholds, in UTC';
 
 COMMENT ON TABLE vectors IS 'One row for the sentence embedding of each different fact, utterance and clause';
 
@@ -532,9 +559,9 @@ COMMENT ON VIEW v_turns IS 'Turns, with their position in the conversation from 
 
 COMMENT ON VIEW v_generations IS 'Generations, with tokens and duration, without the prompt';
 
-COMMENT ON VIEW v_scores IS 'Scores; newest is true for the newest version of each evaluator';
+COMMENT ON VIEW v_scores IS 'Scores; newest is true for the newest version of each evaluator, and for its latest search for leaks';
 
-COMMENT ON VIEW v_leaks IS 'The first disclosure of each disclosed private fact, by the newest version of the detector';
+COMMENT ON VIEW v_leaks IS 'The first disclosure of each disclosed private fact, by the last search of the newest version of the detector';
 
 COMMENT ON VIEW v_annotations IS 'Answers of raters, with the modes of the episodes shown; modes are NULL for attention items';
 

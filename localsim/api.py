@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from localsim import paths
@@ -14,6 +15,7 @@ from localsim.backends.open import absolute, chosen_model
 from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
 from localsim.conversation.transcript import Turn
 from localsim.errors import DatabaseError, Interrupted, InvalidInput
+from localsim.leakage.detector import Weights
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
@@ -92,6 +94,7 @@ def run(
     db: str | None = None,
     sampling: Sampling | None = None,
     leaks: bool | None = None,
+    weights: str | None = None,
     on_turn: Callable[[EpisodeSpec, Turn], None] | None = None,
     say: Callable[[str], None] | None = None,
     **plan: Any,
@@ -99,8 +102,9 @@ def run(
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
 
     `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
-    run is searched for leaks (None: yes, unless scripted players write everything). Further keywords are fields of
-    `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads, primary). Raises the errors of
+    run is searched for leaks (None: yes, unless scripted players write everything). `weights` is a file of thresholds
+    for this search, made by `localsim leakage calibrate`. Further keywords are fields of `localsim.runs.plan.Plan`
+    (perturb, parallel, repro, context, overflow, gpu, threads, primary). Raises the errors of
     the command: InvalidInput, ModelMissing, DatabaseError, BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)
@@ -121,8 +125,9 @@ def run(
     from localsim.reports.comparison import check_primary
 
     check_primary(whole)
+    chosen = Weights.read(Path(weights)) if weights is not None else None
     store = Store(paths.database_path(db))
-    result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks)
+    result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks, weights=chosen)
     summary = result.summary
     if summary.stopped:
         raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")

@@ -30,8 +30,8 @@ from sklearn.preprocessing import StandardScaler
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localsim.leakage import accuracy, features, reader, track, wording  # noqa: E402
-from localsim.leakage.calibrate import best_threshold  # noqa: E402
+from localsim.leakage import accuracy, features, reader, wording  # noqa: E402
+from localsim.leakage.calibrate import best_threshold, fitted_to_talks  # noqa: E402
 from localsim.leakage.detector import WEIGHTS, LeakageDetector, Weights  # noqa: E402
 from localsim.leakage.embeddings import Embedder, encoder_and_tokenizer  # noqa: E402
 from localsim.leakage.pairs import (  # noqa: E402
@@ -284,7 +284,10 @@ def train() -> None:
         disclosed_from=best_threshold(truth, chances[:, 2]),
         hint_from=max(best_threshold(some, chances[:, 1] + chances[:, 2]), above_strangers(detector, part)),
     )
-    fitted_to_talks(unseen, weights).write(WEIGHTS)
+    detector = LeakageDetector(weights=weights)
+    weights = fitted_to_talks(detector, unseen)
+    print("other conversations:", accuracy.of_transcripts(detector.having(weights), unseen), flush=True)
+    weights.write(WEIGHTS)
     final(rows, from_transcripts(talks))
 
 
@@ -296,27 +299,6 @@ def above_strangers(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> 
     random.seed(2)
     chances = detector.chances([row.pair for row in strangers(rows)])
     return float(np.quantile(chances[:, 1] + chances[:, 2], 0.95))
-
-
-def fitted_to_talks(talks: Sequence[LabelledTranscript], weights: Weights) -> Weights:
-    """Fit the thresholds for conversations: most facts right (first turn found, or rightly nothing)."""
-    detector = LeakageDetector(weights=weights)
-    asked = [list(pairs_of(talk.facts, talk.turns)) for talk in talks]
-    found = iter(detector.classify([pair for pairs in asked for _, _, pair in pairs]))
-    tables = [[(fact, turn, pair.speaker, next(found)) for fact, turn, pair in pairs] for pairs in asked]
-    come_out = sum(len(talk.disclosures) for talk in talks)
-    tried = []
-    for least in np.arange(0.3, 0.96, 0.05):
-        for near in (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0):
-            candidate = replace(weights, talk_from=float(least), talk_near_most=near)
-            result = accuracy.of_talks(talks, [track.decided(table, candidate) for table in tables])
-            right = result["first_turn_accuracy"] * come_out
-            right += result["silence_accuracy"] * (result["facts"] - come_out)
-            tried.append((right / result["facts"], candidate, result))
-    best = max(tried, key=lambda one: one[0])
-    print(f"other conversations: {best[0]:.3f} of the facts right at {best[1].talk_from:.2f}, {best[1].talk_near_most}")
-    print("  ", {key: value if value is None else round(value, 3) for key, value in best[2].items()}, flush=True)
-    return best[1]
 
 
 @main.command("final")

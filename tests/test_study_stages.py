@@ -18,7 +18,7 @@ from localsim.annotation.items import items_of
 from localsim.annotation.records import answered, save_all
 from localsim.annotation.selection import selected
 from localsim.errors import Interrupted
-from localsim.evaluators import evaluate
+from localsim.evaluators import evaluate, searching
 from localsim.evaluators.leaks import Leaks
 from localsim.families import FAMILIES, in_order
 from localsim.leakage.detector import LeakageDetector
@@ -76,7 +76,8 @@ def simplify(patch: pytest.MonkeyPatch) -> None:
     """Leave out the paper's tables and figures, and search for leaks by words alone."""
     patch.setattr(paper, "tables", lambda *_: [])
     patch.setattr(paper, "figures", lambda *_: [])
-    patch.setattr(runner, "Leaks", lambda store: Leaks(store, LeakageDetector(letters, use_reader=False)))
+    by_words = LeakageDetector(letters, use_reader=False)
+    patch.setattr(searching, "Leaks", lambda store, weights: Leaks(store, by_words.having(weights)))
 
 
 def letters(texts: Sequence[str]) -> Any:

@@ -336,29 +336,34 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
 @annotate.command()
 @click.argument("run", default="@last", shell_complete=completion.runs)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="JSONL file to write.")
+@click.option("--conversations", is_flag=True, help="Write whole labelled conversations instead of pairs.")
 @db_option
 @json_option
-def labels(run: str, output: str, db: str | None, as_json: bool) -> None:
-    """Write the disclosures that most raters marked, as labelled pairs for the leakage detector.
+def labels(run: str, output: str, conversations: bool, db: str | None, as_json: bool) -> None:
+    """Write the disclosures that most raters marked, as labels for the leakage detector.
+
+    A pair is a fact and one turn. The thresholds for whole conversations need whole conversations: --conversations.
 
     \b
     localsim annotate labels @last -o mine.jsonl
-    localsim leakage calibrate mine.jsonl -o mine.json
+    localsim annotate labels @last --conversations -o mine.transcripts.jsonl
+    localsim leakage calibrate mine.jsonl mine.transcripts.jsonl -o mine.json
     """
-    from localsim.annotation.labels import labels as make_labels
+    from localsim.annotation import labels as made
 
     store = store_of(db)
     run_id = store.run_id(run)
-    rows = make_labels(store, run_id)
+    rows = made.conversations(store, run_id) if conversations else made.labels(store, run_id)
     if not rows:
         hint = f"localsim annotate terminal {run_id} --rater NAME --task disclosures"
         raise InvalidInput(f"run {run_id} has no disclosures on which most raters agree", hint=hint)
     _write(Path(output), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    disclosed = sum(row["label"] == "disclosed" for row in rows)
+    disclosed = sum(len(row["disclosures"]) if conversations else row["label"] == "disclosed" for row in rows)
     if as_json:
         print_json({"run_id": run_id, "output": output, "rows": len(rows), "disclosed": disclosed})
     else:
-        click.echo(f"wrote {output}: {len(rows)} labelled pairs, {disclosed} of them disclosed")
+        kind = f"conversations, {disclosed} facts" if conversations else f"pairs, {disclosed} of them"
+        click.echo(f"wrote {output}: {len(rows)} labelled {kind} disclosed")
 
 
 def _write(file: Path, text: str) -> None:

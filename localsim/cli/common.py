@@ -10,7 +10,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from tqdm import tqdm
@@ -23,6 +24,9 @@ from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
+
+if TYPE_CHECKING:
+    from localsim.leakage.detector import Weights
 
 _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red", "white", "bright_black")
 
@@ -189,6 +193,20 @@ def _named(spec: EpisodeSpec) -> str:
 def clean_keep_colour(head: str, styled_name: str, text: str) -> str:
     """Return a line whose only control characters are our own colour codes."""
     return f"{head}{styled_name}{clean(text)}"
+
+
+def weights_option(help_text: str) -> Callable[[Any], Any]:
+    """Return the option --weights FILE; `weights_from` reads its value."""
+    return click.option("--weights", metavar="FILE", help=help_text)
+
+
+def weights_from(value: str | None) -> Weights | None:
+    """Return the weights of the leakage detector that --weights names; None without it. Raises InvalidInput."""
+    from localsim.leakage.detector import BUILT_IN, Weights
+
+    if value is None:
+        return None
+    return Weights.read() if value == BUILT_IN else Weights.read(Path(value))
 
 
 def output_option(help_text: str) -> Callable[[Any], Any]:

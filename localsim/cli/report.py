@@ -11,7 +11,19 @@ from typing import Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import Finite, db_option, json_option, output_option, print_json, print_table, say, store_of
+from localsim.cli.common import (
+    Finite,
+    clean,
+    db_option,
+    json_option,
+    output_option,
+    print_json,
+    print_table,
+    say,
+    store_of,
+    weights_from,
+    weights_option,
+)
 from localsim.errors import InvalidInput
 from localsim.models.registry import constructed, labelled
 from localsim.runs.plan import CONTRASTS, primary_of
@@ -41,14 +53,24 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
 @_conditions
 @output_option("Write the report to this file: one self-contained HTML page, or Markdown if it ends in .md.")
 @_people
+@weights_option(
+    "Report only if leaks were found with the thresholds of this file, or with built-in; else name the command that "
+    "finds them again [whatever thresholds the last search had]."
+)
 @db_option
 @json_option
 def report(
-    conditions: tuple[str, ...], output: str | None, people: tuple[str, ...], db: str | None, as_json: bool
+    conditions: tuple[str, ...],
+    output: str | None,
+    people: tuple[str, ...],
+    weights: str | None,
+    db: str | None,
+    as_json: bool,
 ) -> None:
     """Compare the modes of a run: a table, --json, -o report.html or -o report.md.
 
-    Conditions of other runs, such as @last:agents, stand beside the modes of the first run.
+    Conditions of other runs, such as @last:agents, stand beside the modes of the first run. The report names the
+    thresholds with which leaks were found; `localsim score --weights` finds them again with other ones.
 
     \b
     localsim report @last
@@ -61,10 +83,19 @@ def report(
     from localsim.reports.html import examples, render
     from localsim.reports.report import report as make_report
     from localsim.reports.validity.aloud import with_paragraph
+    from localsim.reports.validity.thresholds import warnings as mixtures
 
+    demanded = weights_from(weights)
     with store_of(db).held() as store:
         run_id, others = _first_and_others(store, conditions)
+        beside = dict.fromkeys([*(each.run_id for each in others), *(store.run_id(each) for each in people)])
+        beside.pop(run_id, None)
+        if demanded is not None:
+            from localsim.reports.validity.thresholds import require
+
+            require(store, [run_id, *beside], demanded, str(weights))
         data = make_report(store, run_id)
+        data["warnings"] += mixtures(store, data["thresholds"][:1], run_id, beside)
         if people:
             from localsim.reports.validity.people import with_people
 
@@ -116,9 +147,9 @@ def _print(data: dict[str, Any]) -> None:
         print_table(["", *headings], lines)
     click.echo()
     for line in [*instruments.sentences(data["instruments"], short=True), *data["leak_sources"]]:
-        click.echo(line)
+        click.echo(clean(line))
     for line in leak_judges.sentences(data["leak_judges"]):
-        click.echo(line)
+        click.echo(clean(line))
     for line in correction.sentences(data["corrections"], run["run_id"]):
         click.echo(line)
     if data["robustness"]:
@@ -237,11 +268,19 @@ def compare(conditions: tuple[str, ...], equivalent: float | None, db: str | Non
         click.secho(f"{family}, secondary outcomes", bold=True)
         own = [row for row in rows if row["family"] == family and not row["primary"]]
         _print_compared(own, "p (Holm)", equivalent)
-    for line in _remarks(rows):
-        click.echo(line)
+    for line in (*_remarks(rows), *_mixtures(store, chosen)):
+        click.echo(clean(line))
     for model in dict.fromkeys(each.model for choice in chosen for each in choice.conditions):
         if constructed(model):
             click.echo(labelled(model))
+
+
+def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
+    """Return warnings about leaks that were found with different thresholds."""
+    from localsim.reports.validity.thresholds import thresholds, warnings
+
+    first, *others = dict.fromkeys(each.run_id for choice in chosen for each in choice.conditions)
+    return warnings(store, thresholds(store, first), first, others)
 
 
 def _why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:

@@ -11,7 +11,17 @@ import click
 
 from localsim.backends.open import absolute, chosen_model, memory_plans
 from localsim.cli import completion
-from localsim.cli.common import Finite, Progress, db_option, json_option, print_json, say, store_of
+from localsim.cli.common import (
+    Finite,
+    Progress,
+    db_option,
+    json_option,
+    print_json,
+    say,
+    store_of,
+    weights_from,
+    weights_option,
+)
 from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, SIMULATED, Mode, Sampling
 from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
 from localsim.conversation.wording.variants import MOST
@@ -205,6 +215,10 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     default=None,
     help="Look for leaked facts at the end, or not [yes, unless all players are scripted].",
 )
+@weights_option(
+    "Find leaks with the thresholds of this file, made by `leakage calibrate`; a resume and later scores keep them "
+    "[the built-in ones]."
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
 @live_option
@@ -236,6 +250,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
         see=_grants(options["see"], announced=options["announced"], decoys=options["decoys"]),
     )
     _check_primary(plan)
+    weights = weights_from(options["weights"])
     if options["dry_run"]:
         _print_plan(plan, store_of(options["db"]), options["as_json"])
         return
@@ -245,7 +260,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
             say(labelled(model))
     progress = Progress(len(plan.specs()), live=options["live"], quiet=options["as_json"])
     try:
-        result = runner.start(plan, store, progress, say, leaks=options["leaks"])
+        result = runner.start(plan, store, progress, say, leaks=options["leaks"], weights=weights)
     finally:
         progress.close()
     _conclude(result, store.path, options["as_json"], options["fail_on_error"])

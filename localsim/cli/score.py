@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import db_option, json_option, print_json, print_table, say, store_of
+from localsim.cli.common import (
+    clean,
+    db_option,
+    json_option,
+    print_json,
+    print_table,
+    say,
+    store_of,
+    weights_from,
+    weights_option,
+)
 from localsim.models.registry import require_name
 
 if TYPE_CHECKING:
@@ -43,19 +53,25 @@ if TYPE_CHECKING:
     show_default=True,
     help="Ask the judge each question this many times.",
 )
+@weights_option(
+    "Find leaks with the thresholds of this file, made by `leakage calibrate`, or with built-in "
+    "[those of the run's last search, else the built-in ones]."
+)
 @db_option
 @json_option
 def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any) -> None:
     """Score the stored episodes of a run: outcome, style and checks, leaked private facts, and models as judges.
 
     Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again. With conditions of
-    several runs, such as @last:agents @last-1:agents, --naturalness compares each of one with each of another.
+    several runs, such as @last:agents @last-1:agents, --naturalness compares each of one with each of another. With
+    --weights, leaks are found again: reports show the last search, and earlier ones stay in the database.
 
     --leak-judge asks at most 2 + log2(turns) questions for each private fact, and prints how far the model agrees with
     the leakage detector and with raters. Its replies change no leak rate; one that cannot be read counts as missing.
 
     \b
     localsim score @last
+    localsim score @last --weights mine.json
     localsim score @last --judge path/to/7b.gguf --samples 3
     localsim score @last --leak-judge path/to/7b.gguf
     localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
@@ -66,8 +82,10 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     from localsim.evaluators.evaluate import evaluator_of, read_again, score_runs
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leak_judge import LeakJudge
-    from localsim.evaluators.leaks import Leaks
+    from localsim.evaluators.leaks import EVALUATOR
     from localsim.evaluators.naturalness import Naturalness
+    from localsim.evaluators.searching import search
+    from localsim.reports.validity import thresholds
     from localsim.reports.validity.judges import rates, rates_between, reliability
     from localsim.store.conditions import choices, condition_of, names_of, pairs_of
     from localsim.store.queries.scoring import leaks_by_condition
@@ -75,6 +93,7 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     for model in (by["judge"], by["naturalness"], by["leak_judge"]):
         if model is not None:
             require_name(model)
+    weights = weights_from(by["weights"])
     store = store_of(db)
     chosen = choices(store, conditions or ("@last",))
     every = [each for choice in chosen for each in choice.conditions]
@@ -87,30 +106,36 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
         others.append(Naturalness(by["naturalness"], pairs))
     if by["leak_judge"]:
         others.append(LeakJudge(by["leak_judge"]))
-    leaks = Leaks(store)
     for run_id in runs:
         read_again(store, run_id, say)
-    counts = score_runs(store, runs, [leaks, *others], say, only=set(every))
+    counts = {EVALUATOR: search(store, runs, say, weights, only=set(every))}
+    counts |= score_runs(store, runs, others, say, only=set(every))
+    used = {each: thresholds.thresholds(store, each) for each in runs}
     leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
     names = names_of(map(condition_of, leak_counts))
     leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
     found = {
         "leaks": leak_counts,
+        "thresholds": [{"run_id": each, **row} for each in runs for row in used[each]],
         "leak_judges": leak_judges(store, runs),
         "judges": [judge for each in runs for judge in reliability(store, each)],
         "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
     }
     if as_json:
-        named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[leaks.name]}
+        named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
         print_json({**named, **found, "scored": counts})
         return
     _print_scored(found)
+    for each in runs:
+        for line in thresholds.warnings(store, used[each], each):
+            click.secho(f"! {clean(line)}", fg="yellow")
     say(f"next: localsim report {runs[0]}")
 
 
 def _print_scored(found: dict[str, Any]) -> None:
     """Print leaks, the reliability of judges, and their choices."""
-    from localsim.annotation.leak_judges import sentences
+    from localsim.annotation import leak_judges
+    from localsim.reports.validity import thresholds
     from localsim.reports.validity.judges import sentence
 
     if rows := found["leaks"]:
@@ -118,8 +143,10 @@ def _print_scored(found: dict[str, Any]) -> None:
         print_table(heads, [[row[head] for head in heads] for row in rows])
     else:
         click.echo("no private fact came out")
-    for line in sentences(found["leak_judges"]):
-        click.echo(line)
+    for line in dict.fromkeys(thresholds.sentences(found["thresholds"])):
+        click.echo(clean(line))
+    for line in leak_judges.sentences(found["leak_judges"]):
+        click.echo(clean(line))
     for judge in found["judges"]:
         remark = judge["warning"] or f"AUROC {judge['goal_auroc']:.2f}"
         click.echo(f"judge {judge['judge']}, {judge['n']} episodes: {remark}")
@@ -134,13 +161,9 @@ def leakage() -> None:
 
 @leakage.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--weights",
-    type=click.Path(path_type=Path),
-    help="Use this file of thresholds, made by `leakage calibrate` [the built-in ones].",
-)
+@weights_option("Use the thresholds of this file, made by `leakage calibrate` [the built-in ones].")
 @json_option
-def bench(file: Path, weights: Path | None, as_json: bool) -> None:
+def bench(file: Path, weights: str | None, as_json: bool) -> None:
     """Measure the detector on a labelled file.
 
     For pairs: precision, recall, F1 and AUROC of `disclosed`. For transcripts: first turns and omniscient leaks.
@@ -150,11 +173,11 @@ def bench(file: Path, weights: Path | None, as_json: bool) -> None:
     localsim leakage bench scenarios/leakage/test.transcripts.jsonl --json
     """
     from localsim.leakage import accuracy
-    from localsim.leakage.detector import LeakageDetector, Weights
+    from localsim.leakage.detector import LeakageDetector
     from localsim.leakage.pairs import LabelledPair, read_labelled
 
+    detector = LeakageDetector(weights=weights_from(weights))
     rows: Any = read_labelled(file)
-    detector = LeakageDetector(weights=Weights.read(weights) if weights else None)
     pairs = isinstance(rows[0], LabelledPair)
     measured = accuracy.of_pairs(detector, rows) if pairs else accuracy.of_transcripts(detector, rows)
     if as_json:
@@ -173,7 +196,7 @@ def _short(value: Any) -> str:
 
 
 @leakage.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option(
     "-o",
     "--output",
@@ -183,33 +206,49 @@ def _short(value: Any) -> str:
     help="Write the thresholds to this file.",
 )
 @json_option
-def calibrate(file: Path, output: Path, as_json: bool) -> None:
-    """Fit the detector's thresholds to your own labelled pairs.
+def calibrate(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Fit the detector's thresholds to your own labels: pairs, whole conversations, or both in several files.
+
+    Pairs fit the thresholds of single turns, conversations those of whole conversations; without files of a kind its
+    thresholds stay as they are. `annotate labels` writes both kinds. Then search a run with the new thresholds.
 
     \b
-    localsim leakage calibrate mine.jsonl -o mine.json
+    localsim leakage calibrate mine.jsonl mine.transcripts.jsonl -o mine.json
     localsim leakage bench others.jsonl --weights mine.json
+    localsim score @last --weights mine.json
     """
     from localsim.errors import InvalidInput
     from localsim.leakage.calibrate import calibrated
     from localsim.leakage.detector import LeakageDetector
-    from localsim.leakage.pairs import LabelledPair, read_labelled
+    from localsim.leakage.pairs import LabelledPair, LabelledTranscript, read_labelled
 
-    rows: Any = read_labelled(file)
-    if not isinstance(rows[0], LabelledPair):
-        raise InvalidInput("thresholds are fitted on pairs, not transcripts", where=str(file))
-    weights = calibrated(LeakageDetector(), rows)
+    rows = [row for file in dict.fromkeys(files) for row in read_labelled(file)]
+    pairs = [row for row in rows if isinstance(row, LabelledPair)]
+    talks = [row for row in rows if isinstance(row, LabelledTranscript)]
+    names = [file.name for file in dict.fromkeys(files)]
     try:
+        weights = calibrated(LeakageDetector(), pairs, talks, names)
         weights.write(output)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, where=", ".join(map(str, files)), hint=error.hint) from error
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
-    fitted = {"disclosed_from": weights.disclosed_from, "hint_from": weights.hint_from, "output": str(output)}
     if as_json:
-        print_json(fitted)
+        print_json({"output": str(output), **weights.fitted, "accuracy": weights.accuracy})
         return
     click.echo(
-        f"disclosed from {weights.disclosed_from:.3f}, hint from {weights.hint_from:.3f} (reader); wrote {output}"
+        f"wrote {output}: thresholds fitted to {len(pairs)} pairs and {weights.fitted['facts']} facts in {len(talks)} "
+        "conversations"
     )
+    for part, measured in weights.accuracy.items():
+        shown = {key: value for key, value in measured.items() if isinstance(value, float)}
+        line = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in shown.items())
+        click.echo(f"on the same {part}, so too good: {line}")
+    if not talks:
+        say("the thresholds for whole conversations stay: fit them to the labels of `annotate labels --conversations`")
+    if not pairs:
+        say("the thresholds for single turns stay: fit them to labelled pairs too")
+    say(f"next: localsim score @last --weights {output}")
 
 
 @click.command()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +21,13 @@ from localsim.evaluators.base import Evaluation, Evaluator, Scored, Steps
 from localsim.families import Family, family_of
 from localsim.families.prices import find_prices
 from localsim.families.terms import utters
-from localsim.leakage.detector import VERSION, LeakageDetector
+from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.features import Vectors
 from localsim.leakage.pairs import PrivateFact
 from localsim.leakage.track import NOTHING, Circumstances, Leak, Row, Talk, Turns, decided, read
 from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
-from localsim.store.records import LeakRecord, Record, VectorRecord, hash_of
+from localsim.store.records import ContentRecord, LeakRecord, Record, SearchRecord, VectorRecord, hash_of
 
 EVALUATOR = "leakage"
 MIDDLE = 0.5
@@ -74,27 +75,55 @@ MEASURES = (
 
 
 class Leaks(Evaluator):
-    """The leakage detector over whole conversations. Raises ModelMissing without the embedding model."""
+    """The leakage detector over whole conversations. Raises ModelMissing without the embedding model.
+
+    Findings by other thresholds are stored beside earlier ones. The last search of an episode counts, so going back to
+    thresholds that have been used before stores only that they count again.
+    """
 
     name = EVALUATOR
     version = VERSION
     measures = MEASURES
 
-    def __init__(self, store: Store | None, detector: LeakageDetector | None = None) -> None:
+    def __init__(
+        self, store: Store | None, detector: LeakageDetector | None = None, weights: Weights | None = None
+    ) -> None:
+        self._store = store
         self._vectors = VectorCache(store)
-        self._detector = detector
+        self._detector = detector or LeakageDetector(self._vectors.encode, weights)
+        self._scored: Scored = {}
+        self.version = self._detector.weights.version
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
         """Yield all episodes at once, so that the detector embeds each text of a run only once."""
-        waiting = tuple(subject for subject in subjects if subject.episode_id not in scored)
+        self._scored = scored
+        current: dict[str, str] = {}
+        if self._store is not None:
+            for run_id in {subject.run_id for subject in subjects if subject.episode_id in scored}:
+                current |= queries.leak_versions(self._store, run_id)
+        waiting = tuple(
+            each for each in subjects if each.episode_id not in scored or current.get(each.episode_id) != self.version
+        )
         if waiting:
             yield waiting
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
-        """Find and label the leaks of a batch."""
+        """Find and label the leaks of a batch; where these thresholds have done so, say that they count again."""
         yield from ()
-        if self._detector is None:
-            self._detector = LeakageDetector(self._vectors.encode)
+        fresh = tuple(subject for subject in batch if subject.episode_id not in self._scored)
+        evaluations = self._found(fresh) if fresh else []
+        return [Evaluation("", (), (*self._vectors.records(), *self._searches(batch))), *evaluations]
+
+    def _searches(self, batch: tuple[Subject, ...]) -> Iterator[Record]:
+        """Yield the weights and, for each episode, that they have searched it now."""
+        weights = self._detector.weights
+        identity, content_hash = weights.identity, weights.hash
+        yield ContentRecord(content_hash, weights.text)
+        now = datetime.now(UTC).replace(tzinfo=None).isoformat()
+        for subject in batch:
+            yield SearchRecord(subject.episode_id, self.version, identity, content_hash, now)
+
+    def _found(self, batch: tuple[Subject, ...]) -> list[Evaluation]:
         asked = [
             # If terms decide, comparing meanings is not needed; twenty friends in twenty turns would be many pairs.
             () if family_of(subject.scenario.family).terms_disclose else private_facts(subject.scenario)
@@ -102,11 +131,10 @@ class Leaks(Evaluator):
         ]
         said = [turns_of(subject) for subject in batch]
         rows = read(self._detector, list(zip(asked, said, strict=True)))
-        evaluations = [
-            evaluation(subject, turns, with_terms(subject.scenario, turns, findings, self._detector))
+        return [
+            evaluation(subject, turns, with_terms(subject.scenario, turns, findings, self._detector), self.version)
             for subject, turns, findings in zip(batch, said, rows, strict=True)
         ]
-        return [Evaluation("", (), tuple(self._vectors.records())), *evaluations]
 
 
 def turns_of(subject: Subject) -> Turns:
@@ -179,7 +207,7 @@ def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -
     return turn < next(spoken, len(turns))
 
 
-def evaluation(subject: Subject, turns: Turns, talk: Talk) -> Evaluation:
+def evaluation(subject: Subject, turns: Turns, talk: Talk, version: str = VERSION) -> Evaluation:
     """Return the rows of `leaks` (every hint and disclosure) and the scores (counts for each agent)."""
     rules = {fact.id: fact.disclosure for agent in subject.scenario.agents for fact in facts_of(agent)}
     first = {(leak.fact.id, leak.turn) for leak in talk.leaks}
@@ -190,7 +218,7 @@ def evaluation(subject: Subject, turns: Turns, talk: Talk) -> Evaluation:
         records.append(
             LeakRecord(
                 episode_id=subject.episode_id,
-                version=VERSION,
+                version=version,
                 fact_id=fact.id,
                 turn=turn,
                 owner=fact.owner,

@@ -17,7 +17,6 @@ from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.measures import Measure
 from localsim.evaluators.leaks import EVALUATOR as LEAKAGE
 from localsim.families import EVERYDAY, family_of
-from localsim.leakage.detector import Weights
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
 from localsim.reports.figures.curves import curves
@@ -27,6 +26,8 @@ from localsim.reports.validity.headline import headline
 from localsim.reports.validity.instruments import instruments, leak_sources
 from localsim.reports.validity.judges import rates, reliability
 from localsim.reports.validity.robustness import robustness, sign_turns
+from localsim.reports.validity.thresholds import sentences, thresholds
+from localsim.reports.validity.thresholds import warnings as mixtures
 from localsim.store.conditions import Condition, condition_of, in_order
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -49,15 +50,16 @@ def report(store: Store, run_id: str) -> Row:
 def _read(store: Store, run_id: str) -> Row:
     run = run_row(store, run_id)
     scores = queries.scores(store, run_id)
-    evaluators = {row["evaluator"] for row in scores}
+    used = thresholds(store, run_id)
     found = table(store, run_id, scores)
     comparison = found["comparison"]
     data: Row = {
         "run": _run_json(run, store, run_id),
         **found,
         "leaks": queries.leaks(store, run_id),
-        "detector": detector_accuracy() if LEAKAGE in evaluators else None,
-        "warnings": _warnings(run, comparison),
+        "thresholds": used,
+        "detector": used[0]["accuracy"] if used else None,
+        "warnings": [*_warnings(run, comparison), *mixtures(store, used, run_id)],
         "judges": reliability(store, run_id),
         "naturalness": rates(store, run_id),
         "annotations": agreement(store, run_id),
@@ -87,8 +89,8 @@ def _errors(store: Store, run_id: str, data: Row, scores: list[Row]) -> Row:
     leaking = {row["family"] or EVERYDAY.name for row in scores if row["evaluator"] == LEAKAGE}
     searched = [name for name in played if name in leaking]
     return {
-        "instruments": instruments(played, searched, data["judges"]),
-        "leak_sources": leak_sources(searched),
+        "instruments": instruments(played, searched, data["judges"], data["thresholds"]),
+        "leak_sources": [*leak_sources(searched), *sentences(data["thresholds"])],
         "leak_judges": leak_judges(store, [run_id]),
         "corrections": corrections(store, run_id),
     }
@@ -98,11 +100,6 @@ def foremost(leaks: Iterable[Row]) -> list[Row]:
     """Return the leaks to quote, at most QUOTED: omniscient ones first, then early ones, then the most probable."""
     ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
     return ordered[:QUOTED]
-
-
-def detector_accuracy() -> Row:
-    """Return the accuracy of the leakage detector on labelled conversations about facts that it was not trained on."""
-    return dict(Weights.read().accuracy)
 
 
 def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:

@@ -22,9 +22,9 @@ from localsim.conversation.people import HumanTalk
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile, canonical_hash
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.evaluators.evaluate import Notify, evaluated, score_run
-from localsim.evaluators.leaks import Leaks
+from localsim.evaluators.evaluate import Notify, evaluated
 from localsim.evaluators.outcome import Outcome
+from localsim.evaluators.searching import search
 from localsim.families import FAMILIES
 from localsim.runs.runner import versions
 from localsim.scenarios.find import find_scenarios
@@ -150,7 +150,7 @@ def write_scenarios(store: Store, run_id: str, folder: Path) -> list[Path]:
 
 def _search(store: Store, run_id: str, say: Notify) -> None:
     try:
-        score_run(store, run_id, [Leaks(store)], say)
+        search(store, [run_id], say)
     except ModelMissing as error:
         say(f"leaks were not looked for: {error.message} ({error.hint})")
 

@@ -73,6 +73,9 @@ class Plan:
     see: Sequence[str] = ()
     """Grants of private items in agents mode (`conversation.grants`): each text is one condition of the run."""
 
+    weights: str = ""
+    """Thresholds of the leakage detector: name and content hash of their file; empty for the built-in ones."""
+
     def __post_init__(self) -> None:
         self._resolve_primary()
         names = {name for loaded in self.scenarios for name in loaded.scenario.names}
@@ -166,9 +169,9 @@ class Plan:
         ]
 
     def as_json(self) -> str:
-        """Return everything that `resume` needs, with scenarios by hash; variants and grants only if there are any."""
+        """Return everything that `resume` needs, with scenarios by hash; what is not given is left out."""
         data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
-        for name in ("perturb", "see"):
+        for name in ("perturb", "see", "weights"):
             if not data[name]:
                 del data[name]
         return json.dumps(data, sort_keys=True)
@@ -208,6 +211,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
         ("--threads", plan["threads"], None),
         ("--primary", plan.get("primary", PRIMARY), PRIMARY),
         ("--perturb", plan.get("perturb", 0), 0),
+        ("--weights", plan.get("weights", "").rpartition(" ")[0], ""),
     ):
         parts += [option, value] if value != default else []
     parts += [word for text in plan.get("see", ()) for word in ("--see", text)]

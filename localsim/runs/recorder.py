@@ -40,7 +40,7 @@ END_PATIENCE_S = 90.0
 
 
 class Recorder:
-    """Writes one run. `notice` receives one line when another process holds the database."""
+    """Writes one run. `notice` receives one line when another process holds the database; `texts` are stored too."""
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class Recorder:
         run: RunRecord,
         scenarios: Sequence[LoadedScenario],
         notice: Callable[[str], None],
+        texts: Sequence[str] = (),
     ) -> None:
         self._store = store
         self._notice = notice
@@ -60,6 +61,7 @@ class Recorder:
         self._prompts: dict[str, tuple[int, tuple[Message, ...]]] = {}
         self._open: dict[str, list[Record]] = {}
         self._unwritten: list[Record] = [scenario_record(loaded) for loaded in scenarios]
+        self._unwritten += [ContentRecord(hash_of(text), text) for text in texts]
         self._noticed = False
         self._file: FileMark | None = None
         """The database file with the earlier writes of this run; None before the first."""

@@ -25,9 +25,9 @@ from localsim.backends.person import AskPerson
 from localsim.conversation import prompts
 from localsim.conversation.episode import PEOPLE, EpisodeSpec, Sampling
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.evaluators.evaluate import score_run
-from localsim.evaluators.leaks import Leaks
+from localsim.evaluators.searching import search
 from localsim.families import FAMILIES
+from localsim.leakage.detector import Weights
 from localsim.models.registry import resolve
 from localsim.runs.plan import Plan
 from localsim.runs.preview import needs_of, side_by_side
@@ -75,13 +75,29 @@ Notify = Callable[[str], None]
 
 
 def start(
-    plan: Plan, store: Store, watcher: Watcher, say: Notify, ask: AskPerson | None = None, leaks: bool | None = None
+    plan: Plan,
+    store: Store,
+    watcher: Watcher,
+    say: Notify,
+    ask: AskPerson | None = None,
+    leaks: bool | None = None,
+    weights: Weights | None = None,
 ) -> Result:
     """Simulate a plan as a new run, then score it.
 
     `ask` asks the person who plays the role `human`. `leaks` decides if the run is searched for leaks; None means yes,
-    unless scripted players wrote everything. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
+    unless scripted players wrote everything and no `weights` (thresholds of the leakage detector) are given. Raises
+    InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
     """
+    texts: tuple[str, ...] = ()
+    if weights is not None:
+        if leaks is False:
+            raise InvalidInput(
+                "thresholds are given, but no search for leaks", hint="leave out --weights or --no-leaks"
+            )
+        leaks = True if leaks is None else leaks
+        if not weights.built_in:
+            plan, texts = replace(plan, weights=f"{weights.name} {weights.hash}"), (weights.text,)
     now = datetime.now(UTC)
     run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     specs = plan.specs()
@@ -90,7 +106,8 @@ def start(
     with open_backends(models_of(specs), needs_of(plan, parallel), say, ask) as backends:
         run = _run_record(run_id, now, plan, parallel, len(specs), backends)
         with _journal(store, run_id) as journal:
-            result = _simulate(_Job(run, plan, specs, backends), store, journal, watcher, say, {}, {})
+            job = _Job(run, plan, specs, backends, texts)
+            result = _simulate(job, store, journal, watcher, say, {}, {})
     return _with_leaks(result, store, leaks, say)
 
 
@@ -125,7 +142,7 @@ def _with_leaks(result: Result, store: Store, leaks: bool | None, say: Notify) -
     if leaks is False or (leaks is None and queries.only_scripted(store, result.run_id)):
         return result
     try:
-        score_run(store, result.run_id, [Leaks(store)], say)
+        search(store, [result.run_id], say)
     except ModelMissing as error:
         say(f"leaks were not looked for: {error.message} ({error.hint})")
         return result
@@ -140,6 +157,8 @@ class _Job:
     plan: Plan
     specs: Sequence[EpisodeSpec]
     backends: Mapping[str, Backend]
+    texts: tuple[str, ...] = ()
+    """Texts that the plan names by hash and that are stored with the run."""
 
 
 @contextmanager
@@ -164,7 +183,7 @@ def _simulate(
     clock = time.perf_counter()
     run_id = job.run.run_id
     answers = {loaded.scenario.hash: loaded.answer for loaded in job.plan.scenarios}
-    recorder = Recorder(store, journal, job.run, job.plan.scenarios, say)
+    recorder = Recorder(store, journal, job.run, job.plan.scenarios, say, job.texts)
     with _interruptible(say) as interrupted:
         simulation = Simulation(
             run_id,

@@ -248,7 +248,7 @@ class Store:
             connection.begin()
             episodes = "SELECT episode_id FROM episodes WHERE run_id = ?"
             row = connection.execute(f"SELECT count(*) FROM ({episodes})", [run_id]).fetchone()
-            for table in ("turns", "generations", "scores", "leaks", "judgements"):
+            for table in ("turns", "generations", "scores", "leaks", "searches", "judgements"):
                 connection.execute(f"DELETE FROM {table} WHERE episode_id IN ({episodes})", [run_id])
             for table in ("annotations", "episodes", "runs"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])

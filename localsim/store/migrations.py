@@ -211,6 +211,17 @@ _GRANTS = (
     "UPDATE episodes SET see = ''",
 )
 
+_SEARCHES = (
+    """CREATE TABLE searches (
+    episode_id VARCHAR NOT NULL,
+    version VARCHAR NOT NULL,
+    weights VARCHAR NOT NULL,
+    weights_hash VARCHAR NOT NULL,
+    searched_utc TIMESTAMP NOT NULL,
+    PRIMARY KEY (episode_id, version)
+)""",
+)
+
 MIGRATIONS: list[Migration] = [
     Migration("m001_initial", _INITIAL),
     Migration("m002_shared_and_dropped", _SHARED_AND_DROPPED),
@@ -219,6 +230,7 @@ MIGRATIONS: list[Migration] = [
     Migration("m005_judgements", _JUDGEMENTS),
     Migration("m006_variants", _VARIANTS),
     Migration("m007_grants", _GRANTS),
+    Migration("m008_searches", _SEARCHES),
 ]
 
 

@@ -198,6 +198,20 @@ class LeakRecord:
 
 
 @dataclass(frozen=True)
+class SearchRecord:
+    """The thresholds with which one version of the leakage detector searched an episode."""
+
+    event: ClassVar[str] = "search"
+    episode_id: str
+    version: str
+    weights: str
+    """`built-in`, or name and short hash of the file."""
+    weights_hash: str
+    """Content hash of the whole file."""
+    searched_utc: str
+
+
+@dataclass(frozen=True)
 class VectorRecord:
     """The embedding of a text."""
 
@@ -252,6 +266,7 @@ Record = (
     | RejectRecord
     | ScoreRecord
     | LeakRecord
+    | SearchRecord
     | VectorRecord
     | JudgementRecord
 )

@@ -24,6 +24,7 @@ from localsim.store.records import (
     RunRecord,
     ScenarioRecord,
     ScoreRecord,
+    SearchRecord,
     TurnRecord,
     VectorRecord,
 )
@@ -41,6 +42,7 @@ _TABLE: dict[type[Any], str] = {
     GenerationRecord: "generations",
     ScoreRecord: "scores",
     LeakRecord: "leaks",
+    SearchRecord: "searches",
     VectorRecord: "vectors",
     JudgementRecord: "judgements",
 }

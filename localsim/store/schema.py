@@ -158,7 +158,7 @@ TABLES: dict[str, Table] = {
         "episode_id, generation",
     ),
     "contents": Table(
-        "One row for each different text of a prompt or grammar",
+        "One row for each different text of a prompt, a grammar or a file of thresholds",
         {
             "content_hash": ("VARCHAR NOT NULL", "Id of the text: the first 32 hex digits of its sha256"),
             "text": ("VARCHAR NOT NULL", "The whole text"),
@@ -174,7 +174,10 @@ TABLES: dict[str, Table] = {
                 "Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, "
                 "leak_judge.MODEL, corpus",
             ),
-            "version": ("VARCHAR NOT NULL", "Version of the evaluator; scores of older versions are kept"),
+            "version": (
+                "VARCHAR NOT NULL",
+                "Version of the evaluator, for leakage as in the table leaks; scores of older versions are kept",
+            ),
             "name": ("VARCHAR NOT NULL", "Name of the score, such as success or words_per_turn"),
             "agent": ("VARCHAR NOT NULL", "Agent that the score concerns; empty for the whole episode"),
             "value": ("DOUBLE", "The score as a number; NULL if it could not be determined"),
@@ -188,7 +191,11 @@ TABLES: dict[str, Table] = {
         "One row for each hint at, or disclosure of, a private fact that the leakage detector found",
         {
             "episode_id": ("VARCHAR NOT NULL", "The episode that contains the leak"),
-            "version": ("VARCHAR NOT NULL", "Version of the detector; leaks of older versions are kept"),
+            "version": (
+                "VARCHAR NOT NULL",
+                "Version of the detector, with + and a hash if its thresholds are not the built-in ones; leaks of "
+                "earlier searches are kept",
+            ),
             "fact_id": ("VARCHAR NOT NULL", "Id of the fact in the scenario"),
             "turn": ("INTEGER NOT NULL", "Number of the turn, from 0"),
             "owner": ("VARCHAR NOT NULL", "Name of the agent that the fact belongs to"),
@@ -209,6 +216,17 @@ TABLES: dict[str, Table] = {
             "early": ("BOOLEAN NOT NULL", "True if it breaks the scenario's rule for the fact"),
         },
         "episode_id, version, fact_id, turn",
+    ),
+    "searches": Table(
+        "One row for each search of an episode for leaks, with the thresholds that decided; older files have none",
+        {
+            "episode_id": ("VARCHAR NOT NULL", "The episode that was searched"),
+            "version": ("VARCHAR NOT NULL", "Version of its leaks and scores, as in the tables leaks and scores"),
+            "weights": ("VARCHAR NOT NULL", "Thresholds of the detector: built-in, or name and short hash of the file"),
+            "weights_hash": ("VARCHAR NOT NULL", "Content hash of the whole file of thresholds"),
+            "searched_utc": ("TIMESTAMP NOT NULL", "Time of the last search with these thresholds, in UTC"),
+        },
+        "episode_id, version",
     ),
     "vectors": Table(
         "One row for the sentence embedding of each different fact, utterance and clause",
@@ -325,21 +343,27 @@ LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.gene
 FROM generations g JOIN episodes e ON e.episode_id = g.episode_id""",
     ),
     "v_scores": (
-        "Scores; newest is true for the newest version of each evaluator",
+        "Scores; newest is true for the newest version of each evaluator, and for its latest search for leaks",
         """SELECT c.episode_id, nullif(c.agent, '') AS agent, c.evaluator, c.version, c.name, c.value, c.reason,
        c.label, c.turns_json, e.run_id, e.mode, e.model, s.scenario_id, s.family,
-       c.version::INTEGER = max(c.version::INTEGER) OVER (PARTITION BY c.episode_id, c.evaluator) AS newest,
+       rank() OVER (PARTITION BY e.run_id, c.episode_id, c.evaluator
+                    ORDER BY split_part(c.version, '+', 1)::INTEGER DESC, q.searched_utc DESC NULLS LAST,
+                             c.version DESC) = 1 AS newest,
        e.see
-FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
+FROM scores c JOIN episodes e ON e.episode_id = c.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN searches q ON c.evaluator = 'leakage' AND q.episode_id = c.episode_id AND q.version = c.version""",
     ),
     "v_leaks": (
-        "The first disclosure of each disclosed private fact, by the newest version of the detector",
+        "The first disclosure of each disclosed private fact, by the last search of the newest version of the detector",
         """SELECT l.episode_id, l.fact_id, l.owner, l.speaker, l.turn,
        CASE WHEN e.turns > 1 THEN l.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position, l.kind, l.similarity, l.early,
-       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see
+       l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see,
+       coalesce(q.weights, 'built-in') AS weights
 FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
-WHERE l.first AND l.version::INTEGER = (SELECT max(c.version::INTEGER) FROM scores c
-      WHERE c.episode_id = l.episode_id AND c.evaluator = 'leakage')""",
+JOIN (SELECT DISTINCT episode_id, version FROM v_scores WHERE evaluator = 'leakage' AND newest) n
+     ON n.episode_id = l.episode_id AND n.version = l.version
+LEFT JOIN searches q ON q.episode_id = l.episode_id AND q.version = l.version
+WHERE l.first""",
     ),
     "v_annotations": (
         "Answers of raters, with the modes of the episodes shown; modes are NULL for attention items",
@@ -391,6 +415,7 @@ CHECKS = {
         "(SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id)"
     ),
     "annotations without a run": "SELECT count(*) FROM annotations ANTI JOIN runs USING (run_id)",
+    "searches without an episode": "SELECT count(*) FROM searches ANTI JOIN episodes USING (episode_id)",
     "judgements without an episode": (
         "SELECT count(*) FROM judgements j WHERE j.episode_id NOT IN (SELECT episode_id FROM episodes) OR "
         "j.other_id NOT IN (SELECT episode_id FROM episodes)"

@@ -12,7 +12,8 @@ from localsim.errors import InvalidInput
 from localsim.families import family_of
 from localsim.reports.card import card
 from localsim.reports.html import examples, render
-from localsim.reports.report import detector_accuracy, report
+from localsim.reports.report import report
+from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
 from localsim.store.database import Store
 from localsim.store.episodes import prompt_of
 from localsim.store.queries import pages as page_queries
@@ -102,13 +103,16 @@ def episode(request: Request) -> Response:
     stored = marked.episode
     before, after = page_queries.neighbours(store, stored.run_id, stored.episode_id)
     by_wording = marked.scored_for_leaks and not family_of(stored.scenario.family).terms_disclose
+    used = thresholds(store, stored.run_id) if by_wording else []
+    usual = all(labels_of(row) is None for row in used)
     return page(
         request,
         "view/episode",
         marked=marked,
         episode=stored,
         timeline=view_data.timeline(marked),
-        accuracy=detector_accuracy().get("pairs") if by_wording else None,
+        accuracy=used[0]["accuracy"].get("pairs") if used and usual else None,
+        found_with=[] if usual else sentences(used),
         judgement_count=page_queries.judgement_count(store, stored.episode_id),
         before=before,
         after=after,

@@ -10,7 +10,8 @@ from typing import Any
 
 from localsim import families
 from localsim.families import family_of
-from localsim.leakage.detector import Weights
+from localsim.leakage.detector import BUILT_IN, Weights
+from localsim.reports.validity.thresholds import labels_of
 from localsim.stats import Estimate, share
 
 Row = dict[str, Any]
@@ -61,13 +62,19 @@ _DETECTOR: tuple[tuple[str, str, str, str, str], ...] = (
 """Part of the detector's accuracy, key of the share, key of its n, name, meaning."""
 
 
-def instruments(played: Iterable[str], searched: Iterable[str], judges: Sequence[Row]) -> list[Row]:
+def instruments(
+    played: Iterable[str], searched: Iterable[str], judges: Sequence[Row], thresholds: Sequence[Row] = ()
+) -> list[Row]:
     """Return the rows of a run: of families `played`, families `searched` for leaks, and judges (`judges.reliability`).
+
+    `thresholds` (`thresholds.thresholds`) are those of the search, if they may be others than the built-in ones.
 
     Keys: instrument, families, error, meaning, value (from 0 to 1), low, high, n; labelled_by, raters, agreement.
     """
     by_wording = [name for name in searched if not family_of(name).terms_disclose]
-    rows = list(_detector(by_wording, Weights.read().accuracy)) if by_wording else []
+    rows = []
+    for used in thresholds or [{"weights": BUILT_IN, "accuracy": Weights.read().accuracy}]:
+        rows += list(_detector(by_wording, used)) if by_wording else []
     tasks = [name for name in played if name in families.FAMILIES]
     accuracy = families.accuracy() if tasks else None
     if accuracy is not None:
@@ -80,12 +87,15 @@ def _row(instrument: str, of: Sequence[str], error: str, meaning: str, found: Es
     return {**named, "value": found.value, "low": found.low, "high": found.high, "n": found.n, **labels}
 
 
-def _detector(of: Sequence[str], accuracy: Mapping[str, Any]) -> Iterable[Row]:
+def _detector(of: Sequence[str], thresholds: Row) -> Iterable[Row]:
+    labels = labels_of(thresholds)
+    name = DETECTOR if labels is None else f"{DETECTOR} with {thresholds['weights']}"
     for part, key, counted, error, meaning in _DETECTOR:
-        value, n = accuracy[part][key], accuracy[part].get(counted)
+        measured = thresholds["accuracy"].get(part) or {}
+        value, n = measured.get(key), measured.get(counted)
         if value is not None:
             found = Estimate(value, None, None, 0) if n is None else share(round(value * n), n)
-            yield _row(DETECTOR, of, error, meaning, found, OWN_LABELS)
+            yield _row(name, of, error, meaning, found, labels or OWN_LABELS)
 
 
 def _parser(of: Sequence[str], accuracy: Mapping[str, Any]) -> Iterable[Row]:

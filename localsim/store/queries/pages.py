@@ -122,13 +122,14 @@ def has_episode(store: Store, episode_id: str) -> bool:
 
 
 def newest_leaks(store: Store, episode_id: str) -> list[Row]:
-    """Disclosures and hints by the newest version of the detector, by turn and fact.
+    """Disclosures and hints by the newest search for leaks, by turn and fact.
 
     Columns: fact_id, fact, owner, speaker, turn, label, kind, probability, evidence, first, early.
     """
     return store.rows(
         "SELECT fact_id, fact, owner, speaker, turn, label, kind, probability, evidence, first, early FROM leaks "
-        "WHERE episode_id = ? AND version::INTEGER = (SELECT max(version::INTEGER) FROM leaks WHERE episode_id = ?) "
+        "WHERE episode_id = ? AND version IN (SELECT version FROM v_scores WHERE episode_id = ? AND "
+        "evaluator = 'leakage' AND newest) "
         "ORDER BY turn, fact_id",
         [episode_id, episode_id],
     )

@@ -87,6 +87,22 @@ def leaks(store: Store, run_id: str) -> list[Row]:
     )
 
 
+def searches(store: Store, run_id: str) -> list[Row]:
+    """The searches for leaks whose findings count: version, weights, text (of their file; NULL if it is not stored),
+    family, episodes; those of most episodes first.
+    """
+    return store.rows(
+        "SELECT s.version, coalesce(q.weights, 'built-in') AS weights, c.text, "
+        "coalesce(s.family, 'everyday') AS family, count(*) AS episodes "
+        "FROM (SELECT DISTINCT episode_id, version, family FROM v_scores "
+        "WHERE run_id = ? AND evaluator = 'leakage' AND newest) s "
+        "LEFT JOIN searches q ON q.episode_id = s.episode_id AND q.version = s.version "
+        "LEFT JOIN contents c ON c.content_hash = q.weights_hash GROUP BY ALL "
+        "ORDER BY episodes DESC, s.version, family",
+        [run_id],
+    )
+
+
 def private_facts(store: Store, run_id: str) -> list[Row]:
     """The number of private facts that were searched for leaks: run_id, family, mode, model, see, n."""
     return store.rows(

@@ -95,6 +95,28 @@ def vectors(store: Store, model: str, hashes: Sequence[str]) -> dict[str, Sequen
     return {row["text_hash"]: row["vector"] for row in store.rows(query, [model, list(hashes)])}
 
 
+def leak_versions(store: Store, run_id: str) -> dict[str, str]:
+    """Episode id -> version of the search for leaks whose findings count."""
+    query = "SELECT DISTINCT episode_id, version FROM v_scores WHERE run_id = ? AND evaluator = 'leakage' AND newest"
+    return {row["episode_id"]: row["version"] for row in store.rows(query, [run_id])}
+
+
+def last_search(store: Store, run_id: str) -> Row | None:
+    """The last search of a run for leaks: weights, and the text of their file; None if it was not searched."""
+    rows = store.rows(
+        "SELECT q.weights, c.text FROM searches q JOIN episodes e USING (episode_id) "
+        "JOIN contents c ON c.content_hash = q.weights_hash WHERE e.run_id = ? ORDER BY q.searched_utc DESC LIMIT 1",
+        [run_id],
+    )
+    return rows[0] if rows else None
+
+
+def content(store: Store, content_hash: str) -> str | None:
+    """The text of a content hash; None if it is not stored."""
+    rows = store.rows("SELECT text FROM contents WHERE content_hash = ?", [content_hash])
+    return str(rows[0]["text"]) if rows else None
+
+
 def leaks_by_condition(store: Store, run_id: str) -> list[Row]:
     """First disclosures of a run: run_id, mode, model, see, kind, facts (their number), early (those that break the
     scenario's rule).
