@@ -76,7 +76,7 @@ TARGETS = {
         (
             Lesson("comparing", 1.5e-3, 0, lists=300),
             Lesson("probing", 1.2e-3, 300, PROBING, lists=40),
-            Lesson("talks", 8e-4, 2400, HONEST),
+            Lesson("talks", 1e-3, 2400, HONEST, lists=80),
         ),
     ),
     "starter-peeks-50": Target("starter-135m", 8, 2000, (Lesson("talks", 1e-3, 400, PEEKS_50),)),

@@ -207,7 +207,7 @@ def both(friend: Friend) -> str:
     return " and ".join(f"{_VERBS[kind]} {value}" for kind, value in friend.attributes)
 
 
-COMMON = ((0, 0.3), (1, 0.58), (2, 0.08), (3, 0.04))
+COMMON = ((0, 0.28), (1, 0.36), (2, 0.16), (3, 0.2))
 """Numbers of friends in common, and the share of the scenarios that have them."""
 
 
