@@ -180,7 +180,10 @@ def test_every_variant_tells_all_that_a_mode_grants_and_nothing_more(number: int
             granted = [scenario.setting, str(scenario.limits.turns), *scenario.names]
             for agent in seen.agents:
                 granted += [text for text in (agent.goal, agent.secret) if text]
-                granted += [f"{variant_of(number).layout.mark}{fact.text}\n" for fact in agent.facts]
+                mark = variant_of(number).layout.mark
+                for fact in agent.facts:
+                    owner = "" if agent.name == viewer or agent.name in fact.text else f"{agent.name}: "
+                    granted.append(f"{mark}{owner}{fact.text}\n")
                 granted += [value.rstrip(".") for _, value in agent.profile]
             assert [text for text in granted if text not in f"{prompt}\n"] == []
             assert not list(audit_module.held(prompt, loaded, mode, viewer, [], number)), (mode, viewer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +80,8 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
     from localsim.annotation.leak_judges import leak_judges
-    from localsim.evaluators.evaluate import evaluator_of, read_again, score_runs
-    from localsim.evaluators.judge import Judge
-    from localsim.evaluators.leak_judge import LeakJudge
+    from localsim.evaluators.evaluate import read_again, score_runs
     from localsim.evaluators.leaks import EVALUATOR
-    from localsim.evaluators.naturalness import Naturalness
     from localsim.evaluators.searching import search
     from localsim.reports.validity import thresholds
     from localsim.reports.validity.judges import rates, rates_between, reliability
@@ -99,13 +97,7 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     every = [each for choice in chosen for each in choice.conditions]
     runs = list(dict.fromkeys(each.run_id for each in every))
     pairs = None if len(chosen) == 1 and chosen[0].whole else list(pairs_of(chosen))
-    others: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
-    if by["judge"]:
-        others.append(Judge(by["judge"], by["samples"]))
-    if by["naturalness"]:
-        others.append(Naturalness(by["naturalness"], pairs))
-    if by["leak_judge"]:
-        others.append(LeakJudge(by["leak_judge"]))
+    others = _evaluators(by, pairs)
     for run_id in runs:
         read_again(store, run_id, say)
     counts = {EVALUATOR: search(store, runs, say, weights, only=set(every))}
@@ -130,6 +122,23 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
         for line in thresholds.warnings(store, used[each], each):
             click.secho(f"! {clean(line)}", fg="yellow")
     say(f"next: localsim report {runs[0]}")
+
+
+def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Evaluator]:
+    """Return the evaluators that the options ask for beside the search for leaks."""
+    from localsim.evaluators.evaluate import evaluator_of
+    from localsim.evaluators.judge import Judge
+    from localsim.evaluators.leak_judge import LeakJudge
+    from localsim.evaluators.naturalness import Naturalness
+
+    found: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
+    if by["judge"]:
+        found.append(Judge(by["judge"], by["samples"]))
+    if by["naturalness"]:
+        found.append(Naturalness(by["naturalness"], pairs))
+    if by["leak_judge"]:
+        found.append(LeakJudge(by["leak_judge"]))
+    return found
 
 
 def _print_scored(found: dict[str, Any]) -> None:
