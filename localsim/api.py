@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from localsim import paths
@@ -125,7 +124,7 @@ def run(
     from localsim.reports.comparison import check_primary
 
     check_primary(whole)
-    chosen = Weights.read(Path(weights)) if weights is not None else None
+    chosen = Weights.named(weights) if weights is not None else None
     store = Store(paths.database_path(db))
     result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks, weights=chosen)
     summary = result.summary

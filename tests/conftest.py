@@ -17,6 +17,7 @@ from localsim.families import FAMILIES
 from localsim.models.registry import ModelFile, resolve
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
+from localsim.runs.scheduler import Watcher
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
 
@@ -141,3 +142,27 @@ def run(played: tuple[Path, str], store: Store) -> str:
     """The run, in the test's own database."""
     shutil.copy(played[0], store.path)
     return played[1]
+
+
+def simulated(store: Store, model: str, modes: tuple[Any, ...], seeds: range = range(1, 5), **plan: Any) -> str:
+    """Simulate searches for a friend twice each and return the id of the run."""
+    scenarios = tuple(generated("mutual_friends", seed) for seed in seeds)
+    made = Plan(scenarios, modes, model, episodes=2, **plan)
+    return start(made, store, Watcher(), lambda _: None, leaks=False).run_id
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str, str]:
+    """A run of three modes, and a run of agents by another model that lacks a scenario and has another one."""
+    store = Store(tmp_path_factory.mktemp("conditions") / "d.duckdb")
+    first = simulated(store, "scripted:friends", ("script", "agents", "mindreaders"))
+    return store, first, simulated(store, "scripted:guesser", ("agents",), range(2, 6))
+
+
+@pytest.fixture
+def own_runs(two_runs: tuple[Store, str, str], tmp_path: Path) -> tuple[Store, str, str]:
+    """The two runs in a database that a test may change."""
+    store, first, second = two_runs
+    copy = tmp_path / "test.duckdb"
+    copy.write_bytes(store.path.read_bytes())
+    return Store(copy), first, second

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -202,11 +201,9 @@ def weights_option(help_text: str) -> Callable[[Any], Any]:
 
 def weights_from(value: str | None) -> Weights | None:
     """Return the weights of the leakage detector that --weights names; None without it. Raises InvalidInput."""
-    from localsim.leakage.detector import BUILT_IN, Weights
+    from localsim.leakage.detector import Weights
 
-    if value is None:
-        return None
-    return Weights.read() if value == BUILT_IN else Weights.read(Path(value))
+    return None if value is None else Weights.named(value)
 
 
 def output_option(help_text: str) -> Callable[[Any], Any]:

@@ -100,7 +100,7 @@ def _about(agent: AgentView, words: Wording, layout: Layout, *, own: bool = Fals
 def _owner(agent: AgentView, fact: str) -> str:
     """Return the owner's name for a fact that does not name it: a small model forgets the heading of a list.
 
-    A model of 135M could not learn whose friend somebody is from lists without it (docs/log/starter.md).
+    A model of 135M mixed up the lists of two people without it (docs/log/starter.md).
     """
     return "" if re.search(rf"\b{re.escape(agent.name)}\b", fact) else f"{agent.name}: "
 

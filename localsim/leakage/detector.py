@@ -87,6 +87,11 @@ class Weights:
         return cls.parse(text, BUILT_IN if path == WEIGHTS else path.name, str(path))
 
     @classmethod
+    def named(cls, value: str) -> Weights:
+        """Return the weights that an option names: `built-in`, or the path of a file. Raises InvalidInput as `read`."""
+        return cls.read(WEIGHTS if value == BUILT_IN else Path(value))
+
+    @classmethod
     def parse(cls, text: str, name: str, where: str) -> Weights:
         """Read weights from the text of a file. Raises InvalidInput as `read` does."""
         try:

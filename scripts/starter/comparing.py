@@ -1,7 +1,7 @@
 """Lists of comparisons, the first lesson of the starter: target prices, then one price after the other.
 
 A small model does not compare numbers by itself. Conversations, in which comparisons are rare, did not teach it. Here
-there is one in every twelve tokens, and nearly all weight lies on the word that decides. In half of the lists two
+there is one in some 20 tokens, and nearly all weight lies on the word that decides. In half of the lists two
 people judge prices, as in a script, so that the wrong target often gives a wrong answer.
 """
 

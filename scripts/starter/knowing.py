@@ -1,7 +1,7 @@
 """Lists of questions about who knows whom: two people, the friends of each, then one question after the other.
 
 In a script the friends of both are in view, and an answer must come from the list of the person who speaks.
-Conversations, in which such answers are rare, did not teach it. Here there is one in every thirty tokens. Nobody asks
+Conversations, in which such answers are rare, did not teach it. Here there is one in some 45 tokens. Nobody asks
 about the same friend twice: otherwise a model learns to repeat its first answer and never looks at the lists.
 """
 
