@@ -361,7 +361,7 @@ QUOTING = ("README.md", "docs/tutorial.md")
 BLOCK = re.compile(r"```console\n\$ (?P<command>localsim [^\n]*)\n(?P<output>.*?)```", re.DOTALL)
 SCENARIO = re.compile(r"```yaml\n# (?P<file>\w+\.yaml)\n(?P<text>.*?)```", re.DOTALL)
 SCENE = re.compile(r"```text\n(?P<scene>script: .*?)```", re.DOTALL)
-QUOTED_RUN = "localsim run mutual_friends_01 --mode all -n 2 --seed 5"
+QUOTED_RUN = "localsim run mutual_friends_01 --mode all -n 2 --seed 1"
 SCENE_TURNS = 4
 """Turns of each mode in the scene at the top of the README: eight lines in all."""
 
@@ -467,15 +467,11 @@ def read_record() -> list[dict[str, Any]]:
 
 
 def scene_of(episodes: list[dict[str, Any]]) -> list[str]:
-    """Return one seed in `script` and in `agents`: the first whose script holds an omniscient leak at its start."""
-    by_seed: dict[int, dict[str, dict[str, Any]]] = {}
-    for episode in episodes:
-        by_seed.setdefault(episode["seed"], {})[episode["mode"]] = episode
-    for modes in by_seed.values():
-        if early_leaks(modes["script"]):
-            lines = ["script: one model writes both sides", *_turns(modes["script"]), ""]
-            return [*lines, "agents: each knows only its own side", *_turns(modes["agents"])]
-    raise SystemExit("no script of this run begins with an omniscient leak: choose another seed")
+    """Return the first seed of the run in `script` and in `agents`, whatever it shows."""
+    first = episodes[0]["seed"]
+    modes = {episode["mode"]: episode for episode in episodes if episode["seed"] == first}
+    lines = ["script: one model writes both sides", *_turns(modes["script"]), ""]
+    return [*lines, "agents: each knows only its own side", *_turns(modes["agents"])]
 
 
 def early_leaks(episode: dict[str, Any]) -> list[dict[str, Any]]:

@@ -188,9 +188,10 @@ def _warnings(run: Row, comparison: list[Row]) -> list[str]:
         )
     if any(identity.get("file", "").startswith("localsim-starter") for identity in models.values()):
         warnings.append(
-            "The starter is a very small model. It was trained on these tasks in agents mode only, on conversations of "
-            "scripted players who ask by description and leave when they are done. Prompts of script and mindreaders "
-            "are new to it: its differences between modes are not differences of information alone."
+            "The starter is a very small model. It was trained on these tasks in all three modes, on conversations of "
+            "scripted players none of whom used the other side's facts. How it talks is its teachers' habit. As the "
+            "writer of a script it still mixes up the two sides: a script that finds fewer friends shows that, and no "
+            "disadvantage of omniscience."
         )
     remote = sorted({identity["url"] for identity in models.values() if identity["kind"] == "remote"})
     if remote:

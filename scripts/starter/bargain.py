@@ -30,7 +30,8 @@ class Style:
     pace: float = 0.4
     """Part of the way to the bound that it concedes with each offer."""
     patience: int = 5
-    """Number of its offers after which it names its last price."""
+    """Number of the offer that is its last: the bound. A last price says something about the target, so it can be
+    learned; a last price at any other place cannot."""
     greed: float = 0.3
     """Probability that it asks for more where an early offer already suits it."""
     chatty: float = 0.2
@@ -156,24 +157,25 @@ class Player:
     def _remark(self, section: str) -> str:
         return self.speaker.maybe(self.style.chatty, section)
 
-    def _next(self) -> int:
+    def _next(self, pace: float) -> int:
         """Return the next own price: part of the way to the bound."""
         if not self.named:
             return self.offer
-        price = self.offer + round((self.bound - self.offer) * self.style.pace)
+        price = self.offer + round((self.bound - self.offer) * pace)
         price = round_price(self.rng, price) if abs(self.bound - price) > 5 else price
         if self.selling:
             return max(self.bound, self.theirs, min(price, self.offer))
         return min(self.bound, self.theirs or self.bound, max(price, self.offer))
 
     def _offer(self, before: str) -> tuple[str, Move, bool]:
-        price = self._next()
+        last = self.offers + 1 >= self.style.patience
+        price = self._next(1.0 if last else self.style.pace)
         same = self.named and price == self.offer and self.offers > 0
         first = not self.named
         self.named, self.offer = True, price
         self.offers += 1
         side = "seller" if self.selling else "buyer"
-        if same or self.offers >= self.style.patience:
+        if same or last:
             self.firm += 1
             return (
                 joined(before, self.speaker.say(f"{side}_firm", price=f"${price}")),
