@@ -190,8 +190,8 @@ def _warnings(run: Row, comparison: list[Row]) -> list[str]:
         warnings.append(
             "The starter is a very small model. It was trained on these tasks in all three modes, on conversations of "
             "scripted players none of whom used the other side's facts. How it talks is its teachers' habit. As the "
-            "writer of a script it still mixes up the two sides: a script that finds fewer friends shows that, and no "
-            "disadvantage of omniscience."
+            "writer of a script it still mixes up the two sides: fewer friends in scripts may come from that, and need "
+            "not be a disadvantage of omniscience."
         )
     remote = sorted({identity["url"] for identity in models.values() if identity["kind"] == "remote"})
     if remote:
