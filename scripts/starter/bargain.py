@@ -124,14 +124,19 @@ class Player:
         return suits(price, self.target, selling=self.selling)
 
     def _peeked(self, heard: Move | None) -> tuple[str, Move, bool]:
-        """Use the other's target: offer exactly that, accept what meets the own, leave where no price meets both."""
+        """Use the other's target: offer exactly that, accept what meets the own, leave where no price meets both.
+
+        It says the other's target first and then if that will do, as it answers offers. It leaves one turn later: a
+        line that leaves is marked at its beginning, where a small model cannot have compared the prices yet.
+        """
         if not self._allowed(self.limit):
-            return self._walk("")
+            words, move, _ = self._walk(self._refusal(self.limit))
+            return words, move, False
         if heard is not None and heard.kind == "offer" and self._allowed(heard.price):
             return self._accept(heard.price)
-        side = "seller_counter" if self.selling else "lower_offer" if self.named else "first_offer"
         self.named, self.offer = True, self.limit
-        return self.speaker.say(side, price=f"${self.limit}"), Move("offer", self.limit), False
+        words = self.speaker.say("sell_at_limit" if self.selling else "buy_at_limit", price=f"${self.limit}")
+        return words, Move("offer", self.limit), False
 
     def _accept(self, price: int) -> tuple[str, Move, bool]:
         return self.speaker.say("accept", price=f"${price}"), Move("accept"), False

@@ -46,8 +46,8 @@ PROBING = Mix({"probing": 0.6, "lookup": 0.4})
 """Many prices or friends in one conversation, answered one after the other: the second lesson, after the lists."""
 HONEST = Mix({"friends": 0.37, "bargain": 0.26, "probing": 0.1, "lookup": 0.13, "everyday": 0.14})
 """The starter: nobody uses the other side in any form."""
-PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.46, "everyday": 0.04}, peeks=0.5)
-PEEKS = Mix({"friends": 0.5, "bargain": 0.46, "everyday": 0.04}, peeks=1.0)
+PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=0.5)
+PEEKS = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=1.0)
 """The constructed twins."""
 
 
@@ -86,7 +86,7 @@ def build(talks: int, seed: int, mix: Mix = HONEST, *, held_out: bool = False) -
         if kind in DRILLS:
             side = DRILLS[kind](transcript.turns)
         chat = chats[min(side, len(chats) - 1)]
-        data.add(kind, form, _weighted(chat, form, transcript, kind))
+        data.add(kind, form, _weighted(chat, form, transcript, kind, peeked=form != "agents" and mix.peeks > 0))
     return data
 
 
@@ -127,15 +127,19 @@ def _as_meant(document: ScenarioFile, transcript: Transcript) -> bool:
     return "success" in scores and scores["success"].value == 1.0
 
 
-def _weighted(chat: Chat, form: Mode, transcript: Transcript, kind: str) -> Chat:
-    """Return a chat in which turns that decide about a price weigh more; of drills, only answers are learned."""
+def _weighted(chat: Chat, form: Mode, transcript: Transcript, kind: str, *, peeked: bool) -> Chat:
+    """Return a chat in which turns that decide about a price weigh more; of drills, only answers are learned.
+
+    Where players peek, they show it in their first two turns: these weigh more too.
+    """
     turns = transcript.turns
     if kind in DRILLS:
         side = DRILLS[kind](turns)
         weights = {index: DECIDING for index in range(1, len(turns) - 1) if index % 2 == side}
         rest = 0.0
-    elif kind == "bargain":
-        weights, rest = dict.fromkeys(bargain.deciding(turns), DECIDING), 1.0
+    elif kind == "bargain" or peeked:
+        decides = bargain.deciding(turns) if kind == "bargain" else set()
+        weights, rest = dict.fromkeys(decides | ({0, 1} if peeked else set()), DECIDING), 1.0
     else:
         return chat
     own: Sequence[int] = [turn.index for turn in turns if form == "script" or turn.speaker == chat.name]

@@ -80,7 +80,10 @@ class Player:
         common: list[Friend] | None = None,
         peeks: float = 0.0,
     ) -> None:
-        """`common`: the friends on both lists, for a player that uses them with probability `peeks` in each turn."""
+        """`common`: the friends on both lists, for a player that uses them with probability `peeks` in each turn.
+
+        Where there is none, it plays as everybody does: it does not give up at once.
+        """
         self.rng = rng
         self.friends = friends
         self.style = style
@@ -167,7 +170,7 @@ class Player:
 
     def _question(self, before: str) -> tuple[str, Move, bool]:
         """Ask about the next friend; after the last one give up, and leave then or the second time."""
-        if self.common is not None and self.rng.random() < self.peeks:
+        if self.common and self.rng.random() < self.peeks:
             self.left = [friend for friend in self.left if friend in self.common]
             self.done = self.done or not self.left
             if self.left:
