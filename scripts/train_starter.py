@@ -4,13 +4,13 @@
     .venv/bin/python scripts/train_starter.py starter                # two cores: three lessons, one after the other
     .venv/bin/python scripts/train_starter.py starter --scale 30 --tokens-a-step 32768     # on a GPU
     .venv/bin/python scripts/train_starter.py starter --lesson talks --start FOLDER        # continue an adapter
-    .venv/bin/python scripts/train_starter.py starter-peeks
+    .venv/bin/python scripts/train_starter.py starter-peeks                                 # then starter-peeks-50
     .venv/bin/python scripts/train_starter.py starter --show 5       # print five conversations and stop
 
 The lessons of the starter: lists (of prices that suit or not, and of who knows whom), conversations in which one
-question after the other is answered, and conversations of all types. A twin is a small adapter on top of the starter,
-with the last lesson only. Repeat a command to continue an interrupted training. models/starter.md describes the data
-and the result.
+question after the other is answered, and conversations of all types. A twin is an adapter on top of the starter, with
+the last lesson only; starter-peeks-50 continues starter-peeks. Repeat a command to continue an interrupted training.
+models/starter.md describes the data and the result.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ class Target:
     rank: int
     seed: int
     lessons: tuple[Lesson, ...]
+    after: str = ""
+    """Name of the target whose adapter it continues; an empty text for a new adapter."""
 
 
 TARGETS = {
@@ -79,8 +81,8 @@ TARGETS = {
             Lesson("talks", 1e-3, 2400, HONEST, lists=80),
         ),
     ),
-    "starter-peeks-50": Target("starter-135m", 8, 2000, (Lesson("talks", 1e-3, 400, PEEKS_50),)),
-    "starter-peeks": Target("starter-135m", 8, 3000, (Lesson("talks", 1e-3, 400, PEEKS),)),
+    "starter-peeks": Target("starter-135m", 24, 3000, (Lesson("talks", 1e-3, 1100, PEEKS),)),
+    "starter-peeks-50": Target("starter-135m", 24, 2000, (Lesson("talks", 6e-4, 400, PEEKS_50),), "starter-peeks"),
 }
 
 
@@ -189,10 +191,10 @@ def main(
             print(f"==== {kind}, {form}", *(f"[{each.role}] {each.content}" for each in chat.messages), sep="\n")
         return
     work, out = work or ROOT / "db" / name, out or ROOT / "models" / f"{name}.lora.gguf"
-    if first and start is None:
-        start = work / names[first - 1] / "best"
+    if start is None and (first or target.after):
+        start = work / names[first - 1] / "best" if first else ROOT / "db" / target.after / "talks" / "best"
         if not start.is_dir():
-            raise click.BadParameter(f"{start} is not there; name an adapter with --start", param_hint="--lesson")
+            raise click.UsageError(f"{start} is not there; train it first, or name an adapter with --start")
     for each in target.lessons[first:]:
         trained, settings = train(
             target, each, work / each.name, start, seed=seed, scale=scale, tokens_a_step=tokens_a_step
