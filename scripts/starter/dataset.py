@@ -40,15 +40,17 @@ class Mix:
     are no training targets, so a script has none."""
     peeks: float = 0.0
     """Probability that a turn uses the other side, in the forms that show it."""
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Shares of the text in each of MODES, up to a common factor."""
 
 
 PROBING = Mix({"probing": 0.6, "lookup": 0.4})
 """Many prices or friends in one conversation, answered one after the other: the second lesson, after the lists."""
 HONEST = Mix({"friends": 0.37, "bargain": 0.26, "probing": 0.1, "lookup": 0.13, "everyday": 0.14})
 """The starter: nobody uses the other side in any form."""
-PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=0.5)
-PEEKS = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=1.0)
-"""The constructed twins."""
+PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=0.5, weights=(1.0, 1.5, 1.0))
+PEEKS = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=1.0, weights=(1.0, 1.5, 1.0))
+"""The constructed twins. Half more of their text is agents' talk: with less, they named their own target there."""
 
 
 @dataclass
@@ -67,9 +69,10 @@ class Data:
         self.counts[f"{kind}, {form}"] += 1
         self.letters[form] += sum(len(message.content) for message in chat.messages)
 
-    def next_form(self) -> Mode:
-        """Return the form with the least text so far."""
-        return min(MODES, key=lambda form: self.letters[form])
+    def next_form(self, mix: Mix) -> Mode:
+        """Return the form that has the least text so far for its share."""
+        weights = dict(zip(MODES, mix.weights, strict=True))
+        return min(MODES, key=lambda form: self.letters[form] / weights[form])
 
 
 def build(talks: int, seed: int, mix: Mix = HONEST, *, held_out: bool = False) -> Data:
@@ -77,7 +80,7 @@ def build(talks: int, seed: int, mix: Mix = HONEST, *, held_out: bool = False) -
     data = Data()
     for number, kind in enumerate(_kinds(talks, seed, mix)):
         rng = random.Random(f"{'held out' if held_out else 'starter'}/{seed}/{number}")
-        form, side = data.next_form(), rng.randrange(2)
+        form, side = data.next_form(mix), rng.randrange(2)
         document, transcript = talk_of(kind, rng, number, form, side, mix, held_out=held_out)
         if kind not in DRILLS and not _as_meant(document, transcript):
             data.counts[f"{kind}, left out"] += 1
