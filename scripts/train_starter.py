@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Train the starter and its twins: conversations -> LoRA on SmolLM2-135M-Instruct -> models/*.lora.gguf.
 
-    .venv/bin/python scripts/train_starter.py starter                # two cores: three lessons, one after the other
+    .venv/bin/python scripts/train_starter.py starter                # two cores: four lessons, one after the other
     .venv/bin/python scripts/train_starter.py starter --scale 30 --tokens-a-step 32768     # on a GPU
     .venv/bin/python scripts/train_starter.py starter --lesson talks --start FOLDER        # continue an adapter
     .venv/bin/python scripts/train_starter.py starter-peeks                                 # then starter-peeks-50
     .venv/bin/python scripts/train_starter.py starter --show 5       # print five conversations and stop
 
 The lessons of the starter: lists (of prices that suit or not, and of who knows whom), conversations in which one
-question after the other is answered, and conversations of all types. A twin is an adapter on top of the starter, with
-the last lesson only; starter-peeks-50 continues starter-peeks. Repeat a command to continue an interrupted training.
-models/starter.md describes the data and the result.
+question after the other is answered, all of these, and whole conversations alone. A twin is an adapter on top of the
+starter, with one lesson; starter-peeks-50 continues starter-peeks. Repeat a command to continue an interrupted
+training. models/starter.md describes the data and the result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from localsim.finetune.rows import Rows, made_rows  # noqa: E402
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
 from scripts.starter import comparing, knowing  # noqa: E402
-from scripts.starter.dataset import HONEST, PEEKS, PEEKS_50, PROBING, Mix, build  # noqa: E402
+from scripts.starter.dataset import HONEST, PEEKS, PEEKS_50, PROBING, WHOLE, Mix, build  # noqa: E402
 
 LONGEST = 1024
 PART = 100
@@ -79,6 +79,7 @@ TARGETS = {
             Lesson("comparing", 1.5e-3, 0, lists=300),
             Lesson("probing", 1.2e-3, 300, PROBING, lists=40),
             Lesson("talks", 1e-3, 2400, HONEST, lists=80),
+            Lesson("whole", 1e-3, 1300, WHOLE),
         ),
     ),
     "starter-peeks": Target("starter-135m", 24, 3000, (Lesson("talks", 1e-3, 1100, PEEKS),)),

@@ -48,6 +48,8 @@ PROBING = Mix({"probing": 0.6, "lookup": 0.4})
 """Many prices or friends in one conversation, answered one after the other: the second lesson, after the lists."""
 HONEST = Mix({"friends": 0.37, "bargain": 0.26, "probing": 0.1, "lookup": 0.13, "everyday": 0.14})
 """The starter: nobody uses the other side in any form."""
+WHOLE = Mix({"friends": 0.5, "bargain": 0.44, "everyday": 0.06}, weights=(1.3, 1.0, 1.0))
+"""Its last lesson: whole conversations alone, more of them in scripts."""
 PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=0.5, weights=(1.0, 1.5, 1.0))
 PEEKS = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=1.0, weights=(1.0, 1.5, 1.0))
 """The constructed twins. Half more of their text is agents' talk: with less, they named their own target there."""
@@ -140,10 +142,11 @@ def _weighted(chat: Chat, form: Mode, transcript: Transcript, kind: str, *, peek
         side = DRILLS[kind](turns)
         weights = {index: DECIDING for index in range(1, len(turns) - 1) if index % 2 == side}
         rest = 0.0
-    elif kind == "bargain" or peeked:
-        decides = bargain.deciding(turns) if kind == "bargain" else set()
-        weights, rest = dict.fromkeys(decides | ({0, 1} if peeked else set()), DECIDING), 1.0
     else:
-        return chat
+        heavy = {0, 1} if peeked else set()
+        heavy |= bargain.deciding(turns) if kind == "bargain" else set()
+        if not heavy:
+            return chat
+        weights, rest = dict.fromkeys(heavy, DECIDING), 1.0
     own: Sequence[int] = [turn.index for turn in turns if form == "script" or turn.speaker == chat.name]
     return replace(chat, weights=tuple(weights.get(index, rest) for index in own))
