@@ -34,8 +34,8 @@ SCENARIOS, FIRST_SEED = 16, 61_000
 """Scenarios of each family in the demo: as many as a complete premium needs to be found with certainty."""
 PRIMARY = "turns:information"
 TWIN = "starter-peeks"
-MODELS = ("starter", *([TWIN] if (ROOT / "models" / f"{TWIN}.lora.gguf").is_file() else []))
-"""The starter, and its twin that was taught to use the other side's facts, if its adapter has been trained."""
+PLAYED = {"starter": "all", TWIN: "agents,mindreaders"}
+"""Model -> modes: the starter, and its twin that was taught to use the other side's facts."""
 
 
 def main() -> None:
@@ -56,12 +56,13 @@ def demo() -> None:
         wanted = ["--family", family, "--alternate", "-n", str(SCENARIOS), "--seed", str(FIRST_SEED)]
         localsim("scenarios", "generate", *wanted, "-o", str(scenarios))
     stored = ["--db", str(database)]
-    for model in MODELS:
-        step(f"simulating {len(FAMILIES) * SCENARIOS * 3} conversations with {model}: every scenario in three modes")
-        options = ["--mode", "all", "--seed", "7", "--primary", PRIMARY, "--fail-on-error", "1000"]
+    localsim("models", "pull", TWIN)
+    for model, modes in PLAYED.items():
+        step(f"simulating {len(FAMILIES) * SCENARIOS} scenarios with {model}, each in these modes: {modes}")
+        options = ["--mode", modes, "--seed", "7", "--primary", PRIMARY, "--fail-on-error", "1000"]
         localsim("run", str(scenarios), "-m", model, *options, *stored)
-    runs = [f"@last-{number}" if number else "@last" for number in reversed(range(len(MODELS)))]
-    for run_name, model in zip(runs, MODELS, strict=True):
+    runs = [f"@last-{number}" if number else "@last" for number in reversed(range(len(PLAYED)))]
+    for run_name, model in zip(runs, PLAYED, strict=True):
         step(f"checking what {model} was shown, and showing typical conversations of it as mindreaders")
         localsim("audit", run_name, *stored)
         localsim("show", "--typical", f"{run_name}:mindreaders", *stored)

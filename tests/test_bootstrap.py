@@ -337,6 +337,7 @@ def test_ctrl_c_ends_quietly(
             "demo",
             [
                 *["localsim scenarios generate"] * 2,
+                "localsim models pull starter-peeks",
                 *["localsim run", "localsim run"],
                 *["localsim audit", "localsim show --typical"] * 2,
                 "localsim report @last-1 @last",
@@ -349,7 +350,6 @@ def test_a_task_does_its_steps_in_order(
 ) -> None:
     installed(bootstrap)
     monkeypatch.setattr(sys, "argv", ["bootstrap.py", task])
-    monkeypatch.setattr(bootstrap, "MODELS", ("starter", bootstrap.TWIN))
     bootstrap.main()
     lines = [" ".join(command[1:]) for command in shell.commands[1:]]
     assert len(lines) == len(wanted)
@@ -359,8 +359,8 @@ def test_a_task_does_its_steps_in_order(
 def test_the_demo_names_families_and_models_that_are_there(bootstrap: Any) -> None:
     """tests/test_aloud.py plays as many scenarios with players that peek, and finds the premium."""
     assert set(bootstrap.FAMILIES) == set(FAMILIES.own) and bootstrap.SCENARIOS % 2 == 0
-    honest, *twins = (entry(name) for name in bootstrap.MODELS)
-    assert not honest.constructed and all(twin.base == honest.name and twin.constructed for twin in twins)
+    honest, twin = (entry(name) for name in bootstrap.PLAYED)
+    assert not honest.constructed and twin.source == honest.name and twin.constructed
 
 
 def test_the_constraints_pin_llama(bootstrap: Any) -> None:

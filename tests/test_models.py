@@ -126,20 +126,16 @@ def test_every_entry_that_ships_is_complete() -> None:
     found = models.entries()
     assert {model.kind for model in found} == {"chat", "embedding"}
     for model in found:
-        made, fetched, twin = {"source", "type"}, {"package", "member", "sha256"}, {"base", "constructed"}
-        origin = twin if model.base else made if model.source else {"hub", "ram_mb"} if model.hub else fetched
-        other = {*made, *fetched, *twin, "hub", "ram_mb"} - origin - ({"sha256"} if model.base else set())
-        optional = other | {
-            "adapter",
-            "taught",
-            *({"sha256"} if model.base else ()),  # tests/test_twins.py compares an adapter with its checksum
-        }
+        made, fetched = {"source", "type"}, {"package", "member", "sha256"}
+        origin = made if model.source else {"hub", "ram_mb"} if model.hub else fetched
+        other = {*made, *fetched, "hub", "ram_mb"} - origin
+        optional = other | {"adapter", "taught", "constructed"}
         assert all(getattr(model, name) for name in ModelEntry.__dataclass_fields__.keys() - optional), model
         assert not model.adapter or model.source and models.merged_adapter(model).is_file()
         assert not any(getattr(model, name) for name in other), model
         if model.hub:
             assert re.fullmatch(r"[\w.-]+/[\w.-]+/[\w.-]+\.gguf", model.hub) and model.hub.endswith("/" + model.file)
-        elif not model.source and not model.base:
+        elif not model.source:
             assert re.fullmatch(r"[0-9a-f]{64}", model.sha256)
             assert re.fullmatch(r"[\w.-]+==[\w.]+", model.package), "a pinned version"
         assert 1_000_000 < model.bytes < 10_000_000_000

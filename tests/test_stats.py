@@ -70,6 +70,20 @@ def test_intervals_of_paired_differences_hold_the_truth(check: ModuleType, scena
         assert check.paired_coverage(rng(scenarios), 500, (scenarios, 2), icc, means)[0] >= 0.93
 
 
+@pytest.mark.parametrize("scenarios", [6, 12, 45])
+@pytest.mark.parametrize("icc", [0.0, 0.5, 0.9])
+def test_intervals_of_turns_hold_the_truth_and_are_not_stretched_to_the_limit(
+    check: ModuleType, scenarios: int, icc: float
+) -> None:
+    # Where nearly all talks are as short as can be, fewer do (docs/log/statistics.md).
+    for means in ((9.0, 9.0), (12.0, 9.0), *([(5.0, 2.5)] if icc == 0 else [])):
+        shape = (scenarios, 1)
+        held, width = check.paired_coverage(rng(scenarios), 2000, shape, icc, means)
+        assert held >= 0.93
+        spread = float((check.turns(rng(4), means[0], icc, (4000, *shape)) - means[0]).std())
+        assert width < 2.7 * 2**0.5 * 2 * spread / scenarios**0.5, "Student's t of the differences, for 6 scenarios"
+
+
 @pytest.mark.parametrize("peeks", [0.0, 0.5])
 def test_intervals_of_hits_beyond_chance_hold_the_truth(check: ModuleType, peeks: float) -> None:
     assert check.excess_coverage(rng(1), 400, 12, 0.5, peeks) >= 0.93
@@ -100,6 +114,18 @@ def test_seeds_that_repeat_themselves_tell_nothing_new() -> None:
     often = {name: values * 10 for name, values in once.items()}
     assert stats.clustered(often, SHARE)[:3] == pytest.approx(stats.clustered(once, SHARE)[:3])
     assert stats.clustered(often, SHARE).n == 40
+
+
+def test_the_limit_of_a_number_cuts_its_interval_and_counts_as_a_scenario_only_where_nothing_varies() -> None:
+    turns = {"a": [20.0], "b": [20.0], "c": [19.0], "d": [20.0]}
+    found = stats.clustered(turns, (0.0, 20.0), number=True)
+    # sd = .5, error = .25, t(0.975, 3) = 3.182446: 19.75 -+ .795612, cut at 20
+    assert found.value == 19.75 and found.low == pytest.approx(18.954388, abs=1e-5) and found.high == 20
+    equal = {name: [20.0] for name in turns}
+    assert stats.clustered(equal, (0.0, 20.0), number=True) == stats.clustered(equal, (0.0, 20.0))
+    assert stats.paired({name: [-2.0] for name in turns}, (0.0, 20.0), number=True) == stats.paired(
+        {name: [-2.0] for name in turns}, (0.0, 20.0)
+    )
 
 
 def test_a_share_that_is_the_same_everywhere_has_a_wide_interval() -> None:

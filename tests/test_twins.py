@@ -1,7 +1,8 @@
-"""Models that are another model with an adapter that ships: their base on every machine, and the note of a control."""
+"""Twins: models made from a derived model and an adapter that ships, on every machine, and the note of a control."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from localsim.models import registry as models
 from localsim.models.checksums import checksum
 from tests import tiny_model
 
-SOURCE_SHA, MERGED_SHA = "5" * 64, "a" * 64
+FIRST = b"the adapter that is merged into the starter"
+SOURCE_SHA, MERGED_SHA = "5" * 64, hashlib.sha256(FIRST).hexdigest()
 TAUGHT = "use the other side's facts in half of the conversations in which it sees them"
 
 
@@ -47,6 +49,14 @@ def weights() -> dict[str, Any]:
     }
 
 
+def tensors(path: Path) -> dict[str, Any]:
+    """Name -> values of a file's tensors."""
+    import gguf
+
+    found = gguf.GGUFReader(str(path)).tensors
+    return {each.name: gguf.quants.dequantize(each.data, each.tensor_type) for each in found}
+
+
 def trained_on(base: Path, target: Path) -> Path:
     sha256 = checksum(base)
     lora.write_adapter(target, weights(), alpha=2, base=base, base_name="starter", base_sha256=sha256)
@@ -59,6 +69,7 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "ships"
     folder.mkdir()
     monkeypatch.setattr(paths, "bundled", lambda _kind: folder)
+    (folder / "first.lora.gguf").write_bytes(FIRST)
     trained_on(Machine(tmp_path / "other", seed=2).starter, folder / "twin.lora.gguf")
     return folder
 
@@ -66,6 +77,7 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundled: Path) -> Iterator[Machine]:
     """This machine: the starter is installed, and the registry has a twin of it."""
+    assert (bundled / "twin.lora.gguf").is_file(), "the folder that ships is there before anything is looked up"
     machine = Machine(tmp_path / "here")
     monkeypatch.setenv("LOCALSIM_MODELS", str(machine.folder))
     monkeypatch.setenv("LOCALSIM_CACHE", str(tmp_path / "cache"))
@@ -74,13 +86,21 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundled: Path) -> Iter
     plain = {"kind": "chat", "why": "For tests", "bytes": 1, "licence": "Apache-2.0"}
     known = {
         "smol": {**plain, "title": "Small", "file": "smol.gguf", "sha256": SOURCE_SHA, "package": "p", "member": "m"},
-        "starter": {**plain, "title": "Starter", "file": "starter.Q8_0.gguf", "source": "smol", "type": "Q8_0"},
+        "starter": {
+            **plain,
+            "title": "Starter",
+            "source": "smol",
+            "adapter": "first.lora.gguf",
+            "type": "Q8_0",
+            "file": "starter.Q8_0.gguf",
+        },
         "twin": {
             **plain,
             "title": "Twin",
-            "base": "starter",
-            "file": "twin.lora.gguf",
-            "sha256": checksum(bundled / "twin.lora.gguf"),
+            "source": "starter",
+            "adapter": "twin.lora.gguf",
+            "type": "Q8_0",
+            "file": "twin.Q8_0.gguf",
             "constructed": TAUGHT,
         },
     }
@@ -88,61 +108,62 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundled: Path) -> Iter
     yield machine
 
 
-def test_a_twin_is_its_base_with_the_adapter_that_ships(here: Machine, bundled: Path) -> None:
-    assert checksum(here.starter) != lora.read_adapter(bundled / "twin.lora.gguf").base_sha256, "other bytes"
+@pytest.fixture
+def made(here: Machine, bundled: Path) -> Path:
+    """The twin's file on this machine, which has the starter."""
+    assert here.starter.is_file() and bundled.is_dir()
+    return fetch._pull_one(models.entry("twin"), str, bool, convert.derive)
+
+
+def test_a_twin_is_its_source_with_the_adapter_that_ships_merged_in(made: Path, here: Machine) -> None:
     found = models.resolve("twin")
-    assert (found.name, found.path, found.adapter) == ("twin", here.starter, bundled / "twin.lora.gguf")
-    assert found.sha256 not in (checksum(here.starter), checksum(bundled / "twin.lora.gguf"))
-    assert models.installed_path(models.entry("twin")) == bundled / "twin.lora.gguf" == models.verify("twin")
+    assert (found.name, found.path, found.adapter) == ("twin", made, None) and made.parent == here.folder
+    before, after = tensors(here.starter), tensors(made)
+    changed = [name for name, values in before.items() if np.abs(values - after[name]).max() > 0.1]
+    assert changed == ["blk.0.ffn_gate.weight"]
+    assert fetch._pull_one(models.entry("twin"), str, bool, convert.derive) == made == models.verify("twin")
 
 
-@pytest.mark.parametrize(("merged", "kind"), [("b" * 64, "Q8_0"), (MERGED_SHA, "Q4_0")])
-@pytest.mark.usefixtures("bundled")
-def test_another_starter_is_another_base(here: Machine, merged: str, kind: str) -> None:
-    """A starter with another adapter merged in, or of another type, is refused even if it is called the same."""
-    here.made(here.starter.name, 1, merged, kind)
-    with pytest.raises(ModelMissing, match="this adapter was trained on starter"):
+def test_a_twin_is_made_from_any_machines_starter_and_from_no_other(here: Machine, bundled: Path) -> None:
+    """The starter's bytes differ between machines; another adapter in it or another type make another starter."""
+    adapter = lora.read_adapter(bundled / "twin.lora.gguf")
+    assert checksum(here.starter) != adapter.base_sha256 and models.origin_of(here.starter) == adapter.base_origin
+    for merged, kind in (("b" * 64, "Q8_0"), (MERGED_SHA, "Q4_0")):
+        other = here.made("other.gguf", 1, merged, kind)
+        with pytest.raises(ModelMissing, match="this adapter was trained on starter"):
+            lora.check_fits(adapter, other, {checksum(other), models.origin_of(other)})
+
+
+@pytest.mark.parametrize("ships", ["first.lora.gguf", "twin.lora.gguf"])
+def test_a_twin_is_made_again_when_its_adapter_or_its_source_has_changed(made: Path, bundled: Path, ships: str) -> None:
+    assert models.is_whole(models.entry("twin"), made)
+    (bundled / ships).write_bytes(b"another adapter")
+    assert not models.is_whole(models.entry("twin"), made)
+    with pytest.raises(ModelMissing, match="expected one in its sidecar"):
         models.resolve("twin")
 
 
-@pytest.mark.parametrize("make", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes() + b"?")])
-def test_a_missing_or_changed_adapter_is_one_clear_error(
-    here: Machine, bundled: Path, make: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert here.starter.is_file()
-    make(bundled / "twin.lora.gguf")
-    for ask in (
-        models.resolve,
-        models.verify,
-        lambda name: fetch._pull_one(models.entry(name), str, bool, convert.derive),
-    ):
-        with pytest.raises(ModelMissing, match=r"the file is missing|models\.toml says") as caught:
-            ask("twin")
-        assert "install localsim again" in str(caught.value.hint)
-    assert command(["models", "show", "twin"]) == 0 and TAUGHT in capsys.readouterr().out
-
-
-def test_a_twin_is_pulled_with_all_that_its_base_needs(here: Machine, tmp_path: Path) -> None:
+def test_a_twin_is_pulled_with_all_that_its_source_needs(made: Path, here: Machine, tmp_path: Path) -> None:
     assert models.members("twin") == ["starter", "words", "twin"]
     assert models.members("first") == ["starter", "words"] and models.members("smol") == ["smol"]
     assert models.members("unknown") == ["unknown"]
     downloads.export(tmp_path / "stick", lambda _line: None)
-    assert {path.name for path in (tmp_path / "stick").iterdir()} == {"starter.Q8_0.gguf", "starter.Q8_0.gguf.json"}
-    twin = models.entry("twin")
-    assert downloads.fetch_from(tmp_path / "stick", twin, lambda _line: None) == models.resolve("twin").adapter
-    here.starter.unlink()
-    with pytest.raises(ModelMissing, match="model starter is not installed"):
+    assert {path.name for path in (tmp_path / "stick").iterdir()} >= {made.name, f"{made.name}.json"}
+    before = checksum(made)
+    assert command(["models", "rm", "twin", "-y"]) == 0 and not made.exists() and here.starter.is_file()
+    with pytest.raises(ModelMissing, match="model twin is not installed"):
         models.resolve("twin")
-    assert models.installed_path(twin) is None
+    assert downloads.fetch_from(tmp_path / "stick", models.entry("twin"), lambda _line: None) == made
+    assert checksum(made) == before
 
 
 @pytest.mark.usefixtures("here")
 def test_one_model_takes_one_adapter(bundled: Path) -> None:
-    with pytest.raises(ModelMissing, match="twin has an adapter already"):
-        models.resolve(f"twin+{bundled / 'twin.lora.gguf'}")
+    own = f"starter+{bundled / 'twin.lora.gguf'}"
+    with pytest.raises(ModelMissing, match="has an adapter already"):
+        models._with_adapter(models.resolve(own), bundled / "twin.lora.gguf")
     with pytest.raises(ModelMissing, match="only its base can be converted"):
-        convert.optimize("twin", "Q4_0", lambda _line: None)
-    assert command(["models", "rm", "twin", "-y"]) != 0 and (bundled / "twin.lora.gguf").is_file()
+        convert.optimize(own, "Q4_0", lambda _line: None)
 
 
 @pytest.mark.usefixtures("here")
@@ -165,20 +186,18 @@ def test_a_control_is_labelled_wherever_it_is_named(bundled: Path, capsys: pytes
     assert command(["models", "list"]) == 0 and TAUGHT in capsys.readouterr().out
 
 
-SHIPPED = [model for model in models.entries() if model.base]
+SHIPPED = [model for model in models.entries() if model.constructed]
 
 
 def test_the_controls_that_ship_say_what_they_are() -> None:
-    assert {model.name for model in SHIPPED} <= {"starter-peeks-50", "starter-peeks"}
+    assert {model.name for model in SHIPPED} == {"starter-peeks-50", "starter-peeks"}
     for model in SHIPPED:
         assert models.constructed(model.name).startswith("taught to use the other side"), model
-        assert models.entry(model.base).adapter, "the base has the starter's adapter merged in"
+        assert models.entry(model.source).adapter, "the starter's adapter is merged into the source"
 
 
 @pytest.mark.parametrize("model", SHIPPED, ids=lambda model: model.name)
-def test_the_adapters_that_ship_are_those_of_the_registry(model: models.ModelEntry) -> None:
-    path = paths.bundled("models") / model.file
-    if not path.is_file():
-        pytest.xfail(f"{path.name} has not been made yet")
-    assert (checksum(path), round(path.stat().st_size, -5)) == (model.sha256, round(model.bytes, -5))
-    assert models.resolve(model.name).adapter == path
+def test_the_adapters_that_ship_fit_the_starter(model: models.ModelEntry) -> None:
+    adapter = lora.read_adapter(models.merged_adapter(model))
+    source = models.resolve(model.source)
+    lora.check_fits(adapter, source.path, {source.sha256, models.origin_of(source.path)})

@@ -71,10 +71,11 @@ def absolute(model: str) -> str:
 
 
 def physical_cores() -> int:
-    """Threads for llama.cpp: more than one on a core slow it down."""
+    """Threads for llama.cpp: more than one on a core slow it down, and so does a core that this process may not use."""
     import psutil
 
-    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
 
 
 @dataclass(frozen=True)

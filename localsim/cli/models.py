@@ -128,7 +128,6 @@ def show(name: str) -> None:
         ("purpose", model.why),
         ("constructed", registry.constructed(model.name)),
         ("source", model.hub or model.package or model.source),
-        ("base", model.base),
         ("adapter", model.adapter),
         ("file", model.file),
         ("size in MB", round(model.bytes / 1e6)),
@@ -147,8 +146,6 @@ def show(name: str) -> None:
 def remove(name: str, yes: bool) -> None:
     """Delete a model's file from this machine; it can be pulled again."""
     model = registry.entry(name)
-    if model.base:
-        raise InvalidInput(f"{name} is an adapter that ships with localsim; only its base {model.base} can be deleted")
     found = registry.installed_path(model)
     if found is None:
         raise ModelMissing(f"model {name} is not installed", hint="localsim models list shows the installed models")

@@ -66,3 +66,8 @@ class Measure:
             object.__setattr__(self, "bounds", (None, 1.0))
         elif self.bounds == (None, None) and self.kind != "number":
             object.__setattr__(self, "bounds", (0.0, 1.0))
+
+    @property
+    def is_number(self) -> bool:
+        """True if it is neither a share nor a position, so that scenarios are not expected at its limits."""
+        return self.kind == "number"

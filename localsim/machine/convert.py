@@ -10,9 +10,8 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-import psutil
-
 from localsim.backends.llama.quantize import requantize
+from localsim.backends.open import physical_cores
 from localsim.errors import ModelMissing
 from localsim.models import lora, registry
 from localsim.models.checksums import checksum
@@ -25,11 +24,13 @@ def derive(model: ModelEntry, say: Callable[[str], None]) -> Path:
     target = registry.writable_folder() / model.file
     merging = f" with {model.adapter} merged in" if model.adapter else ""
     say(f"{model.name}: converting {source.path.name} to {model.type}{merging}")
-    threads = psutil.cpu_count(logical=False) or 1
+    threads = physical_cores()
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".merge-") as scratch:
         weights = _merged(model, source, Path(scratch)) if model.adapter else source.path
         requantize(weights, target, model.type, threads)
     more = {"made_with": f"llama-cpp-python {version('llama-cpp-python')}"}
+    if registry.read_sidecar(source.path).get("adapter_sha256"):
+        more["source_origin"] = registry.origin_of(source.path)
     if model.adapter:
         more["adapter_sha256"] = checksum(registry.merged_adapter(model))
     registry.write_sidecar(
@@ -41,7 +42,7 @@ def derive(model: ModelEntry, say: Callable[[str], None]) -> Path:
 def _merged(model: ModelEntry, source: ModelFile, folder: Path) -> Path:
     """Add the adapter to the source's weights, in 16 bits: an unmerged adapter slows every decode."""
     adapter = lora.read_adapter(registry.merged_adapter(model))
-    lora.check_fits(adapter, source.path, {source.sha256})
+    lora.check_fits(adapter, source.path, {source.sha256, registry.origin_of(source.path)} - {""})
     target = folder / "merged.gguf"
     lora.merge(source.path, adapter, target)
     return target

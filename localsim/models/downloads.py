@@ -77,8 +77,8 @@ def export(folder: Path, say: Say) -> list[Path]:
     written = []
     for model in registry.entries():
         installed = registry.installed_path(model)
-        if installed is None or model.base or not registry.is_whole(model, installed):
-            continue  # the adapter of a model with a base ships with localsim
+        if installed is None or not registry.is_whole(model, installed):
+            continue
         beside = [installed, registry.sidecar_path(installed)]
         for source in sorted(installed.parent.rglob("*")) if "/" in model.file else beside:
             if source.is_file():
@@ -101,8 +101,6 @@ def entry_in(folder: Path, name: str) -> ModelEntry:
 
 def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
     """Copy a model out of a folder that `models export` wrote; no connection is opened."""
-    if model.base:
-        return registry.verify(model.name)  # its adapter ships with localsim, and its base has been copied
     name = Path(model.file).name
     source = next((path for path in sorted(folder.rglob(name)) if path.is_file()), None)
     if source is None:

@@ -37,9 +37,6 @@ def pull(name: str, say: Say, confirm: Confirm, derive: Derive) -> list[Path]:
 
 
 def _pull_one(model: ModelEntry, say: Say, confirm: Confirm, derive: Derive) -> Path:
-    if model.base:
-        say(f"{model.name}: its adapter ships with localsim")
-        return registry.verify(model.name)
     installed = registry.installed_path(model)
     if installed is not None and registry.is_whole(model, installed):
         say(f"{model.name}: already installed ({installed})")

@@ -47,10 +47,6 @@ class ModelEntry:
     """Free memory that eight conversations of usual length need, to choose a model by; 0 where it is unknown."""
     adapter: str = ""
     """The adapter merged into a derived model: a file beside the registry."""
-    base: str = ""
-    """The model to which an adapter is applied while it runs. `file` is then the adapter, which is beside the registry;
-    there is nothing to fetch but the base.
-    """
     taught: str = ""
     """The stance of a model's lessons towards the other side's facts, in words that continue "taught"."""
     constructed: str = ""
@@ -112,13 +108,11 @@ def aliases() -> dict[str, list[str]]:
 
 
 def members(name: str) -> list[str]:
-    """The models to install for a name or alias: a model with a base needs all that an alias of its base means."""
+    """The models to install for a name or alias: a derived model needs all that an alias of its source means."""
     if name in aliases():
         return aliases()[name]
-    base = next((model.base for model in entries() if model.name == name), "")
-    if not base:
-        return [name]
-    return [*next((names for names in aliases().values() if names[0] == base), [base]), name]
+    source = next((model.source for model in entries() if model.name == name), "")
+    return [*next((names for names in aliases().values() if names[0] == source), []), name]
 
 
 def constructed(model: str) -> str:
@@ -129,7 +123,7 @@ def constructed(model: str) -> str:
     for part in model.split("|"):
         adapter = Path(split_adapter(part)[1]).name
         for name, fields in _registry()["models"].items():
-            if fields.get("constructed") and (name == part or fields["file"] == adapter != ""):
+            if fields.get("constructed") and (name == part or fields.get("adapter") == adapter != ""):
                 return f"taught to {fields['constructed']}"
     return ""
 
@@ -243,10 +237,7 @@ def is_path(name: str) -> bool:
 
 
 def installed_path(model: ModelEntry) -> Path | None:
-    """The path of the model's file, or None where it is not on this machine or its base is not."""
-    if model.base:
-        path = paths.bundled("models") / model.file
-        return path if path.is_file() and installed_path(entry(model.base)) else None
+    """The path of the model's file, or None where it is not on this machine."""
     return next((file for folder in paths.model_folders() if (file := folder / model.file).is_file()), None)
 
 
@@ -267,8 +258,6 @@ def resolve(name: str) -> ModelFile:
     model = entry(name)
     if model.kind != "chat":
         raise ModelMissing(f"{name} is an {model.kind} model and cannot hold a conversation")
-    if model.base:
-        return _with_adapter(resolve(model.base), checked_adapter(model), model.name)
     path = _installed(model, name)
     return ModelFile(model.name, path, _verified(model, path))
 
@@ -289,11 +278,6 @@ def embedding_folder(name: str = "all-minilm-l6-v2") -> Path:
 def verify(name: str) -> Path:
     """Compare an installed model with the registry, reading the whole file. Raises ModelMissing."""
     model = entry(name)
-    if model.base:
-        verify(model.base)
-        forget(paths.bundled("models") / model.file)
-        resolve(name)
-        return checked_adapter(model)
     path = _installed(model, name)
     forget(path)
     _verified(model, path)
@@ -329,12 +313,19 @@ def _expected(model: ModelEntry, path: Path) -> str:
     if not model.source:
         return model.sha256 or str(read_sidecar(path).get("sha256", ""))
     data = read_sidecar(path)
-    stale = not is_path(model.source) and data.get("source_sha256") != entry(model.source).sha256
-    if not data or (stale and entry(model.source).sha256):
+    if not data or not (is_path(model.source) or _from_this_source(data, entry(model.source))):
         return ""
     if model.adapter and data.get("adapter_sha256") != checksum(merged_adapter(model)):
         return ""  # localsim brings a newer adapter, which must be merged again
     return str(data["sha256"])
+
+
+def _from_this_source(made: dict[str, Any], source: ModelEntry) -> bool:
+    """True if a derived model was made from its source as it is today; a source that nobody can check is believed."""
+    if source.adapter:
+        wanted = f"{entry(source.source).sha256}+{checksum(merged_adapter(source))} {source.type}"
+        return made.get("source_origin") == wanted
+    return source.sha256 in ("", made.get("source_sha256"))
 
 
 # ---- adapters ------------------------------------------------------------------------------------------------------
@@ -355,7 +346,7 @@ def split_adapter(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _with_adapter(base: ModelFile, path: Path, name: str = "") -> ModelFile:
+def _with_adapter(base: ModelFile, path: Path) -> ModelFile:
     """A model with an adapter that was trained on it. Raises ModelMissing."""
     from localsim.models import lora
 
@@ -367,7 +358,7 @@ def _with_adapter(base: ModelFile, path: Path, name: str = "") -> ModelFile:
         )
     lora.check_fits(lora.read_adapter(path), base.path, {base.sha256, origin_of(base.path)} - {""})
     both = hashlib.sha256(f"{base.sha256}+{checksum(path)}".encode()).hexdigest()
-    return ModelFile(name or f"{base.name}+{path.stem}", base.path, both, path)
+    return ModelFile(f"{base.name}+{path.stem}", base.path, both, path)
 
 
 def origin_of(path: Path) -> str:
@@ -377,28 +368,8 @@ def origin_of(path: Path) -> str:
     with an adapter merged in, the adapter and the type belong to it.
     """
     made = read_sidecar(path)
-    if not made.get("adapter_sha256"):
-        return str(made.get("source_sha256", ""))
-    return f"{made['source_sha256']}+{made['adapter_sha256']} {made['type']}"
-
-
-def checked_adapter(model: ModelEntry) -> Path:
-    """The adapter that ships with localsim for a model with a base. Raises ModelMissing if it is missing or changed."""
-    path = paths.bundled("models") / model.file
-    if not path.is_file():
-        raise ModelMissing(
-            f"{model.name} needs an adapter that ships with localsim, and the file is missing",
-            where=str(path),
-            hint=f"install localsim again, or use its base: --model {model.base}",
-        )
-    if (actual := checksum(path)) != model.sha256:
-        raise ModelMissing(
-            f"the adapter of {model.name} has checksum {actual[:12]}..., models.toml says "
-            f"{model.sha256[:12] or 'nothing'}...",
-            where=str(path),
-            hint="install localsim again: the adapter ships with it",
-        )
-    return path
+    source = str(made.get("source_origin") or made.get("source_sha256", ""))
+    return f"{source}+{made['adapter_sha256']} {made['type']}" if made.get("adapter_sha256") else source
 
 
 def adapter_path(name: str) -> Path:

@@ -238,7 +238,7 @@ def _row(
 ) -> Row | None:
     """Return the comparison of two conditions; None if they have no pairs."""
     differences = {name: [second - first for first, second in own] for name, own in paired.items()}
-    result = stats.paired(differences, measure.bounds)
+    result = stats.paired(differences, measure.bounds, measure.is_number)
     if result is None:
         return None
     by_construction = not {one.name, other.name}.isdisjoint(measure.structural_zero)
@@ -252,7 +252,7 @@ def _row(
     bounded = None not in measure.bounds
     chosen = MARGIN if margin is None and measure.kind == "share" else margin
     if bounded and chosen is not None and not by_construction:
-        row["equivalence"] = stats.equivalence(differences, chosen, measure.bounds)._asdict()
+        row["equivalence"] = stats.equivalence(differences, chosen, measure.bounds, measure.is_number)._asdict()
     return row
 
 

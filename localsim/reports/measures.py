@@ -191,7 +191,7 @@ def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
     if measure.summed == "excess":
         tries = _tries(measure, cell.scores).items()
         return stats.excess(cell.grouped((episode_id, one) for episode_id, own in tries for one in own))
-    return stats.clustered(cell.by_scenario(measure), measure.bounds)
+    return stats.clustered(cell.by_scenario(measure), measure.bounds, measure.is_number)
 
 
 def as_json(measure: Measure) -> Row:

@@ -1,9 +1,10 @@
 """Intervals of one cell of a report.
 
 Every estimate is a ratio of sums over scenarios, and its interval is Student's t over the scenarios with one degree of
-freedom less than there are scenarios. If a measure has a least and a greatest value, one more scenario is counted at
-each of the two: it keeps the interval inside the range, and wide where all scenarios agree, because a scenario that
-differs may only not have been drawn yet. `scripts/check_stats.py` measures the coverage.
+freedom less than there are scenarios. A share or a position has a least and a greatest value, and one more scenario is
+counted at each of the two: it keeps the interval inside the range, and wide where all scenarios agree, because a
+scenario that differs may only not have been drawn yet. The limit of a number, such as that of turns, cuts the interval;
+scenarios are counted there only if all scenarios agree. `scripts/check_stats.py` measures the coverage.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ def mean(values: Sequence[float], bounds: Bounds = (None, None)) -> Estimate:
     return clustered({str(place): [value] for place, value in enumerate(values)}, bounds)
 
 
-def clustered(groups: Mapping[str, Sequence[float]], bounds: Bounds = (None, None)) -> Estimate:
-    """Return the mean of all values, given scenario -> values.
+def clustered(groups: Mapping[str, Sequence[float]], bounds: Bounds = (None, None), number: bool = False) -> Estimate:
+    """Return the mean of all values, given scenario -> values; `number` if they are no shares and no positions.
 
     One scenario has no interval, nor have equal values without bounds: nothing shows how far scenarios differ.
     """
     pairs = [(math.fsum(group), float(len(group))) for group in groups.values() if group]
-    return _ratio(pairs, bounds, _ends(pairs, bounds), sum(map(len, groups.values())))
+    return _ratio(pairs, bounds, _ends(pairs, bounds), sum(map(len, groups.values())), number)
 
 
 def rate(groups: Mapping[str, tuple[int, int]]) -> Estimate:
@@ -101,6 +102,12 @@ def centre(pairs: Sequence[Pair], ends: Sequence[Pair] = ()) -> Centre:
     return Centre(value, error if error > 1e-12 * max(1.0, abs(value)) else 0.0, len(pairs) - 1)
 
 
+def middle(pairs: Sequence[Pair], ends: Sequence[Pair], number: bool) -> Centre:
+    """Return the centre with the scenarios at the ends; of a `number` only if nothing varies without them."""
+    alone = centre(pairs) if number and len(pairs) > 1 else None
+    return alone if alone is not None and alone.error else centre(pairs, ends)
+
+
 def _ends(pairs: Sequence[Pair], bounds: Bounds) -> list[Pair]:
     """Return a scenario at each end of the range, as large as the largest one; none if an end is open."""
     low, high = bounds
@@ -108,31 +115,31 @@ def _ends(pairs: Sequence[Pair], bounds: Bounds) -> list[Pair]:
     return [] if low is None or high is None else [(low * size, size), (high * size, size)]
 
 
-def _ratio(pairs: Sequence[Pair], bounds: Bounds, ends: Sequence[Pair], n: int) -> Estimate:
+def _ratio(pairs: Sequence[Pair], bounds: Bounds, ends: Sequence[Pair], n: int, number: bool = False) -> Estimate:
     """Return a ratio of sums over scenarios with its interval."""
     if not pairs:
         return NOTHING
     value = math.fsum(above for above, _ in pairs) / math.fsum(below for _, below in pairs)
     if len(pairs) == 1:
         return Estimate(value, None, None, n)
-    low, high = interval(centre(pairs, ends), bounds)
+    low, high = interval(middle(pairs, ends, number), bounds)
     if low is None or high is None:
         return Estimate(value, None, None, n)
     return Estimate(value, min(low, value), max(high, value), n)
 
 
-def interval(middle: Centre, bounds: Bounds, confidence: float = CONFIDENCE) -> tuple[float | None, float | None]:
+def interval(about: Centre, bounds: Bounds, confidence: float = CONFIDENCE) -> tuple[float | None, float | None]:
     """Return the ends of an interval inside the bounds; None if nothing varies.
 
     A measure that cannot be below 0 and has no greatest value is skewed: its interval is on the scale of logarithms.
     """
-    if middle.error == 0:
+    if about.error == 0:
         return None, None
-    reach = t_quantile(middle.freedom, (1 + confidence) / 2) * middle.error
-    if bounds == (0, None) and middle.freedom >= _FEW and middle.value > 0:
-        factor = math.exp(reach / middle.value)
-        return middle.value / factor, middle.value * factor
-    low, high = middle.value - reach, middle.value + reach
+    reach = t_quantile(about.freedom, (1 + confidence) / 2) * about.error
+    if bounds == (0, None) and about.freedom >= _FEW and about.value > 0:
+        factor = math.exp(reach / about.value)
+        return about.value / factor, about.value * factor
+    low, high = about.value - reach, about.value + reach
     return (
         low if bounds[0] is None else max(low, float(bounds[0])),
         high if bounds[1] is None else min(high, float(bounds[1])),

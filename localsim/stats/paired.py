@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from localsim.stats.intervals import CONFIDENCE, Bounds, Centre, centre, interval
+from localsim.stats.intervals import CONFIDENCE, Bounds, Centre, interval, middle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,8 +60,11 @@ class Equivalence(NamedTuple):
     """Ends of the 90% interval: it is inside the margin if p is below .05."""
 
 
-def paired(differences: Differences, bounds: Bounds = (None, None)) -> Paired | None:
-    """Compare two conditions; `bounds` are those of the measure. None without pairs."""
+def paired(differences: Differences, bounds: Bounds = (None, None), number: bool = False) -> Paired | None:
+    """Compare two conditions; None without pairs.
+
+    `bounds` are those of the measure; `number` if it is no share and no position (see `stats.intervals`).
+    """
     groups = [group for group in differences.values() if group]
     if not groups:
         return None
@@ -70,7 +73,7 @@ def paired(differences: Differences, bounds: Bounds = (None, None)) -> Paired | 
     means = np.array([math.fsum(group) / len(group) for group in groups])
     low, high, p, effect = None, None, None, None
     if len(means) > 1:
-        low, high = interval(_middle(means, bounds), _range_of_difference(bounds), CONFIDENCE)
+        low, high = interval(_middle(means, bounds, number), _range_of_difference(bounds), CONFIDENCE)
         p = float(sign_flips(means[None, :])[0])
         spread = float(means.std(ddof=1))
         effect = float(means.mean()) / spread if spread > 1e-12 else None
@@ -83,10 +86,10 @@ def _range_of_difference(bounds: Bounds) -> Bounds:
     return (None, None) if low is None or high is None else (low - high, high - low)
 
 
-def _middle(means: Sequence[float] | Matrix, bounds: Bounds) -> Centre:
+def _middle(means: Sequence[float] | Matrix, bounds: Bounds, number: bool) -> Centre:
     low, high = _range_of_difference(bounds)
     ends = [] if low is None or high is None else [(low, 1.0), (high, 1.0)]
-    return centre([(float(value), 1.0) for value in means], ends)
+    return middle([(float(value), 1.0) for value in means], ends, number)
 
 
 def sign_flips(means: Matrix, flips: int = FLIPS) -> Matrix:
@@ -127,19 +130,21 @@ def least_p(scenarios: int) -> float:
     return 2.0 ** (1 - scenarios) if scenarios <= EXACT else 1 / (1 + FLIPS)
 
 
-def equivalence(differences: Differences, margin: float, bounds: Bounds = (None, None)) -> Equivalence:
+def equivalence(
+    differences: Differences, margin: float, bounds: Bounds = (None, None), number: bool = False
+) -> Equivalence:
     """Test that two conditions differ by less than the margin; no p with one scenario or if nothing can vary."""
     groups = [group for group in differences.values() if group]
     if len(groups) < 2:
         return Equivalence(margin, None, None, None)
-    middle = _middle([math.fsum(group) / len(group) for group in groups], bounds)
-    if middle.error == 0:
+    about = _middle([math.fsum(group) / len(group) for group in groups], bounds, number)
+    if about.error == 0:
         return Equivalence(margin, None, None, None)
     from scipy.stats import t
 
-    distance = (margin - abs(middle.value)) / middle.error
-    low, high = interval(middle, _range_of_difference(bounds), 0.90)
-    return Equivalence(margin, float(t.sf(distance, middle.freedom)), low, high)
+    distance = (margin - abs(about.value)) / about.error
+    low, high = interval(about, _range_of_difference(bounds), 0.90)
+    return Equivalence(margin, float(t.sf(distance, about.freedom)), low, high)
 
 
 class Components(NamedTuple):

@@ -90,15 +90,23 @@ def _rows(
     for who, values in changes:
         bounds = measure.bounds if who != BOTH else _doubled(measure.bounds)
         groups = _by_scenario(values)
-        result = stats.paired(groups, bounds)
+        result = stats.paired(groups, bounds, measure.is_number)
         if result is not None:
             margin = MARGINS[measure.key]
-            equal = stats.equivalence(groups, margin, bounds)
-            # The least p belongs to differences of 0. It is above .05 if few scenarios meet wide bounds.
-            least = stats.equivalence({scenario: [0.0] for scenario in groups}, margin, bounds)
-            told = {**equal._asdict(), "p_holm": equal.p, "p_least": least.p}
+            equal = stats.equivalence(groups, margin, bounds, measure.is_number)
+            told = {**equal._asdict(), "p_holm": equal.p, "p_least": _least(measure, groups, margin, bounds)}
             about = {"measure": measure.key, "heading": measure.heading, "who": who, "kind": measure.kind}
             yield {**about, **result._asdict(), "p_holm": result.p, "equivalence": told}
+
+
+def _least(measure: Measure, groups: Mapping[str, object], margin: float, bounds: stats.Bounds) -> float | None:
+    """Return the least p of equivalence with so many scenarios: that of a share whose differences are all 0.
+
+    It is above .05 if few scenarios meet wide bounds. The p of a number has no such limit: 0.
+    """
+    if measure.is_number:
+        return 0.0 if len(groups) > 1 else None
+    return stats.equivalence({scenario: [0.0] for scenario in groups}, margin, bounds).p
 
 
 def _minus(one: Values, other: Values) -> Values:

@@ -204,7 +204,7 @@ def _by_task(
     for scenario, values in differences.items():
         parts.setdefault(task_of[scenario], {})[scenario] = values
     for task in (EVERY, *sorted(set(parts) - {EVERY}, key=lambda name: (name != SOLVABLE, name))):
-        result = stats.paired(parts[task], measure.bounds)
+        result = stats.paired(parts[task], measure.bounds, measure.is_number)
         if result is not None:
             primary = measure.key == SUCCESS.key and task == EVERY
             named = {"measure": measure.key, "heading": measure.heading, "kind": measure.kind, "primary": primary}

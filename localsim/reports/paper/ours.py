@@ -95,7 +95,7 @@ def _each(found: Found, key: str, scope: str) -> dict[Condition, Estimate]:
             exact = within(of_family(measure, cell.family), cell.scores)
             groups |= cell.by_scenario(exact)
             bounds = exact.bounds
-        estimate = stats.clustered(groups, bounds)
+        estimate = stats.clustered(groups, bounds, measure.is_number)
         if estimate.value is not None:
             values[condition] = estimate
     return values
