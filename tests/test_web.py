@@ -78,10 +78,11 @@ def test_the_matrix_shows_outcomes_and_leaks_and_can_be_filtered(made: tuple[Sto
     run = f"/runs/{made[1]}"
     whole = client.get(run).text
     assert len(re.findall('class="cell"', whole)) == 9
-    assert '<span class="leak omniscient">1</span>' in whole
+    assert '<span class="leak omniscient">▲ 1</span>' in whole
     for query, count in (
         ("mode=agents", 3), ("family=craigslist", 3), ("leaks=omniscient", 1), ("leaks=early", 1),
-        ("words=onerror", 1), ("status=failed", 0), ("family=craigslist&mode=script&outcome=success", None),
+        ("words=onerror", 1), ("status=failed", 0), ("outcome=failures", 0),
+        ("family=craigslist&mode=script&outcome=success", None),
     ):  # fmt: skip
         found = client.get(f"{run}?{query}")
         assert found.status_code == 200
@@ -89,6 +90,88 @@ def test_the_matrix_shows_outcomes_and_leaks_and_can_be_filtered(made: tuple[Sto
             assert len(re.findall('class="cell"', found.text)) == count, query
     assert client.get(f"{run}?mode=nonsense").status_code == 400
     assert client.get(f"{run}?page=0").status_code == 400
+
+
+def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(
+    made: tuple[Store, str], client: TestClient
+) -> None:
+    text = client.get("/").text
+    assert "Mutual friends (2), Bargaining (1) · scripted:omniscient · all modes" in text
+    row = view_data.runs(made[0])[0]
+    assert [line["title"] for line in row["results"]] == ["Mutual friends", "Bargaining"]
+    for line in row["results"]:
+        assert [cell["condition"] for cell in line["cells"]] == ["script", "agents", "mindreaders"]
+        assert all(cell["success"] is not None and 0 <= cell["success"] <= 1 for cell in line["cells"])
+    assert len(re.findall(r"<b>\d+%</b>", text)) == 6
+
+
+def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
+    made: tuple[Store, str], client: TestClient
+) -> None:
+    text = client.get(f"/runs/{made[1]}").text
+    assert "Mutual friends: seeing every side changed success by" in text
+    assert text.index('class="answer"') < text.index('class="matrix')
+    head = re.findall(r'<span class="total"><b>(\d+)%</b> goal reached</span><small>(\d) of (\d)', text)
+    assert len(head) == 6 and {count for _, _, count in head} == {"1", "2"}
+    assert all(int(share) == 100 * int(some) / int(count) for share, some, count in head)
+    assert "failures only" in text
+
+
+def test_a_large_run_opens_before_its_answer_is_known(
+    made: tuple[Store, str], client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_data, "ANSWERED_AT_ONCE", 0)
+    view_data._ANSWERS.clear()
+    run = f"/runs/{made[1]}"
+    assert f'data-part="{run}/answer"' in client.get(run).text
+    assert "seeing every side changed success" in client.get(f"{run}/answer").text
+    assert "seeing every side changed success" in client.get(run).text, "it is kept"
+    view_data._ANSWERS.clear()
+    assert "seeing every side changed success" in client.get(f"{run}?answer=1").text, "without scripts"
+
+
+def test_what_was_not_searched_for_leaks_says_so(made: tuple[Store, str], client: TestClient) -> None:
+    """Only one episode of this run has a score of the detector."""
+    assert "Leaks were not looked for in 8 talks of this run" in client.get(f"/runs/{made[1]}").text
+    searched, other = (client.get(f"/episodes/{episode_of(made, 'craigslist', mode)}").text for mode in
+                       ("script", "agents"))  # fmt: skip
+    assert "Leaks were not looked for in this talk" in other and "not looked for" not in searched
+    assert "Of 10 such marks, about" in searched and "100%" not in searched
+
+
+def test_failures_are_missed_goals_and_talks_that_broke_off(made: tuple[Store, str], client: TestClient) -> None:
+    store, run_id = made
+    broken, missed = (episode_of(made, "mutual_friends", mode) for mode in ("agents", "script"))
+    with store.writing() as connection:
+        connection.execute("UPDATE episodes SET status = 'failed' WHERE episode_id = ?", [broken])
+        connection.execute("UPDATE scores SET value = 0 WHERE name = 'success' AND episode_id = ?", [missed])
+    try:
+        text = client.get(f"/runs/{run_id}?outcome=failures").text
+        assert set(re.findall(r'class="cell" data-item href="/episodes/(\w+)"', text)) == {broken, missed}
+        assert "Goal missed" in client.get(f"/episodes/{missed}").text
+        assert "1 failed" in client.get("/").text
+    finally:
+        with store.writing() as connection:
+            connection.execute("UPDATE episodes SET status = 'completed' WHERE episode_id = ?", [broken])
+            connection.execute("UPDATE scores SET value = 1 WHERE name = 'success' AND episode_id = ?", [missed])
+
+
+def test_a_talk_begins_with_its_verdict(made: tuple[Store, str], client: TestClient) -> None:
+    friends = client.get(f"/episodes/{episode_of(made, 'mutual_friends', 'script')}").text
+    bargain = client.get(f"/episodes/{episode_of(made, 'craigslist', 'agents')}").text
+    assert "Goal reached" in friends and "They agree on" in friends and "is on both lists." in friends
+    assert "suits both" in bargain or "suit both" in bargain
+    assert friends.index('class="verdict') < friends.index('class="turns"')
+
+
+def test_up_to_five_talks_stand_side_by_side(made: tuple[Store, str], client: TestClient) -> None:
+    script, agents, minds = (episode_of(made, "craigslist", mode) for mode in ("script", "agents", "mindreaders"))
+    text = client.get(f"/compare?a={script}&b={agents}&c={minds}").text
+    page = Page(text)
+    assert len(page.all("input", type="radio")) == 3 and "Three talks of the same scenario" in text
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert f"/compare?a={script}&amp;b={agents}&amp;c={minds}" in client.get(f"/episodes/{script}").text
 
 
 def test_leaks_are_marked_with_their_evidence_and_hostile_words_are_only_words(

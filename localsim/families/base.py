@@ -28,6 +28,7 @@ Location = tuple[str | int, ...]
 
 SUCCESS = Measure(
     key="success_rate",
+    head=True,
     heading="success",
     meaning="share of conversations that reach what the task asks for",
     score="success",
@@ -84,6 +85,18 @@ class Curve:
     """Returns the points of one episode; None leaves the episode out."""
     axis: Literal["position", "turns"] = "position"
     """`turns`: up to the turn limit. An episode without a point has not reached the event, whenever it ended."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the people of one episode settled on and what is true, in sentences for a reader of its transcript."""
+
+    right: bool | None
+    """True if the outcome is the right one, None if that is unknown."""
+    said: str
+    """What they agreed on or chose."""
+    truth: str = ""
+    """What the answer key says; empty if it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +183,13 @@ class Family:
         """Return sentences about the outcome of one episode, from its scores by name, for readers of its transcript."""
         return []
 
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:  # noqa: ARG002 - overridden
+        """Return the verdict on one episode, from its scores by name (those of the whole episode); None without one."""
+        success = scores.get("success")
+        if success is None or success.value is None:
+            return None
+        return Verdict(success.value == 1, sentence(success.reason))
+
     def span(self, text: str, term: str) -> tuple[int, int] | None:
         """Start and end of the first place in a text that utters a term of a private fact."""
         return span_of(text, term)
@@ -177,6 +197,17 @@ class Family:
     def utters(self, text: str, term: str) -> bool:
         """Return True if a text utters a term of a private fact."""
         return self.span(text, term) is not None
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital at its start and a full stop at its end; '' for an empty one."""
+    text = text.strip()
+    return f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.!?' else '.'}" if text else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a phrase: `Ana`, `Ana and Bo`, `Ana, Bo and Cy`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def merged(defaults: Mapping[str, Any], parameters: Mapping[str, Any], family: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from localsim.web.guard import csrf_of
 
 _MENU = (
     ("view", "/", "Runs"),
+    ("view", "/start", "Start"),
     ("view", "/sql", "SQL"),
     ("annotate", "/annotate", "Annotate"),
     ("play", "/play", "Play"),
@@ -41,4 +42,6 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
 
 
 def _menu(request: Request) -> list[tuple[str, str]]:
-    return [(href, name) for part, href, name in _MENU if part in request.app.state.parts]
+    state = request.app.state
+    closed = {"/start"} if state.desk is None else set()
+    return [(href, name) for part, href, name in _MENU if part in state.parts and href not in closed]

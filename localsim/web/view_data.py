@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from localsim import paths
-from localsim.conversation.episode import CONDITIONS
+from localsim.conversation.episode import CONDITIONS, MODES
 from localsim.conversation.grants import condition_name
 from localsim.errors import InvalidInput
-from localsim.families import family_of
-from localsim.reports.conversation import MarkedTurn, marked_turns
+from localsim.families import family_of, in_order, title_of
+from localsim.families.base import Verdict
+from localsim.models.registry import labelled
+from localsim.reports.comparison import compare
+from localsim.reports.conversation import MarkedTurn, marked_turns, verdict_on
+from localsim.reports.marks import kind_of
+from localsim.reports.report import table
+from localsim.reports.validity.headline import headline
+from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
@@ -33,29 +42,106 @@ LIVE_EPISODES, LIVE_BYTES = 4, 2_000_000
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": CONDITIONS,
     "status": ("completed", "failed", "interrupted"),
-    "outcome": ("success", "no success"),
+    "outcome": ("success", "no success", "failures"),
     "leaks": ("any", "early", "omniscient"),
 }
 """The filters of a run's page with their values. Family and words are free texts."""
 
 
+ANSWERED_AT_ONCE = 200
+"""Completed episodes of a run up to which its page computes the answer before it opens."""
+_ANSWERS: OrderedDict[tuple[Any, ...], list[str]] = OrderedDict()
+_ANSWERS_KEPT = 64
+
+
 def runs(store: Store) -> list[Row]:
-    """The newest runs with their counts, models and modes; `live` where a process is writing the run now."""
+    """The newest runs with their counts, models, modes, names and results.
+
+    `live` where a process is writing the run now. `results` are as `_results` returns them.
+    """
     rows = page_queries.newest_runs(store)
+    found: dict[str, list[Row]] = {}
+    for each in page_queries.results(store, [row["run_id"] for row in rows]):
+        found.setdefault(each["run_id"], []).append(each)
     for row in rows:
-        plan = json.loads(row.pop("plan_json"))
-        row["model"] = " | ".join(dict.fromkeys([plan["model"], *plan["roles"].values()]))
-        row["modes"] = plan["modes"]
+        _describe(row, found.get(row["run_id"], []))
         row["live"] = is_written(store.path, row["run_id"])
     return rows
 
 
+def run_head(store: Store, run_id: str) -> Row:
+    """One run with its counts, model, modes and name."""
+    row = page_queries.run_with_plan(store, run_id)
+    _describe(row, page_queries.results(store, [run_id]))
+    return row
+
+
+def _describe(row: Row, found: list[Row]) -> None:
+    """Give a row of a run its model, modes, results and name, from its plan and its episodes."""
+    plan = json.loads(row.pop("plan_json"))
+    row["model"] = " | ".join(dict.fromkeys([plan["model"], *plan["roles"].values()]))
+    row["modes"] = plan["modes"]
+    row["results"] = _results(found)
+    row["name"] = row.get("name") or _name(row, found, len(plan["scenarios"]))
+
+
+def _results(found: Iterable[Row]) -> list[Row]:
+    """Return a row for each family: its title, and for each condition the share of successes (None if none counts)."""
+    lines: dict[str, list[Row]] = {}
+    for row in sorted(found, key=lambda row: (CONDITIONS.index(row["mode"]), by_number(row["see"] or ""))):
+        share = row["success"] / row["scored"] if row["scored"] else None
+        cell = {"condition": condition_name(row["mode"], row["see"]), "success": share, "episodes": row["episodes"]}
+        lines.setdefault(row["family"], []).append({**row, **cell})
+    return [{"family": name, "title": title_of(family_of(name)), "cells": lines[name]} for name in in_order(lines)]
+
+
+def _name(row: Row, found: Sequence[Row], planned: int) -> str:
+    """Return a name that a person reads: the scenarios, the model and the modes of a run."""
+    counts: dict[str, int] = {}
+    for each in found:
+        counts[each["family"]] = max(counts.get(each["family"], 0), each["scenarios"])
+    if planned == 1 and found:
+        what = str(found[0]["title"])
+    elif counts:
+        what = ", ".join(f"{title_of(family_of(name))} ({counts[name]})" for name in in_order(counts))
+    else:
+        what = "1 scenario" if planned == 1 else f"{planned} scenarios"
+    modes = "all modes" if set(row["modes"]) >= set(MODES) else ", ".join(row["modes"])
+    return f"{what} · {labelled(row['model'], whole=False)} · {modes}"
+
+
+def answer(store: Store, run_id: str) -> list[str]:
+    """The sentences that answer a run, as its report begins with them; kept until the database changes."""
+    key = _key_of_answer(store, run_id)
+    if key not in _ANSWERS:
+        with store.held() as reader:
+            turns = partial(sign_turns, robustness(reader, run_id))
+            _ANSWERS[key] = headline(table(reader, run_id), compare(reader, run_id), turns)["sentences"]
+        while len(_ANSWERS) > _ANSWERS_KEPT:
+            _ANSWERS.popitem(last=False)
+    return _ANSWERS[key]
+
+
+def answer_is_near(store: Store, run: Row) -> bool:
+    """Return True if the answer of a run is known, or so quickly computed that its page can wait for it."""
+    return run["completed"] <= ANSWERED_AT_ONCE or _key_of_answer(store, run["run_id"]) in _ANSWERS
+
+
+def _key_of_answer(store: Store, run_id: str) -> tuple[Any, ...]:
+    about = store.path.stat()
+    return store.path, about.st_mtime_ns, about.st_size, run_id
+
+
 @dataclass(frozen=True)
 class Matrix:
-    """Scenario x condition x model of a run: `lines` of one page, each a scenario with its episodes by column."""
+    """Scenario x condition x model of a run: `lines` of one page, each a scenario with its episodes by column.
+
+    `groups` are the same lines by family, each with its columns and their totals over all pages.
+    """
 
     columns: tuple[tuple[str, str], ...]
     lines: tuple[Row, ...]
+    groups: tuple[Row, ...]
     scenarios: int
     episodes: int
     pages: int
@@ -73,12 +159,47 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     for row in rows:
         if line := lines.get(row["scenario_id"]):
             line |= {"title": row["title"], "family": row["family"]}
-            row["condition"] = condition_name(row["mode"], row["see"])
-            line["cells"].setdefault((row["condition"], row["model"]), []).append(row)
+            name = condition_name(row["mode"], row["see"])
+            line["cells"].setdefault((name, row["model"]), []).append(row)
     columns.sort(key=_in_order)
     ordered = [(condition_name(row["mode"], row["see"]), row["model"]) for row in columns]
     pages = max(1, -(-len(names) // SCENARIOS_ON_A_PAGE))
-    return Matrix(tuple(ordered), tuple(lines.values()), len(names), len(rows), pages)
+    groups = _groups(rows, ordered, list(lines.values()))
+    return Matrix(tuple(ordered), tuple(lines.values()), tuple(groups), len(names), len(rows), pages)
+
+
+def _groups(rows: Sequence[Row], columns: Sequence[tuple[str, str]], lines: Sequence[Row]) -> list[Row]:
+    """Return the lines of one page by family: title, lines, and columns with condition, model and totals."""
+    cells: dict[str, dict[tuple[str, str], list[Row]]] = {}
+    for row in rows:
+        row["condition"] = condition_name(row["mode"], row["see"])
+        cells.setdefault(row["family"], {}).setdefault((row["condition"], row["model"]), []).append(row)
+    groups = []
+    for family in in_order(line["family"] for line in lines):
+        own = cells[family]
+        shown = [
+            {"condition": name, "model": model, **_totals(own[name, model])}
+            for name, model in columns
+            if (name, model) in own
+        ]
+        here = [line for line in lines if line["family"] == family]
+        groups.append({"family": family, "title": title_of(family_of(family)), "columns": shown, "lines": here})
+    return groups
+
+
+def _totals(rows: Sequence[Row]) -> Row:
+    """Return the totals of one column: episodes, success (a share, or None), mean turns, disclosed, omniscient."""
+    completed = [row for row in rows if row["status"] == "completed"]
+    scored = [row["success"] for row in completed if row["success"] is not None]
+    return {
+        "episodes": len(rows),
+        "scored": len(scored),
+        "succeeded": sum(value == 1 for value in scored),
+        "success": sum(scored) / len(scored) if scored else None,
+        "turns": sum(row["turns"] for row in completed) / len(completed) if completed else None,
+        "disclosed": sum(row["disclosed"] for row in rows),
+        "omniscient": sum(row["omniscient"] for row in rows),
+    }
 
 
 @dataclass(frozen=True)
@@ -87,16 +208,23 @@ class MarkedEpisode:
 
     episode: StoredEpisode
     turns: tuple[Row, ...]
-    """Each with `parts` (text, mark), `leaks`, `strange` (terms on no list of the speaker) and `colour`."""
+    """Each with `parts` (text, mark), `leaks`, `first` (kind, mention and number of first mentions) and `colour`."""
     leaks: tuple[Row, ...]
     """Disclosures and hints by the newest detector, in order of turns."""
     siblings: tuple[Row, ...]
     """The other conditions on the same scenario and seed, in the order of modes."""
+    verdict: Verdict | None = None
+    """What they settled on and what is true; None if no outcome is right or wrong."""
 
     @property
     def disclosed(self) -> bool:
         """True where any fact was disclosed."""
         return any(leak["label"] == "disclosed" for leak in self.leaks)
+
+    @property
+    def found(self) -> list[Row]:
+        """The first disclosure of each fact, as the marks in the turns show them."""
+        return [leak for leak in self.leaks if leak["label"] == "disclosed" and leak["first"]]
 
     @property
     def scored_for_leaks(self) -> bool:
@@ -119,8 +247,9 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
     names = family_of(stored.scenario.family).terms_disclose
     for leak in leaks:
         leak["by_name"] = names and leak["evidence"] != ""
-    turns = [_turn(turn) for turn in marked_turns(stored, disclosed)]
-    return MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings))
+    turns = [_turn(turn, every=not disclosed) for turn in marked_turns(stored, disclosed)]
+    verdict = verdict_on(stored, page_queries.answer_key(store, episode_id))
+    return MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings), verdict)
 
 
 def _in_order(row: Row) -> tuple[int, str, str]:
@@ -128,12 +257,14 @@ def _in_order(row: Row) -> tuple[int, str, str]:
     return CONDITIONS.index(row["mode"]), by_number(row["see"] or ""), row["model"]
 
 
-def _turn(turn: MarkedTurn) -> Row:
+def _turn(turn: MarkedTurn, *, every: bool) -> Row:
+    """Return a turn for a page; `every` first mention is told, or only those by a person who has no such fact."""
+    first = [] if turn.leaks else [(kind_of(each), each, number) for number, each in enumerate(turn.mentions)]
     return {
         **turn.row,
         "parts": turn.parts,
         "leaks": turn.leaks,
-        "strange": turn.strange,
+        "first": [one for one in first if every or one[0] == "strange"],
         "colour": turn.colour,
     }
 

@@ -11,16 +11,16 @@ from localsim.errors import InvalidInput
 T = TypeVar("T")
 
 COLOURS = {
-    "script": "#c65a00",
+    "script": "#a84c00",
     "iterative": "#8a6d00",
     "agents": "#1d4f91",
-    "mindreaders": "#2a9d8f",
-    "people": "#6b4c9a",
+    "mindreaders": "#1b6f65",
+    "people": "#6d3aa0",
 }
 LINES = {"script": "-", "iterative": (0, (5, 1)), "agents": "--", "mindreaders": ":", "people": "-."}
 """Line styles by mode, so that modes differ not only in colour."""
 OTHERS = ("#a4133c", "#4d7c0f", "#0284c7", "#7c3aed", "#475569", "#be4bbd", "#92400e", "#0f766e")
-"""Colours of further conditions in a mode that is drawn already; report.html.j2 has the same ones."""
+"""Colours of further conditions in a mode that is drawn already; report.css.j2 has the same ones."""
 MARKS = ("o", "s", "^", "D", "v", "P")
 PAPER = "#8d8d8d"
 """Colour of the paper's values."""

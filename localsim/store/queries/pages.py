@@ -6,9 +6,11 @@ docstring; a missing value is None.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
+from localsim.conversation.scenario import AnswerKey
 from localsim.store.database import Store
 from localsim.store.queries import condition_sql
 
@@ -24,6 +26,11 @@ _EPISODES = (
     "count(*) FILTER (kind = 'omniscient') AS omniscient FROM v_leaks WHERE run_id = ? GROUP BY 1) l "
     "ON l.episode_id = e.episode_id WHERE e.run_id = ?)"
 )
+_OUTCOMES = {
+    "success": "success = 1",
+    "no success": "success < 1",
+    "failures": "(success < 1 OR status <> 'completed')",
+}
 _LEAK_CONDITIONS = {"any": "disclosed + omniscient > 0", "early": "early > 0", "omniscient": "omniscient > 0"}
 
 
@@ -35,7 +42,7 @@ class EpisodeFilter:
     mode: str = ""
     status: str = ""
     outcome: str = ""
-    """`success` or `no success`."""
+    """`success`, `no success`, or `failures`: no success, or broken off."""
     leaks: str = ""
     """`any`, `early` or `omniscient`."""
     words: str = ""
@@ -51,7 +58,7 @@ class EpisodeFilter:
                 parts.append(f"{column} = ?")
                 values.append(getattr(self, column))
         if self.outcome:
-            parts.append("success = 1" if self.outcome == "success" else "success < 1")
+            parts.append(_OUTCOMES[self.outcome])
         if self.leaks:
             parts.append(_LEAK_CONDITIONS[self.leaks])
         if self.words:
@@ -71,6 +78,39 @@ def newest_runs(store: Store, limit: int = 200) -> list[Row]:
     return store.rows(
         "SELECT v.*, r.plan_json FROM v_runs v JOIN runs r USING (run_id) ORDER BY v.started_utc DESC LIMIT ?", [limit]
     )
+
+
+def results(store: Store, runs: list[str]) -> list[Row]:
+    """The results of runs by family and condition, in no order.
+
+    Columns: run_id, family (`everyday` for scenarios of no family), mode, see, scenarios, title (of one scenario),
+    episodes, scored (those with a success that is known) and success (their number of successes).
+    """
+    return store.rows(
+        "SELECT e.run_id, coalesce(s.family, 'everyday') AS family, e.mode, e.see, "
+        "count(DISTINCT e.scenario_hash) AS scenarios, min(s.title) AS title, count(*) AS episodes, "
+        "count(c.value) AS scored, coalesce(sum(c.value), 0) AS success "
+        "FROM episodes e JOIN scenarios s USING (scenario_hash) LEFT JOIN "
+        "(SELECT episode_id, arg_max(value, split_part(version, '+', 1)::INTEGER) AS value FROM scores "
+        "WHERE name = 'success' GROUP BY 1) c ON c.episode_id = e.episode_id "
+        "WHERE list_contains(?, e.run_id) GROUP BY e.run_id, s.family, e.mode, e.see",
+        [runs],
+    )
+
+
+def unsearched(store: Store, run_id: str) -> int:
+    """The number of completed episodes of a run that were not searched for leaks."""
+    query = (
+        "SELECT count(*) AS n FROM episodes e WHERE e.run_id = ? AND e.status = 'completed' AND NOT EXISTS "
+        "(SELECT 1 FROM scores c WHERE c.episode_id = e.episode_id AND c.evaluator = 'leakage')"
+    )
+    return int(store.rows(query, [run_id])[0]["n"])
+
+
+def run_with_plan(store: Store, run_id: str) -> Row:
+    """All columns of v_runs for one run, and plan_json."""
+    query = "SELECT v.*, r.plan_json FROM v_runs v JOIN runs r USING (run_id) WHERE v.run_id = ?"
+    return store.rows(query, [run_id])[0]
 
 
 def run_with_counts(store: Store, run_id: str) -> Row:
@@ -114,6 +154,12 @@ def scenario_titles(store: Store) -> dict[str, str]:
 
 
 # ---- one episode ---------------------------------------------------------------------------------------------------
+
+
+def answer_key(store: Store, episode_id: str) -> AnswerKey:
+    """The answer key of an episode's scenario. The episode must exist."""
+    query = "SELECT s.answer_json FROM episodes e JOIN scenarios s USING (scenario_hash) WHERE e.episode_id = ?"
+    return AnswerKey.from_json(json.loads(store.rows(query, [episode_id])[0]["answer_json"]))
 
 
 def has_episode(store: Store, episode_id: str) -> bool:
