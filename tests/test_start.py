@@ -97,8 +97,8 @@ def test_a_newcomer_gets_three_stored_talks_and_their_verdicts(
     Page(text)
     run_id = store.run_id("@last")
     assert [row["status"] for row in run_queries.episode_list(store, run_id)] == ["completed"] * 3
-    assert text.count("Goal reached: they agree on Jasper.") == 3
-    assert "A friend in common is first named in turn 2." in text, "agents cannot name the friend at once"
+    assert text.count("Goal reached.") == 3 and text.count("Jasper") > 3
+    assert "<details class=\"note" in text and "private fact" in text, "marks and verdicts say what came out"
     assert f'href="/runs/{run_id}"' in text and f'href="/runs/{run_id}/report"' in text
     assert "Look for leaks" not in text, "leaks were looked for"
     assert client.get(f"/start/runs/{run_id}").status_code == 200
@@ -176,9 +176,9 @@ def test_only_runs_that_these_pages_can_show_are_offered(store: Store, client: T
             return len(self.turns) > 3
 
     runner.start(Plan((talk,), ("agents",), "scripted"), store, Stops(), lambda _: None)
-    single = store.run_id("@last")
+    single = store.run_id("@last", to_resume=True)
     runner.start(Plan((talk,), MODES, "scripted"), store, Stops(), lambda _: None)
-    assert [row["run_id"] for row in talks.unfinished(store)] == [store.run_id("@last")] != [single]
+    assert [row["run_id"] for row in talks.unfinished(store)] == [store.run_id("@last", to_resume=True)] != [single]
     assert client.get(f"/start/runs/{single}").status_code == 400
     assert press(client, "resume", run=single).status_code == 400
     assert press(client, "resume", run="no-such").status_code == 400
@@ -269,10 +269,10 @@ def test_the_starter_tells_its_forecast_and_plays(
     short = TALK.replace("answer:", "limits: {turns: 4, chars: 80}\nanswer:")
     monkeypatch.setattr(pages, "_bundled", lambda: {"talk": parse_scenario(short, "talk.yaml")})
     begun(client, scenario="talk", players="starter")
-    text = until(client, "ready", seconds=200)
+    text = until(client, "ready", seconds=100)
     assert re.search(r"About \d+ (seconds|minutes) \(", text) and "Memory: " in text and "free" in text
     assert not store.path.exists(), "nothing starts before the forecast was read"
     press(client, "go")
-    text = until(client, "finished", seconds=200)
+    text = until(client, "finished", seconds=100)
     assert [row["status"] for row in run_queries.episode_list(store, store.run_id("@last"))] == ["completed"] * 3
     assert text.count('class="who"') >= 6

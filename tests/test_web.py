@@ -469,6 +469,7 @@ def test_an_address_of_another_machine_is_refused_with_the_reason() -> None:
 def test_the_commands_for_a_class_are_accepted() -> None:
     """The workshop's page tells an instructor how to serve a room: the options exist and the address is not refused."""
     text = (Path(__file__).parent.parent / "docs" / "workshop.md").read_text(encoding="utf-8")
+    text = text.replace("--host ADDRESS", "--host 192.168.1.20")
     commands = re.findall(r"^localsim (.*--host .*)$|`localsim (.*?--host [^`]*)`", text, re.MULTILINE)
     assert commands
     for words in (shlex.split(" ".join(found), comments=True) for found in commands):

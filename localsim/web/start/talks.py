@@ -11,16 +11,15 @@ from localsim.backends.open import is_scripted
 from localsim.conversation.episode import MODES
 from localsim.conversation.scenario import Scenario
 from localsim.errors import InvalidInput
-from localsim.families import family_of
 from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.store.database import Store
-from localsim.store.episodes import StoredEpisode, stored_scenario
+from localsim.store.episodes import stored_scenario
 from localsim.store.journal import is_written
 from localsim.store.queries import pages as page_queries
 from localsim.store.queries import runs as run_queries
 from localsim.web import view_data
-from localsim.web.start.work import GOING, Phase, Verdict, Work
+from localsim.web.start.work import GOING, Phase, Work
 
 Row = dict[str, Any]
 ABOUT = {
@@ -48,10 +47,8 @@ class Talk:
     state: str
     """What happens in it, or how it ended, in a sentence."""
     going: bool = False
-    verdict: Verdict | None = None
-    """What came of it; None until its outcome is stored."""
     marked: view_data.MarkedEpisode | None = None
-    """The stored talk with its marks, once the run is over."""
+    """The stored talk with its verdict and marks, once every talk is over."""
 
     @property
     def about(self) -> str:
@@ -108,8 +105,8 @@ def in_progress(work: Work, phase: Phase, store: Store) -> Watched:
 
     The thread may enter the next phase at any moment, and a page must not mix two.
     """
-    if phase == "searching" and not work.verdicts:
-        work.verdicts = _verdicts(store, work.run_id)
+    if phase == "searching" and not work.marked:
+        work.marked = _marked(store, work.run_id)
     with work.lock:
         turns = {mode: list(work.turns.get(mode, ())) for mode in MODES}
         over, notes = dict(work.over), list(work.notes)
@@ -129,7 +126,7 @@ def in_progress(work: Work, phase: Phase, store: Store) -> Watched:
             ],
             _ended(over[mode], len(turns[mode])) if mode in over else _waits(mode, phase, len(turns[mode])),
             going=phase == "talking" and mode not in over,
-            verdict=work.verdicts.get(mode),
+            marked=work.marked.get(mode),
         )
         for mode in MODES
     ]
@@ -151,12 +148,12 @@ def in_progress(work: Work, phase: Phase, store: Store) -> Watched:
     )
 
 
-def _verdicts(store: Store, run_id: str) -> dict[str, Verdict]:
-    """The verdicts of a run whose talks are over; {} as long as they are not all in the database."""
+def _marked(store: Store, run_id: str) -> dict[str, view_data.MarkedEpisode]:
+    """The stored talks of a run by mode; {} as long as they are not all over and in the database."""
     with store.held() as held:
-        found = [view_data.marked_episode(held, each).episode for each in page_queries.episode_ids(held, run_id)]
-    stored = [episode for episode in found if episode.status != "interrupted"]
-    return {episode.mode: verdict_on(episode) for episode in stored} if len(stored) == len(MODES) else {}
+        found = [view_data.marked_episode(held, each) for each in page_queries.episode_ids(held, run_id)]
+    over = {marked.episode.mode: marked for marked in found if marked.episode.status != "interrupted"}
+    return over if len(over) == len(MODES) else {}
 
 
 def _waits(mode: str, phase: Phase, turns: int) -> str:
@@ -263,7 +260,7 @@ def _stored_talk(mode: str, marked: view_data.MarkedEpisode | None) -> Talk:
     if episode.status == "interrupted":
         return Talk(mode, marked.turns, f"Stopped after {_turns(turns)}.", marked=marked)
     ended = _ended(episode.error or episode.stop_reason or "", turns)
-    return Talk(mode, marked.turns, ended, verdict=verdict_on(episode), marked=marked)
+    return Talk(mode, marked.turns, ended, marked=marked)
 
 
 def work_of(watched: Watched) -> Work:
@@ -291,33 +288,6 @@ def _turns(count: int) -> str:
 
 def _ended(reason: str, turns: int) -> str:
     return f"Over after {_turns(turns)}: {_REASONS.get(reason, reason)}."
-
-
-def verdict_on(episode: StoredEpisode) -> Verdict:
-    """What came of a talk that has ended: its goal, what its family remarks, and leaks."""
-    if episode.status == "failed":
-        return Verdict("The talk failed, so it has no result.", reached=False)
-    values = {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}
-    reasons = {score["name"]: score["reason"] for score in episode.scores}
-    reached = values["success"] == 1 if "success" in values else None
-    if reached is not None:
-        why = f": {reasons['success']}" if reasons["success"] else ""
-        said = f"{'Goal reached' if reached else 'Goal not reached'}{why}."
-    elif "checks_passed" in values:
-        said = f"{values['checks_passed']:.0%} of the scenario’s checks are met."
-    else:
-        said = "No goal is scored here: judge the talk yourself."
-    return Verdict(" ".join([said, *family_of(episode.scenario.family).remarks(values), *_leaks(episode)]), reached)
-
-
-def _leaks(episode: StoredEpisode) -> list[str]:
-    """Say how many facts were used without being told, once leaks have been looked for."""
-    if not any(score["evaluator"] == "leakage" for score in episode.scores):
-        return []
-    used = sum(leak["kind"] == "omniscient" for leak in episode.leaks)
-    if not used:
-        return ["Nobody used a fact that they had not been told."]
-    return [f"{used} fact{' was' if used == 1 else 's were'} used by a person who had not been told."]
 
 
 def names_of(model: str) -> str:

@@ -22,6 +22,7 @@ from localsim.runs import preview, runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
+from localsim.web.view_data import MarkedEpisode
 
 Phase = Literal["measuring", "ready", "loading", "talking", "searching", "finished", "stopped", "failed"]
 GOING: tuple[Phase, ...] = ("measuring", "loading", "talking", "searching")
@@ -31,15 +32,6 @@ PACE_S = 0.4
 _END_PATIENCE_S = 30.0
 """Seconds that a server which ends waits for the turns that are being written."""
 _UNEXPECTED = "something unexpected happened; the server's terminal shows the details"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What came of a talk, in one to three sentences."""
-
-    text: str
-    reached: bool | None
-    """True if its goal was reached; None if no goal is scored."""
 
 
 class InProgress(InvalidInput):
@@ -70,8 +62,8 @@ class Work:
     problem: str = ""
     hint: str = ""
     """The next step after a `problem`."""
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
-    """Mode -> verdict, remembered by the page that shows it."""
+    marked: dict[str, MarkedEpisode] = field(default_factory=dict)
+    """Mode -> stored talk, remembered by the page that shows it."""
     since: float = field(default_factory=time.monotonic)
     until: float | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
