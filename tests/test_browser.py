@@ -64,7 +64,10 @@ def page(browser: Browser) -> Iterator[Page]:
 def watched(page: Page) -> list[str]:
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
+    page.on(
+        "console",
+        lambda line: complaints.append(f"{line.text} {line.location['url']}") if line.type == "error" else None,
+    )
     page.on("dialog", lambda dialog: (complaints.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
     page.on(
         "request",

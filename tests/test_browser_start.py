@@ -94,7 +94,7 @@ def test_from_the_empty_front_page_to_the_verdicts_by_keyboard(
         picture(page, "web-start-done-desktop")
         tab_to(page, "Run page")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/runs/*")
+        page.wait_for_url(lambda url: "/start/" not in url, wait_until="networkidle")
 
 
 @pytest.mark.usefixtures("without_search")

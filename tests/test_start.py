@@ -98,7 +98,7 @@ def test_a_newcomer_gets_three_stored_talks_and_their_verdicts(
     run_id = store.run_id("@last")
     assert [row["status"] for row in run_queries.episode_list(store, run_id)] == ["completed"] * 3
     assert text.count("Goal reached.") == 3 and text.count("Jasper") > 3
-    assert "<details class=\"note" in text and "private fact" in text, "marks and verdicts say what came out"
+    assert '<details class="note' in text and "private fact" in text, "marks and verdicts say what came out"
     assert f'href="/runs/{run_id}"' in text and f'href="/runs/{run_id}/report"' in text
     assert "Look for leaks" not in text, "leaks were looked for"
     assert client.get(f"/start/runs/{run_id}").status_code == 200

@@ -123,7 +123,7 @@ def test_a_large_run_opens_before_its_answer_is_known(
     monkeypatch.setattr(view_data, "ANSWERED_AT_ONCE", 0)
     view_data._ANSWERS.clear()
     run = f"/runs/{made[1]}"
-    assert f'data-part="{run}/answer"' in client.get(run).text
+    assert f'data-fetch="{run}/answer"' in client.get(run).text
     assert "seeing every side changed success" in client.get(f"{run}/answer").text
     assert "seeing every side changed success" in client.get(run).text, "it is kept"
     view_data._ANSWERS.clear()

@@ -10,6 +10,7 @@ from typing import Any
 from localsim.backends.open import is_scripted
 from localsim.conversation.episode import MODES
 from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
 from localsim.models.registry import labelled
 from localsim.reports import marks
@@ -110,20 +111,10 @@ def in_progress(work: Work, phase: Phase, store: Store) -> Watched:
     with work.lock:
         turns = {mode: list(work.turns.get(mode, ())) for mode in MODES}
         over, notes = dict(work.over), list(work.notes)
-    colours = marks.colours(work.scenario.names)
     talks = [
         Talk(
             mode,
-            [
-                {
-                    "turn": turn.index,
-                    "speaker": turn.speaker,
-                    "action": turn.action.type,
-                    "text": turn.action.text,
-                    "colour": colours.get(turn.speaker, 7),
-                }
-                for turn in turns[mode]
-            ],
+            work.marked[mode].turns if mode in work.marked else _plain(work.scenario, turns[mode]),
             _ended(over[mode], len(turns[mode])) if mode in over else _waits(mode, phase, len(turns[mode])),
             going=phase == "talking" and mode not in over,
             marked=work.marked.get(mode),
@@ -146,6 +137,21 @@ def in_progress(work: Work, phase: Phase, store: Store) -> Watched:
         hint=work.hint,
         stopping=work.stopping.is_set(),
     )
+
+
+def _plain(scenario: Scenario, turns: Sequence[Turn]) -> list[Row]:
+    """The rows of turns without marks."""
+    colours = marks.colours(scenario.names)
+    return [
+        {
+            "turn": turn.index,
+            "speaker": turn.speaker,
+            "action": turn.action.type,
+            "text": turn.action.text,
+            "colour": colours.get(turn.speaker, 7),
+        }
+        for turn in turns
+    ]
 
 
 def _marked(store: Store, run_id: str) -> dict[str, view_data.MarkedEpisode]:

@@ -47,8 +47,8 @@ window.addEventListener("hashchange", showTarget);
 showTarget();
 
 // A part of a page that takes a while is fetched once, after the page.
-for (const place of document.querySelectorAll("[data-part]")) {
-  fetch(place.dataset.part, { headers: { accept: "text/html" } })
+for (const place of document.querySelectorAll("[data-fetch]")) {
+  fetch(place.dataset.fetch, { headers: { accept: "text/html" } })
     .then(async (answer) => {
       if (answer.ok) place.innerHTML = await answer.text(); // made by our own templates, everything in it escaped
     })
