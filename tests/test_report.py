@@ -364,6 +364,9 @@ def test_a_warning_stands_where_it_matters() -> None:
     beside_rows = (*found["families"].values(), *found["models"].values())
     placed = [*found["general"], *(text for texts in beside_rows for text in texts)]
     assert sorted(placed) == sorted([*told, "Of unknown origin."]), "none is lost"
+    twice = [{"text": "Small.", "families": [], "models": [name]} for name in ("m", "other")]
+    found = head.notes({"comparison": cells, "remarks": twice, "warnings": ["Small.", "Small."]})
+    assert found["models"] == {"m": ["Small."], "other": ["Small."]}, "one warning about models of two runs"
 
 
 def test_leaks_that_were_not_looked_for_are_no_zeros(store: Store) -> None:

@@ -340,7 +340,7 @@ def test_the_report_and_the_readme_say_which_goal_the_starter_misses() -> None:
     found = {mode: f"{float(share):.0f}%" for mode, share in _MISSED.findall(card)}
     assert set(found) == {"agents", "script"}
     readme = (SCENARIOS.parent / "README.md").read_text(encoding="utf-8")
-    for text in (SMALL_MODELS["localsim-starter"], " ".join(readme.split())):
+    for text in (SMALL_MODELS["localsim-starter."], " ".join(readme.split())):
         assert "90% of searches" in text and all(share in text for share in found.values())
 
 

@@ -237,12 +237,11 @@ def of_models(models: Row) -> Iterator[Row]:
 
 SMALL_MODELS = {
     "SmolLM2-135M": "SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people.",
-    "localsim-starter": (
-        "The starter is a very small model. It was trained on these tasks in all three modes, on conversations of "
-        "scripted players none of whom used the other side's facts. How it talks is its teachers' habit. It should "
-        "find exactly the friends in common in 90% of searches and misses this goal: on 60 fresh ones it found them "
-        "in 85% with a side each and in 43% as the writer of a script, where it mixes up the two sides. Fewer "
-        "friends in scripts may come from that, and need not be a disadvantage of omniscience."
+    "localsim-starter.": (
+        "The starter is a very small model. It was trained on these tasks in all three modes, on talks of scripted "
+        "players who never used the other side's facts: how it talks is its teachers' habit. Its goal is to find "
+        "exactly the friends in common in 90% of searches. On 60 fresh ones it found them in 85%, and as the writer "
+        "of a script in 43%, because it mixes up the sides: that need not be a disadvantage of omniscience."
     ),
 }
 """Start of a file's name -> warning about models in such files."""

@@ -181,20 +181,22 @@ def notes(data: Row) -> Row:
     `families` is family -> texts, `models` model -> texts; `beside` says which conditions of other runs are shown. A
     warning about a model that no row names is general.
     """
-    placed = {each["text"]: each for each in data.get("remarks", [])}
+    placed: dict[str, list[Row]] = {}
+    for each in data.get("remarks", []):
+        placed.setdefault(each["text"], []).append(each)
     shown_models = {part for row in data["comparison"] for part in row["model"].split("|")}
     shown_families = {row["family"] for row in data["comparison"]}
     found: Row = {"general": [], "families": {}, "models": {}, "beside": []}
-    for text in data["warnings"]:
-        about = placed.get(text, {})
-        models = [name for name in about.get("models", []) if name in shown_models]
-        of = [name for name in about.get("families", []) if name in shown_families]
+    for text in dict.fromkeys(data["warnings"]):
+        about = placed.get(text, [])
+        models = dict.fromkeys(name for one in about for name in one.get("models", []) if name in shown_models)
+        of = dict.fromkeys(name for one in about for name in one.get("families", []) if name in shown_families)
         for name in models:
             found["models"].setdefault(name, []).append(text)
         for name in of:
             found["families"].setdefault(name, []).append(text)
         if not models and not of:
-            found["beside" if about.get("beside") else "general"].append(text)
+            found["beside" if any(one.get("beside") for one in about) else "general"].append(text)
     return found
 
 
