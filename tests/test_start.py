@@ -267,7 +267,7 @@ def test_the_starter_tells_its_forecast_and_plays(
     client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = TALK.replace("answer:", "limits: {turns: 4, chars: 80}\nanswer:")
-    monkeypatch.setattr(pages, "_bundled", lambda: {"talk": parse_scenario(short, "talk.yaml")})
+    monkeypatch.setattr(pages, "shipped", lambda: {"talk": parse_scenario(short, "talk.yaml")})
     begun(client, scenario="talk", players="starter")
     text = until(client, "ready", seconds=100)
     assert re.search(r"About \d+ (seconds|minutes) \(", text) and "Memory: " in text and "free" in text

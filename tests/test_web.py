@@ -17,13 +17,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from localsim.__main__ import run as command
 from localsim.cli import cli
 from localsim.conversation.exchange import Generation, Message, Thought
 from localsim.errors import InvalidInput
 from localsim.evaluators import judge
 from localsim.evaluators.asking import Case, judgement_records
 from localsim.evaluators.base import Asked
+from localsim.reports.conversation import hits_in
 from localsim.store.database import Store
+from localsim.store.episodes import load_episode
 from localsim.store.journal import Journal
 from localsim.store.queries import scoring as scoring_queries
 from localsim.store.records import EpisodeEnded, EpisodeRecord, ScenarioRecord, TurnRecord
@@ -90,6 +93,23 @@ def test_the_matrix_shows_outcomes_and_leaks_and_can_be_filtered(made: tuple[Sto
             assert len(re.findall('class="cell"', found.text)) == count, query
     assert client.get(f"{run}?mode=nonsense").status_code == 400
     assert client.get(f"{run}?page=0").status_code == 400
+
+
+def test_an_unearned_hit_is_marked_where_it_is(
+    made: tuple[Store, str], client: TestClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the omniscient players, those who see both lists name the friend at once; the filter leads to the turn."""
+    store, run_id = made
+    found = client.get(f"/runs/{run_id}?leaks=hits&family=mutual_friends&mode=mindreaders").text
+    (episode, *_) = re.findall(r'class="cell" data-item href="(/episodes/\w+)"', found)
+    assert '<span class="leak hit">★ 1</span>' in found
+    page = client.get(episode).text
+    assert page.count('<details class="note hit">') == 1 and "unearned hit: something" in page
+    (where,) = hits_in(load_episode(store, episode.removeprefix("/episodes/")))
+    assert where == 0, "nothing had been said"
+    assert command(["show", episode.removeprefix("/episodes/"), "--db", str(store.path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("  0 ") < shown.index("^ unearned hit. Nothing that was said before") < shown.index("  1 ")
 
 
 def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(

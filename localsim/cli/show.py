@@ -29,7 +29,7 @@ from localsim.cli.common import (
 )
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
-from localsim.reports.conversation import remark_on
+from localsim.reports.conversation import hits_in, remark_on
 from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
@@ -171,6 +171,8 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
             remark = remark_on(leak)
             text = f"    ^ discloses {leak['fact_id']} ({remark or 'their own fact'}, {leak['probability']:.0%} sure)"
             click.secho(clean(f"{text}: {leak['fact']}"), fg="red" if remark else "bright_black")
+    if hit := hits_in(found).get(turn["turn"]):
+        echo(f"    ^ unearned hit. {hit}", fg="red")
     if turn["truncated"]:
         click.secho("    ^ cut at the limit of a turn", fg="bright_black")
 

@@ -88,6 +88,17 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Hits:
+    """A score of unearned hits: its turns are marked, since the count alone does not show where they are."""
+
+    score: str
+    chance: str
+    """Score with the number of such hits to expect of players who know their own side only."""
+    meaning: str
+    """Why such a hit tells nothing by itself, in a sentence."""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What the people of one episode settled on and what is true, in sentences for a reader of its transcript."""
 
@@ -150,6 +161,8 @@ class Family:
     """Names of scores that are above 0 where an agent used what it had not been told, whether it saw or guessed it; a
     study without mix-ups teaches nothing from such episodes.
     """
+    hits: Hits | None = None
+    """The score that counts uses of the other side's knowledge before anything said had told it; None without one."""
     terms_disclose: bool = False
     """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a
     term is only a hint: a price may be offered without being the target.

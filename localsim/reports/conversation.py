@@ -6,6 +6,7 @@ First mentions are marked only where no leak is: readers would confuse two sets 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ class MarkedTurn:
     """Terms of facts that are first uttered in this turn."""
     leaks: Sequence[Row]
     """Leaks in this turn, as rows of leaks."""
+    hit: str = ""
+    """Why the turn is an unearned hit, in two sentences; '' if it is none."""
 
     @property
     def strange(self) -> list[str]:
@@ -47,14 +50,26 @@ def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> 
     """Return the turns of an episode; `leaks` are the rows to mark, by default its first disclosures."""
     shown = episode.leaks if leaks is None else leaks
     colours = marks.colours(episode.scenario.names)
+    hits = hits_in(episode)
     turns = []
     for row in episode.turns:
         here = [leak for leak in shown if leak["turn"] == row["turn"]]
         mentions = [mention for mention in episode.mentions if mention.turn == row["turn"]]
         marked = marks.of_leaks(row["text"], here) if shown else marks.of_mentions(mentions)
         parts = marks.parts(row["text"], marked)
-        turns.append(MarkedTurn(row, colours.get(row["speaker"], 7), parts, mentions, here))
+        turns.append(MarkedTurn(row, colours.get(row["speaker"], 7), parts, mentions, here, hits.get(row["turn"], "")))
     return turns
+
+
+def hits_in(episode: StoredEpisode) -> dict[int, str]:
+    """Return turn -> why it is an unearned hit: a use of the other side's knowledge that nothing said had told."""
+    counted = family_of(episode.scenario.family).hits
+    if counted is None:
+        return {}
+    chance = sum(row["value"] or 0 for row in episode.scores if row["name"] == counted.chance)
+    usual = f"Players who know their own side only make {chance:.1f} such hits in a talk like this one."
+    found = [row for row in episode.scores if row["name"] == counted.score and row["value"]]
+    return {turn: f"{counted.meaning} {usual}" for row in found for turn in json.loads(row["turns_json"] or "[]")}
 
 
 def remark_on(leak: Row) -> str:

@@ -43,7 +43,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": CONDITIONS,
     "status": ("completed", "failed", "interrupted"),
     "outcome": ("success", "no success", "failures"),
-    "leaks": ("any", "early", "omniscient"),
+    "leaks": ("any", "early", "omniscient", "hits"),
 }
 """The filters of a run's page with their values. Family and words are free texts."""
 
@@ -150,7 +150,8 @@ class Matrix:
 def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     """The episodes of a run that pass a filter."""
     columns = page_queries.modes_and_models(store, run_id)
-    rows = page_queries.episodes_of_run(store, run_id, chosen)
+    hits = [family.hits.score for family in map(family_of, page_queries.families_of_run(store, run_id)) if family.hits]
+    rows = page_queries.episodes_of_run(store, run_id, chosen, hits)
     names = list(dict.fromkeys(row["scenario_id"] for row in rows))
     begin = SCENARIOS_ON_A_PAGE * (chosen.page - 1)
     lines: dict[str, Row] = {
@@ -199,6 +200,7 @@ def _totals(rows: Sequence[Row]) -> Row:
         "turns": sum(row["turns"] for row in completed) / len(completed) if completed else None,
         "disclosed": sum(row["disclosed"] for row in rows),
         "omniscient": sum(row["omniscient"] for row in rows),
+        "hits": round(sum(row["hits"] for row in rows)),
     }
 
 
@@ -208,13 +210,18 @@ class MarkedEpisode:
 
     episode: StoredEpisode
     turns: tuple[Row, ...]
-    """Each with `parts` (text, mark), `leaks`, `first` (kind, mention and number of first mentions) and `colour`."""
+    """Each with `parts` (text, mark), `leaks`, `hit`, `first` (kind, mention, number of first mentions), `colour`."""
     leaks: tuple[Row, ...]
     """Disclosures and hints by the newest detector, in order of turns."""
     siblings: tuple[Row, ...]
     """The other conditions on the same scenario and seed, in the order of modes."""
     verdict: Verdict | None = None
     """What they settled on and what is true; None if no outcome is right or wrong."""
+
+    @property
+    def hits(self) -> int:
+        """The number of turns that are unearned hits."""
+        return sum(bool(turn["hit"]) for turn in self.turns)
 
     @property
     def disclosed(self) -> bool:
@@ -264,6 +271,7 @@ def _turn(turn: MarkedTurn, *, every: bool) -> Row:
         **turn.row,
         "parts": turn.parts,
         "leaks": turn.leaks,
+        "hit": turn.hit,
         "first": [one for one in first if every or one[0] == "strange"],
         "colour": turn.colour,
     }

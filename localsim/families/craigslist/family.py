@@ -18,7 +18,7 @@ from localsim.conversation.episode import Observation, Score
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
-from localsim.families.base import Curve, Family, Location, Played, Player, Point, Verdict, merged
+from localsim.families.base import Curve, Family, Hits, Location, Played, Player, Point, Verdict, merged
 from localsim.families.craigslist import limits, players
 from localsim.families.craigslist.controls import CONTROLS, NO_ZONE
 from localsim.families.craigslist.corpus import CORPUS
@@ -81,6 +81,11 @@ class Craigslist(Family):
     study_tasks = ("", NO_ZONE)
     interests = "competitive"
     unearned = ("limit_hit",)
+    hits = Hits(
+        "limit_hit",
+        "limit_chance",
+        "The first offer is the other side's target or the middle of both targets: the speaker saw it, or had luck.",
+    )
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
         self._words = words

@@ -19,6 +19,7 @@ from localsim.families.base import (
     Baseline,
     Curve,
     Family,
+    Hits,
     Location,
     Played,
     Player,
@@ -81,6 +82,11 @@ class MutualFriends(Family):
     study_tasks = ("", "no friend")
     interests = "cooperative"
     unearned = ("mix_ups",)
+    hits = Hits(
+        "unearned_hits",
+        "unearned_chance",
+        "Nothing that was said before singled out this friend: the speaker saw the other list, or guessed well.",
+    )
     terms_disclose = True
     corpus = CORPUS
 

@@ -7,6 +7,7 @@ docstring; a missing value is None.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,12 @@ Row = dict[str, Any]
 
 _EPISODES = (
     "WITH found AS (SELECT e.episode_id, e.scenario_id, e.title, coalesce(e.family, 'everyday') AS family, e.mode, "
-    "e.see, e.model, e.episode_index, e.status, e.turns, e.error, s.success, coalesce(l.disclosed, 0) AS disclosed, "
+    "e.see, e.model, e.episode_index, e.status, e.turns, e.error, s.success, coalesce(s.hits, 0) AS hits, "
+    "coalesce(l.disclosed, 0) AS disclosed, "
     "coalesce(l.early, 0) AS early, coalesce(l.omniscient, 0) AS omniscient FROM v_episodes e "
-    "LEFT JOIN (SELECT episode_id, any_value(value) AS success FROM v_scores WHERE run_id = ? AND newest AND "
-    "name = 'success' GROUP BY 1) s ON s.episode_id = e.episode_id "
+    "LEFT JOIN (SELECT episode_id, any_value(value) FILTER (name = 'success') AS success, "
+    "sum(value) FILTER (list_contains(?, name)) AS hits FROM v_scores WHERE run_id = ? AND newest GROUP BY 1) s "
+    "ON s.episode_id = e.episode_id "
     "LEFT JOIN (SELECT episode_id, count(*) FILTER (kind = 'self') AS disclosed, count(*) FILTER (early) AS early, "
     "count(*) FILTER (kind = 'omniscient') AS omniscient FROM v_leaks WHERE run_id = ? GROUP BY 1) l "
     "ON l.episode_id = e.episode_id WHERE e.run_id = ?)"
@@ -31,7 +34,12 @@ _OUTCOMES = {
     "no success": "success < 1",
     "failures": "(success < 1 OR status <> 'completed')",
 }
-_LEAK_CONDITIONS = {"any": "disclosed + omniscient > 0", "early": "early > 0", "omniscient": "omniscient > 0"}
+_LEAK_CONDITIONS = {
+    "any": "disclosed + omniscient > 0",
+    "early": "early > 0",
+    "omniscient": "omniscient > 0",
+    "hits": "hits > 0",
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class EpisodeFilter:
     outcome: str = ""
     """`success`, `no success`, or `failures`: no success, or broken off."""
     leaks: str = ""
-    """`any`, `early` or `omniscient`."""
+    """`any`, `early`, `omniscient`, or `hits`: unearned hits."""
     words: str = ""
     """Part of the scenario's title or of any turn, in any case."""
     page: int = 1
@@ -118,16 +126,17 @@ def run_with_counts(store: Store, run_id: str) -> Row:
     return store.rows("SELECT * FROM v_runs WHERE run_id = ?", [run_id])[0]
 
 
-def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter) -> list[Row]:
+def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter, hits: Sequence[str]) -> list[Row]:
     """The episodes of a run that pass a filter, by family, scenario and index.
 
     Columns: episode_id, scenario_id, title, family, mode, see, model, episode_index, status, turns, error, success
-    (None where it is not scored), and the number of facts disclosed, disclosed too early (early) and omniscient leaks.
+    (None where it is not scored), and the number of unearned hits (the scores named `hits`), of facts disclosed, of
+    those disclosed too early (early) and of omniscient leaks.
     """
     condition, values = chosen.condition()
     return store.rows(
         f"{_EPISODES} SELECT * FROM found WHERE {condition} ORDER BY family, scenario_id, episode_index",
-        [run_id, run_id, run_id, *values],
+        [list(hits), run_id, run_id, run_id, *values],
     )
 
 

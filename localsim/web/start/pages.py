@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import cache
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -17,8 +16,7 @@ from localsim.errors import InvalidInput
 from localsim.families import FAMILIES, family_of, title_of
 from localsim.models.registry import aliases, entries, installed_path, labelled
 from localsim.runs.plan import Plan
-from localsim.scenarios.find import shipped_files
-from localsim.scenarios.parse import load_scenario
+from localsim.scenarios.find import shipped
 from localsim.web.guard import checked_form
 from localsim.web.play_pages import stage_of
 from localsim.web.render import page
@@ -51,18 +49,12 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
-@cache
-def _bundled() -> dict[str, LoadedScenario]:
-    every = [load_scenario(file) for file in shipped_files()]
-    return {loaded.scenario.id: loaded for loaded in every}
-
-
 def _groups() -> list[tuple[str, list[tuple[str, str]]]]:
     """The scenarios to choose from: a heading, then value and label of each."""
-    scenarios = [loaded.scenario for loaded in _bundled().values()]
+    scenarios = [loaded.scenario for loaded in shipped().values()]
     groups = [
         (
-            title_of(family_of(name)),
+            title_of(family_of(name or None)),
             [(each.id, each.title) for each in scenarios if (each.family or "") == name],
         )
         for name in sorted({each.family or "" for each in scenarios}, key=lambda name: (not name, name))
@@ -139,7 +131,7 @@ def _scenario(choice: str, seed: int) -> LoadedScenario:
         name = f"{family.name}_{seed:02d}"
         scenario, answer = family.generate(name, seed, {}).split()
         return LoadedScenario(scenario, answer, f"{name}.yaml")  # the file that `scenarios generate` would write
-    loaded = _bundled().get(choice)
+    loaded = shipped().get(choice)
     if loaded is None:
         raise InvalidInput("no such scenario", hint="choose one from the list")
     return loaded

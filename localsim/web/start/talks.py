@@ -215,7 +215,7 @@ def _forecast(work: Work) -> str:
 
 def is_startable(plan: Mapping[str, Any]) -> bool:
     """Return True for the plan of a run that these pages can show and resume: one talk in each of the three modes."""
-    once = plan["episodes"] == 1 and len(plan["scenarios"]) == 1 and plan.get("perturb", 0) < 2
+    once = plan.get("episodes") == 1 and len(plan["scenarios"]) == 1 and plan.get("perturb", 0) < 2
     return bool(once and list(plan["modes"]) == list(MODES) and not plan["roles"] and not plan.get("see"))
 
 
