@@ -425,8 +425,8 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
     "--format",
     "forms",
     multiple=True,
-    type=click.Choice(["svg", "png"]),
-    help="Write only this format; may be repeated [both].",
+    type=click.Choice(["svg", "png", "pdf"]),
+    help="Write the figures in this format; may be repeated [svg and png].",
 )
 @click.option(
     "--measure",
@@ -447,12 +447,13 @@ def plot(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Write the figures of a run as SVG and PNG: those of the report, and any measure by its key.
+    """Write the figures of a run as SVG, PNG or PDF: those of the report, and any measure by its key.
 
     Conditions of other runs, such as @last:agents, are drawn beside the modes of the first run.
 
     \b
     localsim plot @last -o figures
+    localsim plot @last -f pdf
     localsim plot @last-1 taught=@last:agents
     localsim plot @last --measure wrong_guesses
     """

@@ -241,6 +241,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
 
     \b
     localsim run scenarios/mutual_friends_01.yaml --mode all -n 4
+    localsim run mutual_friends_01 --mode all -m scripted:omniscient --leaks
     localsim run roommates --role Kit=scripted:smalltalk --live
     """
     plan = Plan(
@@ -369,6 +370,9 @@ def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: flo
                 f"{cached:.0%} of {summary.tokens_in_prompts} prompt tokens were in the caches, "
                 f"{summary.tokens_shared} of them shared between conversations"
             )
+        whole = result.in_database and summary.completed and not summary.stopped
+        if whole and (remark := telling.unsearched(Store(db), result.run_id)):
+            say(remark)
         if summary.completed:
             say(f"next: localsim report {result.run_id}   localsim show @last   (database {db})")
     if not result.in_database:

@@ -76,6 +76,10 @@ def colour_of(mode: str, twin: int = 0) -> str:
     return OTHERS[(twin - 1) % len(OTHERS)] if twin else COLOURS[mode]
 
 
+_UNDATED: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""Formats that hold the time of writing: without it, the same data give the same file."""
+
+
 def save(drawn: Sequence[tuple[str, Any]], folder: Path, forms: Sequence[str]) -> list[Path]:
     """Write figures, given with their names, in each format; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,6 +87,6 @@ def save(drawn: Sequence[tuple[str, Any]], folder: Path, forms: Sequence[str]) -
     for name, figure in drawn:
         for form in forms:
             file = folder / f"{name}.{form}"
-            figure.savefig(file, dpi=160, metadata={"Date": None} if form == "svg" else None)
+            figure.savefig(file, dpi=160, metadata=_UNDATED.get(form))
             files.append(file)
     return files
