@@ -39,7 +39,6 @@ def class_served(path: Path) -> Iterator[tuple[Hall, str]]:
             entrance=ENTRANCE,
         )  # fmt: skip
         app = create_app(Site(hall.store, rules, "scripted", frozenset({"class"}), hall=hall))
-        app.state.before = None
         server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()

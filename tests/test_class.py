@@ -240,7 +240,6 @@ def hall_at(path: Path, *scenarios: str, port: int | None = None) -> Iterator[Ha
 def app_of(hall: Hall, **changes: object) -> TestClient:
     rules = Rules(hosts_of("127.0.0.1"), seat_of=lambda request: seat_name(hall, request), **changes)  # type: ignore[arg-type]
     app = create_app(Site(hall.store, rules, "scripted", frozenset({"class"}), hall=hall))
-    app.state.before = None
     return TestClient(app, base_url="http://127.0.0.1:7580", raise_server_exceptions=False)
 
 

@@ -23,6 +23,7 @@ from localsim.conversation.episode import Episode, EpisodeSpec
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
+from localsim.machine import PORT
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 
@@ -375,7 +376,7 @@ def web_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --host, --port and --open to a command."""
     open_option = click.option("--open", "open_browser", is_flag=True, help="Also open the page in a browser.")
     port = click.option(
-        "--port", type=click.IntRange(1, 65535), help="Listen on this port [7580, or the next free one]."
+        "--port", type=click.IntRange(1, 65535), help=f"Listen on this port [{PORT}, or the next free one]."
     )
     host = click.option(
         "--host",
@@ -402,7 +403,7 @@ class Pages:
 def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: Callable[[str], None]) -> None:
     """Serve pages until Ctrl-C. Raises InvalidInput if the packages for it are not installed."""
     try:
-        from localsim.web.serve import PORT, Content, Place, serve
+        from localsim.web.serve import Content, Place, serve
     except ImportError as error:
         raise InvalidInput(f"the pages need {error.name}", hint='pip install "localsim[web]"') from error
     place = Place(host, port or PORT, fixed=port is not None)

@@ -12,13 +12,16 @@ from contextlib import suppress
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from localsim import paths
 from localsim.cli import long_name
 from localsim.cli.common import json_option, print_json, print_table, say
 from localsim.errors import BackendUnavailable, InvalidInput, suggest
+from localsim.machine import PORT
 from localsim.machine import doctor as diagnosis
 from localsim.machine.room import diagnose_room, qr_text, serve_test_page
+from localsim.runs import stopping
 
 GENERAL = ("db", "model")
 """Settings of localsim.toml outside of any table."""
@@ -140,7 +143,7 @@ def _options_below(command: click.Command, context: click.Context) -> Iterator[d
     help="With --room: check this address, and serve a test page for phones there until Ctrl-C.",
 )
 @click.option(
-    "--port", type=click.IntRange(1, 65535), default=7580, show_default=True, help="With --room: check this port."
+    "--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="With --room: check this port."
 )
 @json_option
 def doctor(room: bool, host: str | None, port: int, as_json: bool) -> None:
@@ -151,8 +154,10 @@ def doctor(room: bool, host: str | None, port: int, as_json: bool) -> None:
     localsim doctor --room
     localsim doctor --room --host 192.168.1.20
     """
-    if host is not None and not room:
-        raise InvalidInput("--host belongs to --room", hint=f"localsim doctor --room --host {host}")
+    given = click.get_current_context().get_parameter_source
+    for name, value in () if room else (("host", host), ("port", port)):
+        if given(name) is ParameterSource.COMMANDLINE:
+            raise InvalidInput(f"--{name} belongs to --room", hint=f"localsim doctor --room --{name} {value}")
     findings = diagnose_room(host, port) if room else diagnosis.diagnose()
     if as_json:
         print_json(diagnosis.as_json(findings))
@@ -163,7 +168,7 @@ def doctor(room: bool, host: str | None, port: int, as_json: bool) -> None:
     bad = [finding for finding in findings if not finding.ok]
     if bad:
         raise BackendUnavailable(f"{bad[0].name}: {bad[0].value}", hint=bad[0].advice)
-    if host is not None and not as_json:
+    if room and host is not None and not as_json:
         _test_page(host, port)
 
 
@@ -187,6 +192,8 @@ def _test_page(host: str, port: int) -> None:
     say(f"scan the code with a phone, or open {address} on it  (Ctrl-C stops it)")
     with suppress(KeyboardInterrupt):
         serve_test_page(host, port, say, _forever)
+    if stopping.exit_code() == stopping.TERMINATED:  # Ctrl-C is the way to end it, SIGTERM is not
+        raise KeyboardInterrupt
 
 
 def _forever() -> None:

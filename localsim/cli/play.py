@@ -114,7 +114,12 @@ def play(
     metavar="RUN",
     help="Show the results of this run, an earlier class, beside those of this class.",
 )
-@click.option("--new", "fresh", is_flag=True, help="Begin another class, even if the one before has not ended.")
+@click.option(
+    "--new",
+    "fresh",
+    is_flag=True,
+    help="Begin another class, even if the one before has not ended; leave it out to go on with that one.",
+)
 @web_options
 @db_option
 def class_(

@@ -17,9 +17,9 @@ from pathlib import Path
 import psutil
 
 from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.machine import PORT
 from localsim.machine.doctor import Finding
 
-PORT = 7580
 _TIMEOUT_S = 3.0
 _VIRTUAL = ("docker", "br-", "veth", "virbr", "vmnet", "vboxnet", "tun", "tap", "utun", "tailscale", "zt", "lo")
 """Names with which interfaces begin that no phone in the room can reach."""

@@ -24,6 +24,7 @@ from localsim.store.database import Store
 from localsim.web import annotate_pages, play_pages, view_pages
 from localsim.web.classroom import phone_pages, room_pages
 from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.results import Earlier
 from localsim.web.guard import Limits, Rules, Visitors
 from localsim.web.render import page
 from localsim.web.stage import Stage
@@ -84,6 +85,8 @@ class Site:
     """The conversations that raters judge; None lets them choose a run."""
     hall: Hall | None = None
     """The class of the part `class`."""
+    before: Earlier | None = None
+    """The earlier class whose results stand beside those of `hall`."""
 
 
 def create_app(site: Site) -> Starlette:
@@ -108,6 +111,7 @@ def create_app(site: Site) -> Starlette:
     # Whoever is on a network with an access token may look, but not occupy this computer with runs.
     app.state.desk = Desk(site.store) if "view" in site.parts and site.rules.access is None else None
     app.state.hall = site.hall
+    app.state.before = site.before
     return app
 
 

@@ -13,7 +13,7 @@ import hmac
 import ipaddress
 import secrets
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, urlencode
@@ -134,7 +134,7 @@ class Limits:
         """Take one request from the bucket of a seat or an address, which fills up with time."""
         now, rules = time.monotonic(), self._rules
         seat = rules.seat_of(request)
-        client = f"seat {seat}" if seat else request.client.host if request.client else ""
+        client = f"seat {seat}" if seat else visitor_of(request)
         rate, burst = (rules.seat_rate, rules.seat_burst) if seat else (rules.rate, rules.burst)
         bucket = self._buckets.setdefault(client, _Bucket(burst, now))
         self._buckets.move_to_end(client)
@@ -146,6 +146,26 @@ class Limits:
             return False
         bucket.left -= 1
         return True
+
+
+class Allowance:
+    """How often each visitor may do something in a time; the others do not feel it when one has used it up."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most, self._seconds = most, seconds
+        self._done: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def is_left(self, visitor: str) -> bool:
+        """Return True if the visitor may do it once more."""
+        times = self._done.get(visitor) or deque[float]()
+        return len(times) < self._most or time.monotonic() - times[0] >= self._seconds
+
+    def count(self, visitor: str) -> None:
+        """Remember that the visitor did it."""
+        self._done.setdefault(visitor, deque(maxlen=self._most)).append(time.monotonic())
+        self._done.move_to_end(visitor)
+        while len(self._done) > 1000:
+            self._done.popitem(last=False)
 
 
 @dataclass
@@ -225,12 +245,12 @@ class Visitors:
         if not (_same_origin(request) if request.method not in _SAFE_METHODS else _is_visit(request)):
             return PlainTextResponse("Refused: the request comes from another site.\n", 403)
         wanted = self._access
-        if wanted is None or _equal(request.cookies.get(cookie_name(request, "access"), ""), wanted):
+        if wanted is None or equal(request.cookies.get(cookie_name(request, "access"), ""), wanted):
             return None
         if self._entrance and (request.scope["path"] == self._entrance or request.scope["path"].startswith("/static/")):
             return None
         query = parse_qsl(request.url.query, keep_blank_values=True)
-        if request.method == "GET" and any(key == "token" and _equal(value, wanted) for key, value in query):
+        if request.method == "GET" and any(key == "token" and equal(value, wanted) for key, value in query):
             rest = urlencode([pair for pair in query if pair[0] != "token"])
             path = quote("/" + request.scope["path"].lstrip("/\\"))  # two slashes at the start would name another host
             answer = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
@@ -264,7 +284,7 @@ def csrf_of(request: Request) -> str:
 def checked_form(request: Request, form: Iterable[tuple[str, object]]) -> dict[str, str]:
     """The fields of a form from one of our pages. Raises InvalidInput for a form from elsewhere."""
     fields = {key: value for key, value in form if isinstance(value, str)}
-    if not _equal(fields.pop(CSRF_FIELD, ""), request.cookies.get(cookie_name(request, "csrf"), "")):
+    if not equal(fields.pop(CSRF_FIELD, ""), request.cookies.get(cookie_name(request, "csrf"), "")):
         raise InvalidInput("this form is not from this visit", hint="load the page again; what was saved is kept")
     return fields
 
@@ -288,5 +308,11 @@ def cookie_name(request: Request, what: str) -> str:
     return f"localsim_{what}_{request.headers.get('host', '').rpartition(':')[2]}"
 
 
-def _equal(given: str, wanted: str) -> bool:
+def visitor_of(request: Request) -> str:
+    """The address that a request comes from."""
+    return request.client.host if request.client else ""
+
+
+def equal(given: str, wanted: str) -> bool:
+    """Compare a secret in a time that does not depend on what was given; nothing equals an empty secret."""
     return bool(wanted) and hmac.compare_digest(given.encode(), wanted.encode())

@@ -16,11 +16,12 @@ from starlette.applications import Starlette
 
 from localsim.annotation.selection import Selection
 from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.machine import PORT
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
 
-HOST, PORT = "127.0.0.1", 7580
+HOST = "127.0.0.1"
 _TRIED = 20
 """Ports to try from the usual one on, where that is taken."""
 

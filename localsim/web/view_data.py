@@ -139,7 +139,6 @@ class Matrix:
     `groups` are the same lines by family, each with its columns and their totals over all pages.
     """
 
-    columns: tuple[tuple[str, str], ...]
     lines: tuple[Row, ...]
     groups: tuple[Row, ...]
     scenarios: int
@@ -166,7 +165,7 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     ordered = [(condition_name(row["mode"], row["see"]), row["model"]) for row in columns]
     pages = max(1, -(-len(names) // SCENARIOS_ON_A_PAGE))
     groups = _groups(rows, ordered, list(lines.values()))
-    return Matrix(tuple(ordered), tuple(lines.values()), tuple(groups), len(names), len(rows), pages)
+    return Matrix(tuple(lines.values()), tuple(groups), len(names), len(rows), pages)
 
 
 def _groups(rows: Sequence[Row], columns: Sequence[tuple[str, str]], lines: Sequence[Row]) -> list[Row]:

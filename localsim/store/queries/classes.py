@@ -25,9 +25,9 @@ def talks_of_run(store: Store, run_id: str) -> list[Row]:
 
 
 def bets_of_run(store: Store, run_id: str) -> list[Row]:
-    """The bets of the players of a run: episode_id, rater (the seat), mode of the talk, value_json."""
+    """The bets of the players of a run: mode of the talk, value_json."""
     return store.rows(
-        "SELECT item_id AS episode_id, rater, mode_1 AS mode, value_json FROM v_annotations "
+        "SELECT mode_1 AS mode, value_json FROM v_annotations "
         "WHERE task = 'bet' AND run_id = ? ORDER BY item_id, rater",
         [run_id],
     )

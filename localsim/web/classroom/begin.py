@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
+from localsim.machine import PORT
 from localsim.machine.room import addresses
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
@@ -17,7 +18,7 @@ from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.ledger import Ledger, Opening, new_tokens
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
-from localsim.web.serve import PORT, Place, listen, run_app
+from localsim.web.serve import Place, listen, run_app
 
 Say = Callable[[str], None]
 
@@ -42,6 +43,8 @@ class Wish:
 def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool) -> None:
     """Serve a class until Ctrl-C. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable."""
     check(wish.scenarios)
+    # A scenario that is named twice counts once: its talks are told apart by their number within the scenario.
+    wish = replace(wish, scenarios=list({loaded.hash: loaded for loaded in wish.scenarios}.values()))
     before = None
     if wish.against is not None:
         run_id = store.run_id(wish.against)
@@ -58,10 +61,13 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool) -> No
             Place(wish.host, wish.port or opening.port or PORT, fixed=wish.port is not None or continued)
         )
         port = int(listening.getsockname()[1])
+        moved = continued and wish.host != opening.host
+        opening = replace(opening, port=port, host=wish.host)
         if not continued:
-            opening = replace(opening, port=port)
             ledger.begin(opening)
-        hall = Hall(store, wish.scenarios, ledger, replace(opening, port=port), say)
+        elif moved:
+            ledger.append({"event": "moved", "host": wish.host})
+        hall = Hall(store, wish.scenarios, ledger, opening, say)
         hall.start()
     except BaseException:
         ledger.close()
@@ -71,16 +77,18 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool) -> No
         hosts_of(shown(wish.host)), access, seat_of=lambda request: seat_name(hall, request),
         entrance="" if access is None else ENTRANCE,
     )  # fmt: skip
-    app = create_app(Site(store, rules, wish.computer, frozenset({"class"}), hall=hall))
-    app.state.before = before
+    app = create_app(Site(store, rules, wish.computer, frozenset({"class"}), hall=hall, before=before))
     teacher = address_of(f"{shown(wish.host)}:{port}", f"/class/teacher?key={opening.teacher}", access)
-    _tell(say, hall, teacher, access, continued)
+    if continued:
+        _tell_continued(say, hall, moved)
+    _tell(say, hall, teacher, access)
     try:
         run_app(app, listening, teacher if open_browser else "")
     finally:
         hall.stop()
-        if not hall.register.ended:
-            say("the class has stopped; the same command goes on with it")
+        if not hall.register.closed:
+            without = " without --new" if wish.fresh else ""
+            say(f"the class has stopped; the same command{without} goes on with it")
 
 
 def check(scenarios: Sequence[LoadedScenario]) -> None:
@@ -102,7 +110,7 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:
         seed=secrets.randbelow(1 << 31), port=wish.port or 0, **new_tokens(),
     )  # fmt: skip
     old = ledger.opening()
-    nobody_came = len(ledger.events) == 1
+    nobody_came = not any(event.get("event") == "sit" for event in ledger.events)
     if old is None or wish.fresh or (nobody_came and not old.continues(fresh)):
         return fresh, False
     if not old.continues(fresh):
@@ -114,10 +122,17 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:
     return old, True
 
 
-def _tell(say: Say, hall: Hall, teacher: str, access: str | None, continued: bool) -> None:
+def _tell_continued(say: Say, hall: Hall, moved: bool) -> None:
     seats, talks = len(hall.register.seats), len(hall.register.talks)
-    if continued:
+    if hall.register.ended:
+        say(f"the class was ended before: its run is completed ({seats} seats, {talks} talks; --new begins another)")
+    else:
         say(f"the class goes on: {seats} seats, {talks} talks (--new begins another)")
+        if moved:
+            say("this computer has another address: free the seats on the projector page, then phones join again")
+
+
+def _tell(say: Say, hall: Hall, teacher: str, access: str | None) -> None:
     say(f"projector page, for the teacher alone: {teacher}  (Ctrl-C stops the server; nothing is lost)")
     if access is not None:
         address = f"http://{shown(hall.opening.host)}:{hall.opening.port}"

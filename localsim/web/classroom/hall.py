@@ -25,6 +25,7 @@ from localsim.store.records import episode_id_of
 from localsim.web.classroom.ledger import Ledger, Opening
 from localsim.web.classroom.playing import Playing, spec_of
 from localsim.web.classroom.seats import Event, Register, Seat, Talk, restored
+from localsim.web.guard import Allowance
 
 MOST_SEATS = 200
 HERE_S = 30.0
@@ -63,6 +64,9 @@ class Hall:
         self.store, self.scenarios, self.opening = store, tuple(scenarios), opening
         self.changed = threading.Condition()
         self.problem = ""
+        self.wrong_codes = Allowance(40, seconds=60)
+        self.new_seats = Allowance(60, seconds=600)
+        """One phone that drops its cookies cannot take all seats; a class behind one address finds room."""
         self._ledger = ledger
         self.register: Register = restored(
             [loaded.scenario.names for loaded in scenarios], opening.seed, ledger.events[1:]
@@ -229,6 +233,11 @@ class Hall:
                 return
             self._record({"event": "end"})
         self.playing.stop(wait=False)
+
+    def close(self) -> None:
+        """Note that the run of the ended class is complete, so that the next command begins another class."""
+        with self.changed:
+            self._record({"event": "closed"})
 
     # ---- helpers ---------------------------------------------------------------------------------------------------
 

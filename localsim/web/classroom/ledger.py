@@ -45,10 +45,8 @@ class Opening:
     """The join code: four syllables, such as BAKO-TILU."""
 
     def continues(self, other: Opening) -> bool:
-        """Return True if a class that would begin as `other` continues this one."""
-        return (self.scenarios, self.computer, self.alone, self.host) == (
-            other.scenarios, other.computer, other.alone, other.host,
-        )  # fmt: skip
+        """Return True if a class that would begin as `other` continues this one; a laptop may get a new address."""
+        return (self.scenarios, self.computer, self.alone) == (other.scenarios, other.computer, other.alone)
 
 
 def join_code() -> str:
@@ -81,13 +79,17 @@ class Ledger:
         self.events: list[Event] = read_journal(self.path) if self.path.exists() else []
 
     def opening(self) -> Opening | None:
-        """How the class in this file began; None if there is none, or if it has ended."""
-        if not self.events or any(event.get("event") == "end" for event in self.events):
+        """How the class in this file began, with its newest address; None if there is none to go on with.
+
+        One that the teacher has ended goes on until its run is complete.
+        """
+        if not self.events or any(event.get("event") == "closed" for event in self.events):
             return None
         first = dict(self.events[0])
         if first.pop("event", "") != "open":
             return None
-        return Opening(**{**first, "scenarios": tuple(first["scenarios"])})
+        moves = [event["host"] for event in self.events if event.get("event") == "moved"]
+        return Opening(**{**first, "scenarios": tuple(first["scenarios"]), "host": [first["host"], *moves][-1]})
 
     def begin(self, opening: Opening) -> None:
         """Begin a new class; the file of the one before is replaced, and its talks and bets stay in the database."""

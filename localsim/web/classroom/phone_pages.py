@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections import deque
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -19,13 +17,11 @@ from localsim.reports import marks
 from localsim.web.classroom import results
 from localsim.web.classroom.hall import Hall, Live
 from localsim.web.classroom.seats import MODES, Seat
-from localsim.web.guard import checked_form, cookie_name, csrf_of, with_access
+from localsim.web.guard import checked_form, cookie_name, csrf_of, equal, visitor_of, with_access
 from localsim.web.render import page
 
 ENTRANCE = "/class/code"
 _SEAT_S = 12 * 3600
-_WRONG_A_MINUTE = 40
-"""Wrong join codes that all visitors together may send in a minute."""
 _ALONE_AFTER_S = 15.0
 """A phone that has waited this long is offered the computer as a partner."""
 
@@ -110,8 +106,13 @@ def part(request: Request) -> Response:
 
 def _values(hall: Hall, seat: Seat | None, state: str) -> dict[str, Any]:
     """The values of a phone's templates."""
-    values: dict[str, Any] = {"goal": results.has_goal(hall), "alone": hall.opening.alone}
     live = hall.live_of(seat) if seat else None
+    values: dict[str, Any] = {
+        "goal": results.has_goal(hall),
+        "alone": hall.opening.alone,
+        "live": live,
+        "problem": bool(hall.problem),  # its words may name modes and models: for the projector alone
+    }
     if seat is None or state in ("join", "over"):
         return values
     if state == "wait":
@@ -125,7 +126,7 @@ def _values(hall: Hall, seat: Seat | None, state: str) -> dict[str, Any]:
             "best": results.best_mode(rows),
             "bet": seat.bets.get(live.talk.number) if live else None,
         }
-    return values | {"closed": hall.register.revealed}
+    return values
 
 
 def _talk(hall: Hall, seat: Seat, live: Live) -> dict[str, Any]:
@@ -135,7 +136,6 @@ def _talk(hall: Hall, seat: Seat, live: Live) -> dict[str, Any]:
         mine = hall.is_asked(live, role)
     kinds: list[ActionType] = [kind for kind in ("speak", "leave") if kind in scenario.actions]
     return {
-        "live": live,
         "role": role,
         "seen": seen,
         "others": [agent.name for agent in seen.agents if agent.name != role],
@@ -161,8 +161,13 @@ async def _form(request: Request) -> dict[str, str]:
 async def join(request: Request) -> Response:
     """Give the phone a seat; pressing the button twice gives the same one."""
     await _form(request)
+    hall, visitor = hall_of(request), visitor_of(request)
     secret = request.cookies.get(cookie_name(request, "seat"), "") or csrf_of(request)
-    await run_in_threadpool(hall_of(request).join, hashed(secret))
+    if hall.register.seat_of(hashed(secret)) is None:
+        if not hall.new_seats.is_left(visitor):
+            raise InvalidInput("too many seats were taken from this address", hint="wait some minutes, then try again")
+        hall.new_seats.count(visitor)
+    await run_in_threadpool(hall.join, hashed(secret))
     answer = RedirectResponse("/class", 303)
     answer.set_cookie(cookie_name(request, "seat"), secret, max_age=_SEAT_S, httponly=True, samesite="lax")
     return answer
@@ -225,19 +230,16 @@ def code(request: Request) -> Response:
     return page(request, "class/join", state="code", wrong=False)
 
 
-_wrong: deque[float] = deque(maxlen=_WRONG_A_MINUTE)
-
-
 async def give_code(request: Request) -> Response:
     """Let a visitor in who knows the join code."""
     form = await _form(request)
-    opening = hall_of(request).opening
-    now = time.monotonic()
-    if len(_wrong) == _WRONG_A_MINUTE and now - _wrong[0] < 60:
+    hall, visitor = hall_of(request), visitor_of(request)
+    opening = hall.opening
+    if not hall.wrong_codes.is_left(visitor):
         raise InvalidInput("too many wrong codes were given", hint="wait a minute, then try again")
     given = "".join(char for char in form.get("code", "").upper() if char.isalpha())
-    if given != opening.code.replace("-", ""):
-        _wrong.append(now)
+    if not equal(given, opening.code.replace("-", "")):
+        hall.wrong_codes.count(visitor)
         return page(request, "class/join", 400, state="code", wrong=True)
     return with_access(RedirectResponse("/class", 303), request, opening.access)
 

@@ -41,6 +41,7 @@ _AT_A_TIME = 8
 """Talks for which a model writes at the same time; the others wait their turn."""
 _MOST = 1000
 _BETS_EVERY_S = 2.0
+_UNEXPECTED = "something unexpected happened; the terminal shows the details"
 TASK = "bet"
 """The task of annotations that are bets."""
 
@@ -84,6 +85,7 @@ class Playing(Watcher):
             seed=hall.opening.seed,
         )
         self.players = Players(hall.changed, self._each_round, beside_model=not is_scripted(hall.opening.computer))
+        self.players.closing = hall.register.ended
         self._queue: deque[EpisodeSpec] = deque()
         self._by_spec: dict[str, Live] = {}
         self._by_episode: dict[str, Live] = {}
@@ -146,22 +148,31 @@ class Playing(Watcher):
             self._hall.changed.notify_all()
 
     def _work(self) -> None:
-        store = self._hall.store
+        store, done = self._hall.store, False
         try:
             with open_backends([self._opening.computer], self._needs(), self._say) as backends:
                 if self._has_begun():
                     with runner.journal_of(store, self._opening.run_id) as journal:
-                        self._simulate({**backends, NAME: self.players}, journal)
-            if self._hall.register.ended and self._by_spec:
-                self._search()
+                        over = self._simulate({**backends, NAME: self.players}, journal)
+                else:
+                    over = self._hall.register.ended
+            if over:
+                self._close()
         except LocalsimError as error:
-            self._failed = error
-            with self._hall.changed:
-                self._hall.problem = f"{error.message} ({error.hint})" if error.hint else error.message
-            if self._ready.is_set():
-                self._say(f"the talks of the class have stopped: {self._hall.problem}")
+            self._stopped(error, f"{error.message} ({error.hint})" if error.hint else error.message)
+        else:
+            done = True
         finally:
+            if not done and self._failed is None:  # a defect: the thread ends with its traceback in the terminal
+                self._stopped(LocalsimError(_UNEXPECTED), _UNEXPECTED)
             self._ready.set()
+
+    def _stopped(self, error: LocalsimError, problem: str) -> None:
+        self._failed = error
+        with self._hall.changed:
+            self._hall.problem = problem
+        if self._ready.is_set():
+            self._say(f"the talks of the class have stopped: {problem}")
 
     def _has_begun(self) -> bool:
         """Wait for the first talk, so that a class to which nobody comes leaves no run; False if none begins."""
@@ -180,7 +191,8 @@ class Playing(Watcher):
                 specs.append(spec_of(loaded.scenario, alone, self._opening))
         return Needs(sequences=_AT_A_TIME, specs=specs)
 
-    def _simulate(self, backends: Mapping[str, Backend], journal: Journal) -> None:
+    def _simulate(self, backends: Mapping[str, Backend], journal: Journal) -> bool:
+        """Let the talks run; True if the class has ended, False if it can go on."""
         store, run_id = self._hall.store, self._opening.run_id
         recorded = {}
         if classes.has_run(store, run_id):
@@ -202,6 +214,7 @@ class Playing(Watcher):
         now = datetime.now(UTC).replace(tzinfo=None).isoformat()
         scribe.tick(self._identities())
         scribe.close(finished_utc=now, complete=over)
+        return over
 
     def _break_off(self) -> None:
         """End the talks that go on when the class ends."""
@@ -237,6 +250,13 @@ class Playing(Watcher):
         except Busy:
             with self._hall.changed:
                 self._bets = bets + self._bets
+
+    def _close(self) -> None:
+        """Note that the run of the ended class is complete, and look for leaks in it."""
+        if not self._bets:  # otherwise the same command stores them
+            self._hall.close()
+        if self._by_spec:
+            self._search()
 
     def _search(self) -> None:
         run_id = self._opening.run_id

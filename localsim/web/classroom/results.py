@@ -60,6 +60,10 @@ class Bets:
         return sum(row.right for row in self.rows)
 
 
+Earlier = tuple[str, list[ModeRow], Bets]
+"""The run of an earlier class, its talks and its bets."""
+
+
 def has_goal(hall: Hall) -> bool:
     """Return True if success is scored in every scenario of the class."""
     families = [loaded.scenario.family for loaded in hall.scenarios]

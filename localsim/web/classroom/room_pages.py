@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -15,7 +14,7 @@ from localsim.machine.room import qr_svg
 from localsim.web.classroom import results
 from localsim.web.classroom.hall import HERE_S, Hall
 from localsim.web.classroom.phone_pages import hall_of, hashed
-from localsim.web.guard import address_of, checked_form, cookie_name, is_loopback, shown
+from localsim.web.guard import address_of, checked_form, cookie_name, equal, is_loopback, shown
 from localsim.web.render import page
 
 _LONG_S = 120.0
@@ -25,7 +24,7 @@ _LONG_S = 120.0
 def _check(request: Request) -> Hall:
     hall = hall_of(request)
     given = request.cookies.get(cookie_name(request, "teacher"), "")
-    if not hmac.compare_digest(given, hashed(hall.opening.teacher)):
+    if not equal(given, hashed(hall.opening.teacher)):
         raise InvalidInput("this page is for the teacher", hint="open the address that the command has printed")
     return hall
 
@@ -33,7 +32,7 @@ def _check(request: Request) -> Hall:
 def teacher(request: Request) -> Response:
     """Let the teacher in, who has the key in the printed address."""
     hall = hall_of(request)
-    if not hmac.compare_digest(request.query_params.get("key", ""), hall.opening.teacher):
+    if not equal(request.query_params.get("key", ""), hall.opening.teacher):
         raise InvalidInput("this is not the address of the teacher", hint="open the address that the command printed")
     answer = RedirectResponse("/class/room", 303)
     value = hashed(hall.opening.teacher)
@@ -52,7 +51,6 @@ def room(request: Request) -> Response:
         "class/room",
         address=address,
         qr=qr_svg(link),
-        link=link,
         code=hall.opening.code,
         here_only=here_only,
         **_values(hall, request),

@@ -64,6 +64,8 @@ class Register:
     talks: dict[int, Talk] = field(default_factory=dict)
     revealed: bool = False
     ended: bool = False
+    closed: bool = False
+    """True once the run of the ended class is complete, so that nothing is left to do."""
 
     def apply(self, event: Event) -> None:
         """Change the state as one event says."""
@@ -86,12 +88,15 @@ class Register:
             self.revealed = True
         elif kind == "end":
             self.revealed = self.ended = True
+        elif kind == "closed":
+            self.closed = True
 
     # ---- questions -------------------------------------------------------------------------------------------------
 
     def seat_of(self, key: str) -> Seat | None:
         """The seat whose phone has this key."""
-        return next((seat for seat in self.seats.values() if key and seat.key == key), None)
+        # The limits of `guard` ask without the lock of the hall, while a phone may be joining: hence the copy.
+        return next((seat for seat in list(self.seats.values()) if key and seat.key == key), None)
 
     def free_seat(self) -> Seat | None:
         """The first seat that was freed: the next phone gets it."""
