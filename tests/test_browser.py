@@ -92,7 +92,7 @@ def episode_of(store: Store, run_id: str, mode: str, family: str = "craigslist")
 
 def pages_of(run_id: str) -> dict[str, str]:
     """The pages that tests/test_browser_pages.py leaves out."""
-    return {"run": f"/runs/{run_id}", "play": "/play", "nothing": "/no-such-page"}
+    return {"run": f"/runs/{run_id}", "nothing": "/no-such-page"}
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -16,6 +16,7 @@ from localsim.store.database import Store
 from localsim.web import view_data
 from tests import test_browser as others
 from tests.test_browser import browser, episode_of, picture, site, watched
+from tests.web_server import without_a_talk
 
 pytestmark = others.pytestmark
 __all__ = ["browser", "site"]
@@ -34,6 +35,8 @@ def pages_of(store: Store, run_id: str) -> dict[str, str]:
         "prompt": f"/episodes/{agents}/turns/1",
         "judgements": f"/episodes/{agents}/judgements",
         "side-by-side": f"/compare?a={script}&b={agents}&c={minds}",
+        "start": "/start",
+        "play": "/play",
         "sql": "/sql?q=SELECT+mode,+count(*)+AS+turns+FROM+v_turns+GROUP+BY+mode",
         "annotate": f"/annotate?run={run_id}",
         "annotate-pair": f"/annotate/{run_id}/pairs?rater=looker&ties=1",
@@ -71,7 +74,8 @@ def test_no_page_scrolls_sideways_and_axe_finds_nothing_serious(
     base, store, run_id = site
     page = opened(browser, size, scheme)
     complaints = watched(page)
-    for name, path in pages_of(store, run_id).items():
+    bare = {name: f"/runs/{each}" for name, each in without_a_talk(store, run_id).items()}
+    for name, path in {**pages_of(store, run_id), **bare}.items():
         page.goto(base + path)
         page.evaluate("document.querySelectorAll('details:not([data-fold])').forEach((each) => { each.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{name} is too wide"

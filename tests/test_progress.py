@@ -189,3 +189,20 @@ def test_a_search_for_leaks_says_how_far_it_is_and_keeps_each_part(
         ("searching for leaks: 10 of 12 episodes", 10),
     ], "what was searched is stored before the next part begins"
     assert telling.unsearched(store, run) == ""
+
+
+HOLD = "import sys, duckdb; held = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
+
+
+def test_a_run_begins_while_another_program_holds_the_database(run: str, store: Store) -> None:
+    """A forecast is worth neither a long wait nor the run."""
+    assert run
+    command = [sys.executable, "-c", HOLD, str(store.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None and other.stdout.readline() == b"held\n"
+        progress = Progress(1, quiet=True, store=store)
+        begun = time.monotonic()
+        progress.begins([spec_of(generated("mutual_friends", 1), "agents")])
+        assert time.monotonic() - begun < 5
+        progress.close()
+        other.communicate()

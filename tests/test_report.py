@@ -336,7 +336,7 @@ def cell(completed: int, family: str = "craigslist", model: str = "m", failed: i
 def warnings_of(*cells: dict[str, Any], planned: int | None = None, **identity: Any) -> str:
     """Warnings about made-up cells of a made-up language model, one a line."""
     total = sum(row["completed"] + row["failed"] for row in cells)
-    run = {"run_id": "r1", "episodes_planned": total if planned is None else planned}
+    run = {"run_id": "r1", "repro": "stable", "episodes_planned": total if planned is None else planned}
     run["models_json"] = json.dumps({"m": {"kind": "llama", "file": "Other.gguf", **identity}})
     return "\n".join(each["text"] for each in report_module.remarks_on(run, list(cells)))
 
@@ -352,7 +352,7 @@ def test_small_numbers_are_said() -> None:
 def test_a_warning_stands_where_it_matters() -> None:
     """At its family, at its model, or, if it is about the whole run or its place is unknown, before all tables."""
     cells = [cell(5), cell(50, "mutual_friends"), cell(50, "mutual_friends", "other")]
-    run = {"run_id": "r1", "episodes_planned": 200}
+    run = {"run_id": "r1", "repro": "stable", "episodes_planned": 200}
     run["models_json"] = json.dumps({"m": {"kind": "scripted"}, "gone": {"kind": "remote", "url": "http://x"}})
     remarks = report_module.remarks_on(run, cells)
     told = [each["text"] for each in remarks]

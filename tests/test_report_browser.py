@@ -117,7 +117,16 @@ def test_modes_and_people_have_the_colours_of_the_pages(scheme: int) -> None:
     """`scheme` is light or dark: the first and the second time that a style sheet names its colours."""
     pages = (ROOT / "localsim" / "web" / "static" / "app.css").read_text(encoding="utf-8")
     own = (ROOT / "localsim" / "reports" / "templates" / "report.css.j2").read_text(encoding="utf-8")
-    for name in (*MODES, "people", "own", "shared", "omniscient", "flag", *(f"s{number}" for number in range(8))):
+    for name in (
+        *MODES,
+        "iterative",
+        "people",
+        "own",
+        "shared",
+        "omniscient",
+        "flag",
+        *(f"s{number}" for number in range(8)),
+    ):
         ours = re.findall(rf"--{name if name != 'omniscient' else 'strange'}:(#\w+)", own)
         assert ours[scheme] == re.findall(rf"--{name}:(#\w+)", pages)[scheme], name
         if name in COLOURS and not scheme:

@@ -12,11 +12,12 @@ import pytest
 from localsim.__main__ import run as command
 from localsim.cli import common
 from localsim.errors import InvalidInput
-from localsim.runs import telling
+from localsim.runs import runner, telling
 from localsim.store.conditions import chosen
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
 from localsim.store.records import EpisodeEnded, EpisodeRecord, Record, RunRecord, ScenarioRecord
+from tests.conftest import Quiet
 
 PLAN = {"modes": ["mindreaders", "agents", "script"], "model": "starter", "roles": {}, "scenarios": ["s1", "s2", "s3"]}
 TASKS = {"s1": ("friends_01", "friends"), "s2": ("friends_02", "friends"), "s3": ("roommates", "")}
@@ -149,9 +150,29 @@ def test_a_run_that_was_not_searched_says_so_with_the_command(kept: Store) -> No
     assert "interrupted after 1 of 3 episodes and was not searched for leaks" in stopped
     assert f"localsim resume {run_id(2)}" in stopped and f"localsim score {run_id(2)}" in stopped
     assert "localsim score" not in telling.unsearched(kept, run_id(6)), "there is nothing to look in"
+    game = telling.unsearched(kept, run_id(4))
+    assert game == "The run was interrupted after 0 of 3 episodes and was not searched for leaks."
+    row = queries.run_facts(kept, run_id(4))
+    assert telling.remark({**row, "completed": 1, "searched": 1}) == "The run was interrupted after 1 of 3 episodes."
+    half = telling.leaks_remark({**row, "completed": 1})
+    assert half.endswith(f"searched for leaks: localsim score {run_id(4)} looks in what is there.")
+    whole = telling.remark({**queries.run_facts(kept, run_id(2)), "searched": 1})
+    assert whole.endswith(f"after 1 of 3 episodes: localsim resume {run_id(2)} continues it.")
     row = queries.run_facts(kept, run_id(1))
     assert telling.leaks_remark({**row, "searched": 3}) == "" == telling.leaks_remark({**row, "status": "running"})
     assert "in 1 of 3 episodes only" in telling.leaks_remark({**row, "searched": 1})
+
+
+def test_a_run_with_a_person_in_a_role_is_not_resumed(kept: Store) -> None:
+    plan = json.dumps({**PLAN, "modes": ["agents"], "roles": {"Ana": "human"}})
+    with kept.writing() as connection:
+        connection.execute("UPDATE runs SET plan_json = ? WHERE run_id = ?", [plan, run_id(4)])
+    try:
+        with pytest.raises(InvalidInput, match="there is nothing to resume"):
+            runner.resume(run_id(4), kept, Quiet(), lambda _: None)
+    finally:
+        with kept.writing() as connection:
+            connection.execute("UPDATE runs SET plan_json = ? WHERE run_id = ?", [json.dumps(PLAN), run_id(4)])
 
 
 def test_last_says_once_what_it_is(kept: Store, capsys: pytest.CaptureFixture[str]) -> None:

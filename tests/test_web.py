@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import socket
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 from urllib.parse import quote, urljoin, urlsplit
 
 import click
@@ -17,22 +19,29 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from localsim import reports, web
 from localsim.__main__ import run as command
 from localsim.cli import cli
+from localsim.conversation.episode import CONDITIONS, StopReason
 from localsim.conversation.exchange import Generation, Message, Thought
 from localsim.errors import InvalidInput
 from localsim.evaluators import judge
 from localsim.evaluators.asking import Case, judgement_records
 from localsim.evaluators.base import Asked
 from localsim.reports.conversation import hits_in
+from localsim.reports.report import report
+from localsim.reports.validity import head
+from localsim.runs import telling
+from localsim.runs import words as wording
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 from localsim.store.journal import Journal
 from localsim.store.queries import scoring as scoring_queries
+from localsim.store.queries.runs import run_row
 from localsim.store.records import EpisodeEnded, EpisodeRecord, ScenarioRecord, TurnRecord
 from localsim.web import serve, view_data
 from tests.test_report_html import Page
-from tests.web_server import BASE, HOSTILE, client_of, field, serving, simulated
+from tests.web_server import BASE, HOSTILE, client_of, field, score, serving, simulated, without_a_talk
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +125,9 @@ def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(
     made: tuple[Store, str], client: TestClient
 ) -> None:
     text = client.get("/").text
-    assert "Mutual friends (2), Bargaining (1) · scripted:omniscient · all modes" in text
     row = view_data.runs(made[0])[0]
+    assert row["name"] == telling.name_of(made[0], run_row(made[0], made[1])), "as the terminal names it"
+    assert "2 mutual_friends, 1 craigslist · scripted:omniscient · script, agents, mindreaders" in text
     assert [line["title"] for line in row["results"]] == ["Mutual friends", "Bargaining"]
     for line in row["results"]:
         assert [cell["condition"] for cell in line["cells"]] == ["script", "agents", "mindreaders"]
@@ -151,12 +161,63 @@ def test_a_large_run_opens_before_its_answer_is_known(
 
 
 def test_what_was_not_searched_for_leaks_says_so(made: tuple[Store, str], client: TestClient) -> None:
-    """Only one episode of this run has a score of the detector."""
-    assert "Leaks were not looked for in 8 talks of this run" in client.get(f"/runs/{made[1]}").text
+    """Only one episode of this run has a score of the detector; another search failed."""
+    missing = replace(score(episode_of(made, "craigslist", "agents")), value=None, label="missing")
+    made[0].take_in([missing])
+    remark = telling.unsearched(*made)
+    assert remark.startswith("Leaks were looked for in 1 of 9 episodes only: localsim score")
+    assert remark in client.get(f"/runs/{made[1]}").text
     searched, other = (client.get(f"/episodes/{episode_of(made, 'craigslist', mode)}").text for mode in
                        ("script", "agents"))  # fmt: skip
     assert "Leaks were not looked for in this talk" in other and "not looked for" not in searched
     assert "Of 10 such marks, about" in searched and "100%" not in searched
+
+
+def test_a_run_without_a_completed_talk_says_so(made: tuple[Store, str], client: TestClient) -> None:
+    ids = without_a_talk(*made)
+    said = "No conversation of this run has been completed"
+    begun, failed = (client.get(f"/runs/{ids[name]}") for name in ("begun", "failed"))
+    assert begun.status_code == 200 and f"{said} yet: 3 are planned" in begun.text
+    assert f"{said}, 3 were planned and 3 failed: localsim runs show {ids['failed']}" in failed.text
+    assert head.answer(report(made[0], ids["begun"])) == view_data.answer(made[0], ids["begun"])
+    assert head.answer(report(*made)) == view_data.answer(*made), "it begins as the report does"
+
+
+def test_an_answer_that_another_thread_drops_is_still_given(
+    made: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_data, "_ANSWERS_KEPT", 0)
+    assert view_data.answer(*made)
+
+
+def test_an_interrupted_run_is_resumed_unless_people_took_part(made: tuple[Store, str], client: TestClient) -> None:
+    ids, store = without_a_talk(*made), made[0]
+    with store.writing() as connection:
+        connection.execute("UPDATE runs SET status = 'interrupted' WHERE run_id = ?", [ids["begun"]])
+    addresses = (f"/runs/{ids['begun']}", f"/runs/{ids['begun']}/report")
+    assert all(f"localsim resume {ids['begun']}" in client.get(each).text for each in addresses)
+    with store.writing() as connection:
+        models = json.dumps({"human": {"kind": "human", "name": "human"}})
+        connection.execute("UPDATE runs SET models_json = ? WHERE run_id = ?", [models, ids["begun"]])
+    for each in addresses:
+        text = client.get(each).text
+        assert "localsim resume" not in text and "of this run has been completed" in text
+
+
+def test_words_have_one_place(made: tuple[Store, str], client: TestClient) -> None:
+    """Modes, ends of talks and kinds of marks are named alike by the report and by every page."""
+    assert set(wording.STOPS) == set(get_args(StopReason)) and set(wording.MODES) == set(CONDITIONS)
+    texts = [*wording.MODES.values(), *wording.STOPS.values(), *wording.KINDS.values(), wording.GRANTED]
+    own, pages = (Path(module.__file__).parent / "templates" for module in (reports, web))
+    for file in (*own.glob("*.j2"), *pages.glob("view/*.j2"), pages / "macros.html.j2"):
+        for text in texts:
+            assert text == "a hint" or text not in file.read_text(encoding="utf-8"), f"{file.name}: {text}"
+    talk = client.get(f"/episodes/{episode_of(made, 'craigslist', 'script')}").text
+    whole = client.get(f"/runs/{made[1]}/report").text
+    for text in (wording.MODES["script"], wording.KINDS["omniscient"]):
+        assert text in talk and text in whole
+    assert any(text in talk for text in wording.STOPS.values())
+    assert '<option value="no success">goal missed</option>' in client.get(f"/runs/{made[1]}").text
 
 
 def test_failures_are_missed_goals_and_talks_that_broke_off(made: tuple[Store, str], client: TestClient) -> None:

@@ -92,7 +92,7 @@ def show(episode: str | None, prompt: int | None, scores: bool, by_rule: bool, d
 
 def _print_remark(store: Store, shown: Sequence[StoredEpisode]) -> None:
     """Say which runs of the printed conversations were not searched for leaks."""
-    unread = [each for each in shown if not any(score["evaluator"] == "leakage" for score in each.scores)]
+    unread = [each for each in shown if not any(map(telling.is_search, each.scores))]
     for run_id in dict.fromkeys(each.run_id for each in unread):
         if remark := telling.unsearched(store, run_id):
             click.secho(f"\n! {remark}", fg="yellow")

@@ -10,6 +10,7 @@ from localsim.backends.llama.probe import ensure_works
 from localsim.backends.llama.raw import RawContext
 from localsim.backends.open import Needs, gpu_layers, physical_cores
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec
+from localsim.errors import DatabaseError
 from localsim.models.registry import resolve
 from localsim.store.database import Store
 from localsim.store.queries.runs import usual_episodes
@@ -31,6 +32,8 @@ WORDS, LENGTH = 11.0, 0.45
 """Words of a turn, and turns as a share of their limit, where no earlier run gives better figures: the starter's."""
 FIRST_TOKENS = 20
 """Tokens from which on the speed of a run is a forecast."""
+PATIENCE_S = 0.5
+"""Seconds that a run which begins waits for the lengths of earlier episodes."""
 FEWEST = 0.35
 """Turns of the shortest episodes as a share of their limit."""
 
@@ -121,7 +124,7 @@ class Remaining:
     """
 
     def __init__(self, specs: Sequence[EpisodeSpec], store: Store | None) -> None:
-        known = _history(store, specs) if store is not None else {}
+        known = _known_at_once(store, specs) if store is not None else {}
         self._usual = {_kind(spec): (known.get(_kind(spec)) or _guess(spec)).written for spec in specs}
         self._waiting = sum(self._usual[_kind(spec)] for spec in specs)
         self._mean = max(1.0, self._waiting / max(1, len(specs)))
@@ -167,6 +170,14 @@ def _openings(specs: Sequence[EpisodeSpec]) -> float:
         (spec.scenario.hash, spec.mode, spec.variant, spec.grants, role) for spec in specs for role in spec.models
     }
     return float(OPENING * len(different))
+
+
+def _known_at_once(store: Store, specs: Sequence[EpisodeSpec]) -> dict[tuple[str, str], _Usual]:
+    """Return `_history`, or nothing where another program holds the database: no run waits or ends for a forecast."""
+    try:
+        return _history(Store(store.path, patience_s=PATIENCE_S), specs)
+    except DatabaseError:
+        return {}
 
 
 def _history(store: Store, specs: Sequence[EpisodeSpec]) -> dict[tuple[str, str], _Usual]:

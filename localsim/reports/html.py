@@ -30,7 +30,9 @@ from localsim.reports.measures import interval_of, shown
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, head, instruments, robustness
 from localsim.reports.validity.typical import RULE, typical
+from localsim.runs import words
 from localsim.runs.plan import command_of
+from localsim.runs.telling import of_people
 from localsim.store.conditions import conditions_of
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
@@ -81,11 +83,14 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         aloud=data.get("aloud", {}).get("paragraph", ""),
         rule=RULE,
         labelled=labelled,
+        words=words,
         legend=_legend(comparison),
         warnings=told["general"],
         beside=told["beside"],
         families=[_family(name, data, examples) | {"heads": heads} for name, heads in _heads(data, names).items()],
         counts={"completed": completed, "failed": failed, "rest": data["run"]["episodes_planned"] - completed - failed},
+        resumable=failed < data["run"]["episodes_planned"]
+        and not of_people(data["run"]["repro"], data["run"]["models"]),
         accuracy=accuracy,
         parsed=_parsed(accuracy) if accuracy else [],
         instruments=[{**row, "text": instruments.text_of(row)} for row in data.get("instruments", [])],

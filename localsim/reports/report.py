@@ -15,19 +15,20 @@ from localsim import families
 from localsim.annotation.agreement import agreement
 from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.measures import Measure
-from localsim.evaluators.leaks import EVALUATOR as LEAKAGE
 from localsim.families import EVERYDAY, family_of
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
 from localsim.reports.validity.correction import corrections
+from localsim.reports.validity.head import answer
 from localsim.reports.validity.headline import headline
 from localsim.reports.validity.instruments import instruments, leak_sources
 from localsim.reports.validity.judges import rates, reliability
 from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.reports.validity.thresholds import warnings as mixtures
+from localsim.runs.telling import is_search, of_people
 from localsim.store.conditions import Condition, condition_of, in_order
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -74,6 +75,17 @@ def _read(store: Store, run_id: str) -> Row:
     return data
 
 
+def beginning(store: Store, run_id: str) -> list[str]:
+    """Return the sentences that a report begins with, without what they do not need."""
+    with store.held() as reader:
+        run = run_row(reader, run_id)
+        data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id)}
+        # Without an episode there are no conditions that could be compared.
+        compared = compare(reader, run_id) if data["comparison"] else []
+        data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
+    return answer(data)
+
+
 def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
     """Return the measures of a run, its rows (comparison) and its curves; `scores` if they have been read."""
     scores = queries.scores(store, run_id) if scores is None else scores
@@ -89,7 +101,7 @@ def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
 def _errors(store: Store, run_id: str, data: Row, scores: list[Row]) -> Row:
     """Return the errors of the instruments that the run relies on, and the leak rates corrected for them."""
     played = dict.fromkeys(row["family"] for row in data["comparison"] if row["completed"])
-    leaking = {row["family"] or EVERYDAY.name for row in scores if row["evaluator"] == LEAKAGE}
+    leaking = {row["family"] or EVERYDAY.name for row in scores if is_search(row)}
     searched = [name for name in played if name in leaking]
     return {
         "instruments": instruments(played, searched, data["judges"], data["thresholds"]),
@@ -157,7 +169,7 @@ def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
 def _searched(cell: Cell) -> int:
     """Return the number of completed episodes that were searched for leaks."""
     completed = {row["episode_id"] for row in cell.episodes if row["status"] == "completed"}
-    found = {row["episode_id"] for row in cell.scores if row["evaluator"] == LEAKAGE and row["value"] is not None}
+    found = {row["episode_id"] for row in cell.scores if is_search(row)}
     return len(completed & found)
 
 
@@ -251,7 +263,9 @@ def _of_episodes(run: Row, comparison: list[Row]) -> Iterator[Row]:
     """Yield the warnings about missing and failed episodes."""
     total, done = run["episodes_planned"], sum(row["completed"] + row["failed"] for row in comparison)
     if done < total:
-        yield _remark(f"{total - done} of {total} planned episodes are missing (localsim resume {run['run_id']}).")
+        people = of_people(run["repro"], json.loads(run["models_json"]))
+        way = "" if people else f" (localsim resume {run['run_id']})"
+        yield _remark(f"{total - done} of {total} planned episodes are missing{way}.")
     failed = sum(row["failed"] for row in comparison)
     if failed:
         yield _remark(f"{failed} of {done} episodes failed; rates count only completed ones.")

@@ -20,7 +20,7 @@ from typing import Any
 from localsim import __version__
 from localsim.backends.base import Backend
 from localsim.backends.open import is_file, models_of, open_backends
-from localsim.backends.person import AskPerson
+from localsim.backends.person import NAME, AskPerson
 from localsim.conversation import prompts
 from localsim.conversation.episode import PEOPLE, EpisodeSpec, Sampling
 from localsim.errors import InvalidInput, ModelMissing
@@ -259,8 +259,9 @@ def _now() -> str:
 
 
 def _refuse_people(run: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for a run of people, which nothing can continue."""
-    if json.loads(run["plan_json"])["modes"] == [PEOPLE]:
+    """Raise InvalidInput for a run of people, or with a person in a role, which nothing can continue."""
+    plan = json.loads(run["plan_json"])
+    if plan["modes"] == [PEOPLE] or NAME in plan["roles"].values():
         hint = f"localsim report {run['run_id']}"
         raise InvalidInput(f"run {run['run_id']} holds conversations of people: there is nothing to resume", hint=hint)
 

@@ -115,10 +115,20 @@ def episodes_of(row: Row) -> str:
     return f"{done} episode{'s' if done != 1 else ''}" if done == planned else f"{done} of {planned} episodes"
 
 
-def leaks_remark(row: Row) -> str:
-    """Return a sentence if a run was not searched for leaks, or only in part, with the command that does it; else "".
+def is_search(score: Row) -> bool:
+    """Return True if a score shows that its episode was searched for leaks; a search that failed has no value."""
+    return score["evaluator"] == "leakage" and score["value"] is not None
 
-    `row` is one of `run_facts`.
+
+def of_people(repro: str, models: Mapping[str, Row]) -> bool:
+    """Return True for a run of people, which nothing can resume; `models` are name -> identity."""
+    return repro == "imported" or any(identity["kind"] == "human" for identity in models.values())
+
+
+def leaks_remark(row: Row) -> str:
+    """Return a sentence if a run was not searched for leaks, or only in part, with the commands for the rest; else "".
+
+    `row` is one of `run_facts`. Runs of people are not resumed.
     """
     run_id, done, searched = row["run_id"], row["completed"], row["searched"]
     search = f"localsim score {run_id}"
@@ -126,16 +136,26 @@ def leaks_remark(row: Row) -> str:
         return ""
     if row["status"] == "interrupted":
         state = "only in part" if searched else "not"
-        rest = f"; {search} looks in what is there" if done else ""
-        return (
-            f"The run was interrupted after {done} of {row['planned']} episodes and was {state} searched for leaks: "
-            f"localsim resume {run_id} continues it and looks for them{rest}."
-        )
+        ways = [] if row["people"] else [f"localsim resume {run_id} continues it and looks for them"]
+        ways += [f"{search} looks in what is there"] if done else []
+        found = f"The run was interrupted after {done} of {row['planned']} episodes and was {state} searched for leaks"
+        return f"{': '.join([found, '; '.join(ways)] if ways else [found])}."
     if not done:
         return ""
     if searched:
         return f"Leaks were looked for in {searched} of {done} episodes only: {search} looks in the others."
     return f"Leaks were not looked for: {search} does that."
+
+
+def remark(row: Row) -> str:
+    """Return `leaks_remark`, or for an interrupted run that was searched, how far it got and how it continues.
+
+    `row` is one of `run_facts`.
+    """
+    if (found := leaks_remark(row)) or row["status"] != "interrupted":
+        return found
+    state = f"The run was interrupted after {row['completed']} of {row['planned']} episodes"
+    return f"{state}." if row["people"] else f"{state}: localsim resume {row['run_id']} continues it."
 
 
 def unsearched(store: Store, run_id: str) -> str:

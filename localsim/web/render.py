@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from localsim.models.registry import labelled
+from localsim.runs import words
 from localsim.web.guard import csrf_of
 
 _MENU = (
@@ -32,6 +33,7 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: "–" if value is None else value,
     )
     environment.filters["labelled"] = labelled
+    environment.globals["words"] = words
     return environment
 
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from localsim import paths
-from localsim.conversation.episode import CONDITIONS, MODES
+from localsim.conversation.episode import CONDITIONS
 from localsim.conversation.grants import condition_name
 from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
-from localsim.models.registry import labelled
-from localsim.reports.comparison import compare
 from localsim.reports.conversation import MarkedTurn, marked_turns, verdict_on
 from localsim.reports.marks import kind_of
-from localsim.reports.report import table
-from localsim.reports.validity.headline import headline
-from localsim.reports.validity.robustness import robustness, sign_turns
+from localsim.reports.report import beginning
+from localsim.runs import telling
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
@@ -55,34 +50,33 @@ _ANSWERS_KEPT = 64
 
 
 def runs(store: Store) -> list[Row]:
-    """The newest runs with their counts, models, modes, names and results.
+    """The newest runs with their counts, names and results.
 
     `live` where a process is writing the run now. `results` are as `_results` returns them.
     """
     rows = page_queries.newest_runs(store)
+    names = telling.names_of(store, rows)
     found: dict[str, list[Row]] = {}
     for each in page_queries.results(store, [row["run_id"] for row in rows]):
         found.setdefault(each["run_id"], []).append(each)
     for row in rows:
-        _describe(row, found.get(row["run_id"], []))
+        _describe(row, found.get(row["run_id"], []), names)
         row["live"] = is_written(store.path, row["run_id"])
     return rows
 
 
 def run_head(store: Store, run_id: str) -> Row:
-    """One run with its counts, model, modes and name."""
+    """One run with its counts, results and name."""
     row = page_queries.run_with_plan(store, run_id)
-    _describe(row, page_queries.results(store, [run_id]))
+    _describe(row, page_queries.results(store, [run_id]), telling.names_of(store, [row]))
     return row
 
 
-def _describe(row: Row, found: list[Row]) -> None:
-    """Give a row of a run its model, modes, results and name, from its plan and its episodes."""
-    plan = json.loads(row.pop("plan_json"))
-    row["model"] = " | ".join(dict.fromkeys([plan["model"], *plan["roles"].values()]))
-    row["modes"] = plan["modes"]
+def _describe(row: Row, found: list[Row], names: Mapping[str, str]) -> None:
+    """Give a row of a run its results and its name."""
+    del row["plan_json"]
     row["results"] = _results(found)
-    row["name"] = row.get("name") or _name(row, found, len(plan["scenarios"]))
+    row["name"] = names[row["run_id"]]
 
 
 def _results(found: Iterable[Row]) -> list[Row]:
@@ -95,31 +89,16 @@ def _results(found: Iterable[Row]) -> list[Row]:
     return [{"family": name, "title": title_of(family_of(name)), "cells": lines[name]} for name in in_order(lines)]
 
 
-def _name(row: Row, found: Sequence[Row], planned: int) -> str:
-    """Return a name that a person reads: the scenarios, the model and the modes of a run."""
-    counts: dict[str, int] = {}
-    for each in found:
-        counts[each["family"]] = max(counts.get(each["family"], 0), each["scenarios"])
-    if planned == 1 and found:
-        what = str(found[0]["title"])
-    elif counts:
-        what = ", ".join(f"{title_of(family_of(name))} ({counts[name]})" for name in in_order(counts))
-    else:
-        what = "1 scenario" if planned == 1 else f"{planned} scenarios"
-    modes = "all modes" if set(row["modes"]) >= set(MODES) else ", ".join(row["modes"])
-    return f"{what} · {labelled(row['model'], whole=False)} · {modes}"
-
-
 def answer(store: Store, run_id: str) -> list[str]:
     """The sentences that answer a run, as its report begins with them; kept until the database changes."""
     key = _key_of_answer(store, run_id)
-    if key not in _ANSWERS:
-        with store.held() as reader:
-            turns = partial(sign_turns, robustness(reader, run_id))
-            _ANSWERS[key] = headline(table(reader, run_id), compare(reader, run_id), turns)["sentences"]
+    found = _ANSWERS.get(key)
+    if found is None:
+        # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
+        found = _ANSWERS[key] = beginning(store, run_id)
         while len(_ANSWERS) > _ANSWERS_KEPT:
             _ANSWERS.popitem(last=False)
-    return _ANSWERS[key]
+    return found
 
 
 def answer_is_near(store: Store, run: Row) -> bool:
@@ -234,8 +213,8 @@ class MarkedEpisode:
 
     @property
     def scored_for_leaks(self) -> bool:
-        """True where the leakage detector has scored the episode."""
-        return any(score["evaluator"] == "leakage" for score in self.episode.scores)
+        """True where the episode was searched for leaks."""
+        return any(map(telling.is_search, self.episode.scores))
 
 
 def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:

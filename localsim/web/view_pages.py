@@ -17,9 +17,11 @@ from localsim.reports.conversation import tenths
 from localsim.reports.html import examples, render
 from localsim.reports.report import report
 from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
+from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.episodes import prompt_of
 from localsim.store.queries import pages as page_queries
+from localsim.store.queries import runs as run_queries
 from localsim.web import view_data
 from localsim.web.render import page
 
@@ -71,7 +73,7 @@ def run(request: Request, store: Store) -> Response:
         run=row,
         live=row["status"] == "running",
         answer=view_data.answer(store, run_id) if at_once else None,
-        unsearched=page_queries.unsearched(store, run_id),
+        remark=telling.remark(run_queries.run_facts(store, run_id)),
         matrix=view_data.matrix(store, run_id, chosen),
         filter=chosen,
         choices={"family": page_queries.families_of_run(store, run_id), **view_data.CHOICES},

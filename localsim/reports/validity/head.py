@@ -13,6 +13,7 @@ from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports.measures import shown
+from localsim.runs.telling import of_people
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -55,14 +56,23 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
 def answer(data: Row) -> list[str]:
     """Return the sentences that a report begins with: conclusions about several runs, then those about its own run."""
     if not any(row["completed"] for row in data["comparison"]):
-        run = data["run"]
-        planned = f"{run['episodes_planned']} were planned"
-        return [f"No conversation of this run has been completed, {planned}: localsim resume {run['run_id']}"]
+        return [_nothing(data["run"], sum(row["failed"] for row in data["comparison"]))]
     told = data.get("aloud", {}).get("conclusions", [])
     own = data.get("headline", {}).get("sentences", [])
     models = dict.fromkeys(row["model"] for row in data["comparison"] if not _other(row))
     which = [f"Of run {data['run']['run_id']}, by {' and '.join(map(labelled, models))}:"] if told and own else []
     return [*told, *which, *own]
+
+
+def _nothing(run: Row, failed: int) -> str:
+    """Return the sentence about a run without a completed conversation, with the command that helps."""
+    planned, said = run["episodes_planned"], "No conversation of this run has been completed"
+    if run["status"] == "running":
+        return f"{said} yet: {planned} are planned" + (f", {failed} failed" if failed else "")
+    said += f", {planned} were planned" + (f" and {failed} failed" if failed else "")
+    if failed < planned and not of_people(run["repro"], run["models"]):
+        return f"{said}: localsim resume {run['run_id']}"
+    return f"{said}: localsim runs show {run['run_id']}" if failed else said
 
 
 def left_out(data: Row, family: str) -> list[str]:

@@ -91,12 +91,12 @@ def newest_runs(store: Store, limit: int = 200) -> list[Row]:
 def results(store: Store, runs: list[str]) -> list[Row]:
     """The results of runs by family and condition, in no order.
 
-    Columns: run_id, family (`everyday` for scenarios of no family), mode, see, scenarios, title (of one scenario),
-    episodes, scored (those with a success that is known) and success (their number of successes).
+    Columns: run_id, family (`everyday` for scenarios of no family), mode, see, episodes, scored (those with a success
+    that is known) and success (their number of successes).
     """
     return store.rows(
         "SELECT e.run_id, coalesce(s.family, 'everyday') AS family, e.mode, e.see, "
-        "count(DISTINCT e.scenario_hash) AS scenarios, min(s.title) AS title, count(*) AS episodes, "
+        "count(*) AS episodes, "
         "count(c.value) AS scored, coalesce(sum(c.value), 0) AS success "
         "FROM episodes e JOIN scenarios s USING (scenario_hash) LEFT JOIN "
         "(SELECT episode_id, arg_max(value, split_part(version, '+', 1)::INTEGER) AS value FROM scores "
@@ -104,15 +104,6 @@ def results(store: Store, runs: list[str]) -> list[Row]:
         "WHERE list_contains(?, e.run_id) GROUP BY e.run_id, s.family, e.mode, e.see",
         [runs],
     )
-
-
-def unsearched(store: Store, run_id: str) -> int:
-    """The number of completed episodes of a run that were not searched for leaks."""
-    query = (
-        "SELECT count(*) AS n FROM episodes e WHERE e.run_id = ? AND e.status = 'completed' AND NOT EXISTS "
-        "(SELECT 1 FROM scores c WHERE c.episode_id = e.episode_id AND c.evaluator = 'leakage')"
-    )
-    return int(store.rows(query, [run_id])[0]["n"])
 
 
 def run_with_plan(store: Store, run_id: str) -> Row:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localsim.errors import InvalidInput, suggest
+from localsim.store.queries import PEOPLE
 
 Row = dict[str, Any]
 Rows = Callable[[str, Sequence[Any]], list[Row]]
@@ -19,7 +20,7 @@ Rows = Callable[[str, Sequence[Any]], list[Row]]
 
 _LAST = re.compile(r"@last(?:-(\d+))?")
 _RUNS = (
-    "SELECT r.run_id AS id, r.name, r.repro = 'imported' OR contains(r.models_json, '\"kind\": \"human\"') AS people, "
+    f"SELECT r.run_id AS id, r.name, {PEOPLE} AS people, "
     "count(e.episode_id) FILTER (e.status = 'completed') AS completed "
     "FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id "
     "GROUP BY r.run_id, r.name, r.repro, r.models_json, r.started_utc ORDER BY r.started_utc DESC, r.run_id DESC"

@@ -9,7 +9,7 @@ from typing import Any
 
 from localsim.conversation.exchange import Generation
 from localsim.store.database import Store
-from localsim.store.queries import condition_sql
+from localsim.store.queries import PEOPLE, SEARCHED, condition_sql
 
 Row = dict[str, Any]
 
@@ -31,17 +31,18 @@ def run_row(store: Store, run_id: str) -> Row:
 
 _FACTS = (
     "SELECT r.run_id, r.name, r.status, r.started_utc, r.plan_json, r.episodes_planned AS planned, "
+    f"{PEOPLE} AS people, "
     "count(e.episode_id) FILTER (e.status = 'completed') AS completed, "
     "count(e.episode_id) FILTER (e.status = 'failed') AS failed, "
     "count(s.episode_id) FILTER (e.status = 'completed') AS searched "
-    "FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id LEFT JOIN (SELECT DISTINCT episode_id FROM scores "
-    "WHERE evaluator = 'leakage' AND value IS NOT NULL) s ON s.episode_id = e.episode_id "
+    "FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id "
+    f"LEFT JOIN ({SEARCHED}) s ON s.episode_id = e.episode_id "
 )
 
 
 def every_run(store: Store) -> list[Row]:
     """What lists say about runs, newest first: run_id, name, status, started_utc, plan_json, planned, completed,
-    failed, searched (completed episodes that were searched for leaks).
+    failed, searched (completed episodes that were searched for leaks), people (True if people took part).
     """
     return store.rows(f"{_FACTS} GROUP BY ALL ORDER BY r.started_utc DESC, r.run_id DESC")
 

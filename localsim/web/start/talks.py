@@ -14,6 +14,7 @@ from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
 from localsim.models.registry import labelled
 from localsim.reports import marks
+from localsim.runs import words
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario
 from localsim.store.journal import is_written
@@ -23,19 +24,8 @@ from localsim.web import view_data
 from localsim.web.start.work import GOING, Phase, Work
 
 Row = dict[str, Any]
-ABOUT = {
-    "script": "One author writes the whole talk and sees every private side.",
-    "agents": "Each person is played separately and sees only their own side.",
-    "mindreaders": "Each person is played separately and sees every private side.",
-}
 _OFFERED = 5
 """Most interrupted runs that are offered to be resumed."""
-_REASONS = {
-    "left": "somebody left",
-    "silence": "nobody had anything more to say",
-    "turn_limit": "the limit of turns was reached",
-    "ended": "the text was complete",
-}
 
 
 @dataclass(frozen=True)
@@ -54,7 +44,7 @@ class Talk:
     @property
     def about(self) -> str:
         """Who writes it, and what they see."""
-        return ABOUT[self.mode]
+        return words.MODES[self.mode]
 
 
 @dataclass(frozen=True)
@@ -293,7 +283,7 @@ def _turns(count: int) -> str:
 
 
 def _ended(reason: str, turns: int) -> str:
-    return f"Over after {_turns(turns)}: {_REASONS.get(reason, reason)}."
+    return f"Over after {_turns(turns)}: {words.STOPS.get(reason, reason)}."
 
 
 def names_of(model: str) -> str:
