@@ -91,7 +91,7 @@ def _results(found: Iterable[Row]) -> list[Row]:
 
 def answer(store: Store, run_id: str) -> list[str]:
     """The sentences that answer a run, as its report begins with them; kept until the database changes."""
-    key = _key_of_answer(store, run_id)
+    key = key_of(store, run_id)
     found = _ANSWERS.get(key)
     if found is None:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
@@ -103,10 +103,11 @@ def answer(store: Store, run_id: str) -> list[str]:
 
 def answer_is_near(store: Store, run: Row) -> bool:
     """Return True if the answer of a run is known, or so quickly computed that its page can wait for it."""
-    return run["completed"] <= ANSWERED_AT_ONCE or _key_of_answer(store, run["run_id"]) in _ANSWERS
+    return run["completed"] <= ANSWERED_AT_ONCE or key_of(store, run["run_id"]) in _ANSWERS
 
 
-def _key_of_answer(store: Store, run_id: str) -> tuple[Any, ...]:
+def key_of(store: Store, run_id: str) -> tuple[Any, ...]:
+    """Return what changes whenever the database does: what was computed for a run is kept under it."""
     about = store.path.stat()
     return store.path, about.st_mtime_ns, about.st_size, run_id
 

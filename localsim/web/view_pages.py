@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -25,6 +26,8 @@ from localsim.store.queries import runs as run_queries
 from localsim.web import view_data
 from localsim.web.render import page
 
+_REPORTS: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+_REPORTS_KEPT = 8
 _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 """The report is one file that holds its own styles, and has no script."""
 _LONGEST_WORDS = 80
@@ -117,11 +120,18 @@ def report_page(request: Request) -> Response:
     """The report with its card, the same as `localsim report -o` writes."""
     store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
-    data = report(store, run_id)
-    data["card"] = card(store, run_id, data=data)
-    # The report is made to be read as a file of its own; in the viewer it gets a link back.
-    way_back = f'<body>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
-    html = render(data, examples(store, run_id)).replace("<body>", way_back, 1)
+    key = view_data.key_of(store, run_id)
+    html = _REPORTS.get(key)
+    if html is None:
+        with store.held() as held:
+            data = report(held, run_id)
+            data["card"] = card(held, run_id, data=data)
+            # The report is made to be read as a file of its own; in the viewer it gets a link back.
+            way_back = f'<body>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
+            html = render(data, examples(held, run_id)).replace("<body>", way_back, 1)
+        _REPORTS[key] = html
+        while len(_REPORTS) > _REPORTS_KEPT:
+            _REPORTS.popitem(last=False)
     return HTMLResponse(html, headers={"content-security-policy": _REPORT_POLICY})
 
 
