@@ -276,7 +276,14 @@ def test_the_test_page_ends_with_the_exit_code_of_its_signal() -> None:
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 0)):
         command = [sys.executable, "-m", "localsim", "doctor", "--room", "--host", "127.0.0.1", "--port"]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        with subprocess.Popen([*command, str(free_port())], stderr=subprocess.PIPE, text=True, env=environment) as page:
+        page = subprocess.Popen(
+            [*command, str(free_port())],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=hear_control_c,
+        )
+        try:
             assert page.stderr is not None
             for line in page.stderr:
                 if "scan the code" in line:
@@ -284,3 +291,11 @@ def test_the_test_page_ends_with_the_exit_code_of_its_signal() -> None:
             time.sleep(0.3)
             page.send_signal(number)
             assert page.wait(timeout=30) == code
+        finally:
+            page.kill()
+            page.communicate()
+
+
+def hear_control_c() -> None:
+    """Let a process end by Ctrl-C, which a shell's background jobs, and so the tests, may ignore."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
