@@ -13,6 +13,7 @@ CREATE TABLE runs (
     models_json VARCHAR NOT NULL,
     versions_json VARCHAR NOT NULL,
     plan_hash VARCHAR,
+    name VARCHAR,
     PRIMARY KEY (run_id)
 );
 
@@ -184,7 +185,7 @@ CREATE TABLE judgements (
 CREATE OR REPLACE VIEW v_runs AS
 SELECT r.run_id, r.status, r.started_utc, r.finished_utc, r.seed, r.repro, r.parallel, r.episodes_planned,
        count(e.episode_id) FILTER (e.status = 'completed') AS completed,
-       count(e.episode_id) FILTER (e.status = 'failed') AS failed
+       count(e.episode_id) FILTER (e.status = 'failed') AS failed, r.name
 FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id
 GROUP BY ALL;
 
@@ -286,6 +287,8 @@ COMMENT ON COLUMN runs.models_json IS 'Identity of each backend: file, sha256, b
 COMMENT ON COLUMN runs.versions_json IS 'Versions of localsim, its prompts and its libraries';
 
 COMMENT ON COLUMN runs.plan_hash IS 'sha256 of plan_json, which declares the primary outcome, stored before the first episode';
+
+COMMENT ON COLUMN runs.name IS 'Name that a person gave the run with --name; NULL if it has none';
 
 COMMENT ON TABLE scenarios IS 'One row for each scenario file, with its content when a run used it';
 
@@ -479,7 +482,7 @@ COMMENT ON COLUMN vectors.vector IS 'Unit vector; array_inner_product of two vec
 
 COMMENT ON TABLE annotations IS 'One row for each answer of a rater to one item';
 
-COMMENT ON COLUMN annotations.task IS 'Annotation task: pairs, dimensions or disclosures';
+COMMENT ON COLUMN annotations.task IS 'Annotation task: pairs, dimensions or disclosures; bet: a player of a class';
 
 COMMENT ON COLUMN annotations.item_id IS 'Item that was rated: two episodes, an episode and an agent, or an episode';
 
@@ -487,7 +490,7 @@ COMMENT ON COLUMN annotations.rater IS 'Pseudonym of the rater; names and addres
 
 COMMENT ON COLUMN annotations.run_id IS 'The run of the rated episode; for a pair, of the first one of its item';
 
-COMMENT ON COLUMN annotations.value_json IS 'Answer. For pairs 1, 2 or 0 (tie); else an object from dimension or fact to number';
+COMMENT ON COLUMN annotations.value_json IS 'Answer. Pairs: 1, 2 or 0 (tie). Bet: {saw, best}. Else an object from dimension or fact to number';
 
 COMMENT ON COLUMN annotations.shown_json IS 'Display of the item: episodes shown as 1 and 2, rated agent, shuffled episode';
 

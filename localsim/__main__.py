@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 
 import click
 
 from localsim import paths
-from localsim.errors import LocalsimError
+from localsim.errors import Interrupted, LocalsimError
+from localsim.runs import stopping
+
+_CONTINUED = ("finetune", "study")
+"""Commands that keep what they have done, and continue if they are given again."""
 
 
 def main() -> None:
     """Run the command line and exit."""
+    stopping.listen()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -21,14 +27,16 @@ def run(arguments: list[str]) -> int:
     from localsim.cli import cli
 
     as_json = "--json" in arguments
+    stopping.forget()
     try:
         result = cli.main(arguments, prog_name="localsim", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except LocalsimError as error:
         if paths.debug():
             raise
-        _complain(error, as_json)
-        return error.exit_code
+        code = stopping.exit_code() if isinstance(error, Interrupted) else error.exit_code
+        _complain(error, as_json, exit_code=code)
+        return code
     except click.ClickException as error:
         if as_json:
             _complain(LocalsimError(error.format_message(), hint="see --help"), as_json, exit_code=error.exit_code)
@@ -37,7 +45,9 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        return 130
+        if arguments[:1] and arguments[0] in _CONTINUED:
+            click.echo(f"hint: the same command continues: {shlex.join(['localsim', *arguments])}", err=True)
+        return stopping.exit_code()
     except SystemExit:
         return 0  # click ends like this when the reader of a pipe is gone, so there is nothing left to print
     except OSError as error:

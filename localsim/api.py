@@ -18,6 +18,7 @@ from localsim.leakage.detector import Weights
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
+from localsim.runs.telling import checked_name
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
@@ -50,9 +51,9 @@ class Archive:
         """Return the first disclosures of private facts (columns of v_leaks) of one run, or of all."""
         return queries.leaks(self._store, None if run is None else self._store.run_id(run))
 
-    def sql(self, query: str) -> list[Row]:
-        """Return the rows of any read-only query, which has no access to files and settings."""
-        columns, rows = self._store.sql(query)
+    def sql(self, query: str, run: str = "@last") -> list[Row]:
+        """Return the rows of any read-only query; `$run` in it is the id of `run`, and files are out of its reach."""
+        columns, rows = self._store.sql(query, run=run)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def df(self, query: str) -> Any:
@@ -94,6 +95,7 @@ def run(
     sampling: Sampling | None = None,
     leaks: bool | None = None,
     weights: str | None = None,
+    name: str | None = None,
     on_turn: Callable[[EpisodeSpec, Turn], None] | None = None,
     say: Callable[[str], None] | None = None,
     **plan: Any,
@@ -102,8 +104,8 @@ def run(
 
     `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
     run is searched for leaks (None: yes, unless scripted players write everything). `weights` is a file of thresholds
-    for this search, made by `localsim leakage calibrate`. Further keywords are fields of `localsim.runs.plan.Plan`
-    (perturb, parallel, repro, context, overflow, gpu, threads, primary). Raises the errors of
+    for this search, made by `localsim leakage calibrate`. `name` is a name for the run. Further keywords are fields of
+    `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads, primary). Raises the errors of
     the command: InvalidInput, ModelMissing, DatabaseError, BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)
@@ -125,8 +127,9 @@ def run(
 
     check_primary(whole)
     chosen = Weights.named(weights) if weights is not None else None
+    called = checked_name(name) if name is not None else None
     store = Store(paths.database_path(db))
-    result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks, weights=chosen)
+    result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks, weights=chosen, name=called)
     summary = result.summary
     if summary.stopped:
         raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")

@@ -7,7 +7,7 @@
     ├── DatabaseError             5   a database that is locked, newer, damaged or cannot be written
     ├── TooManyFailures           6   a run that finished with more failures than --fail-on-error allows
     ├── BackendUnavailable        7   a backend that cannot work on this machine
-    └── Interrupted             130   Ctrl-C; the hint holds the command that resumes the run
+    └── Interrupted             130   Ctrl-C, or 143 after SIGTERM; the hint holds the command that resumes the run
 
     MalformedReply            (row)   a reply that does not parse; the mode retries it once
     GenerationFailed          (row)   a generation that failed; the episode fails with this reason
@@ -103,7 +103,7 @@ class BackendUnavailable(LocalsimError):
 
 
 class Interrupted(LocalsimError):
-    """Ctrl-C; the hint holds the command that resumes the run."""
+    """Ctrl-C or SIGTERM; the hint holds the command that resumes the run."""
 
     exit_code = 130
 

@@ -44,6 +44,7 @@ def main(turns: int, db: Path | None) -> None:
         with TestClient(create_app(Site(store, rules)), base_url="http://127.0.0.1:7580") as client:
             print("| page | median ms | worst ms |\n|---|---|---|")
             for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}?words=goodbye", f"/episodes/{episode}",
+                         f"/runs/{run_id}/report",
                          "/sql?q=SELECT mode, avg(words) FROM v_turns GROUP BY mode"):  # fmt: skip
                 times = [timed(client, path) for _ in range(REPEATS)]
                 name = path.replace(run_id, "RUN").replace(episode, "EPISODE")

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -137,9 +138,11 @@ def commands_page() -> str:
         "",
         *_paragraphs(cli.help or ""),
         "",
-        "Every command prints its help with `-h` or `--help`. `@last` means the newest run, or the newest episode",
-        "where an episode is asked for; the unique start of an id is enough. Each option can also be set by the",
-        "environment variable in its row, or in `localsim.toml` ([settings](../python.md#settings)).",
+        "Every command prints its help with `-h` or `--help`. `@last` means the newest run with a completed episode,",
+        "or the newest completed episode where an episode is asked for; `@last-1` is the one before it. Commands take",
+        "the name of a run (`localsim run --name`) as well as its id, and the unique start of an id is enough. Each",
+        "option can also be set by the environment variable in its row, or in `localsim.toml`",
+        "([settings](../python.md#settings)).",
         "[Exit codes](exit-codes.md) say how a command ended.",
         "",
         "| command | purpose |",
@@ -338,6 +341,7 @@ def exit_codes_page() -> str:
         if inspect.isclass(kind) and issubclass(kind, errors.LocalsimError) and kind not in stored:
             summary = (_doc(kind).splitlines() or [""])[0].rstrip(".")
             meanings.setdefault(kind.exit_code, []).append(f"`{kind.__name__}`: {summary}")
+    meanings[128 + signal.SIGTERM] = ["`Interrupted`: the same after SIGTERM, which `kill` and `timeout` send"]
     lines = [
         "# Exit codes",
         "",

@@ -2,12 +2,14 @@
 """Measure the acceptance figures again and rewrite docs/acceptance.md and docs/sql.md. Takes minutes to an hour.
 
     make verify
+    .venv/bin/python scripts/verify.py --queries    # docs/sql.md only, in a few minutes
 
 Every figure comes from a command that runs here; no figure of an earlier run is kept.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 import statistics
@@ -37,15 +39,32 @@ SQL_HEAD = f"""# Worked queries
 
 You can query these views: `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores`, `v_leaks`, `v_annotations`,
 `v_judgements` and `v_leak_judgements`. Their columns are stable; the tables behind them may change. `localsim db
-schema` prints all views and tables with their columns. `localsim sql -f db/queries/NAME.sql` runs one of the queries
-below; `localsim view` has them too.
+schema` prints all views and tables with their columns.
+
+Every query below asks about one run, which it calls `$run`, and keeps families, modes and players (models) apart. The
+files are in `db/queries`; `localsim view` has them too.
+
+    localsim sql -f db/queries/03_words_per_turn.sql                  # about the newest run
+    localsim sql -f db/queries/03_words_per_turn.sql --run "my pilot" # a name, an id or its start, @last-1
+    localsim sql 'SELECT count(*) FROM v_turns WHERE run_id = $run'   # in double quotes the shell takes $run away
+
+A query without `$run` asks about all runs. To compare runs, write `WHERE run_id IN (...)` with their ids from
+`localsim runs`, and group by `run_id` too.
 
 The answers come from a small study on the starter (24 episodes, {TODAY}). `make verify` runs the study again and
 rewrites this page."""
 
 
 def main() -> None:
-    """Measure every figure, then write the two pages."""
+    """Measure every figure, then write the two pages; with --queries, only the page of queries."""
+    wanted = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    wanted.add_argument("--queries", action="store_true", help="write docs/sql.md only")
+    if wanted.parse_args().queries:
+        with tempfile.TemporaryDirectory() as scratch:
+            study(Path(scratch))
+            queries(Path(scratch) / "study.duckdb")
+        print("wrote docs/sql.md")
+        return
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         parts = [
@@ -190,8 +209,8 @@ def exactness(folder: Path) -> str:
     )
 
 
-def queries(db: Path) -> None:
-    """Write docs/sql.md: every query of db/queries with its answer about the study."""
+def queries(db: Path, page: Path = ROOT / "docs" / "sql.md") -> None:
+    """Write docs/sql.md: every query of db/queries with its answer about the newest run of a database."""
     lines = [SQL_HEAD]
     for file in sorted((ROOT / "db" / "queries").glob("*.sql")):
         out = localsim("sql", "-f", str(file), "--db", str(db))
@@ -203,7 +222,7 @@ def queries(db: Path) -> None:
             "",
             f"```\n{out}```",
         ]
-    (ROOT / "docs" / "sql.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def title_of(query: Path) -> str:

@@ -91,7 +91,7 @@ def spec_of(loaded: LoadedScenario, mode: Mode = "agents", index: int = 0, **cha
     return EpisodeSpec(scenario=loaded.scenario, mode=mode, index=index, **given)
 
 
-class Quiet:
+class Quiet(Watcher):
     """A watcher that remembers turns and episodes."""
 
     def __init__(self, on_turn: Callable[[], None] = lambda: None) -> None:

@@ -16,7 +16,7 @@ from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES
 from localsim.models import registry
 from localsim.reports.report import report
-from localsim.reports.validity.aloud import paragraph, with_paragraph
+from localsim.reports.validity.aloud import PREMIUM, conclusions, paragraph, with_paragraph
 from localsim.reports.validity.headline import headline
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -199,6 +199,13 @@ def test_a_null_says_what_could_have_been_missed(difference: float, half: float)
     assert ("although the 95% interval leaves out zero" in text) is (abs(difference) > half)
     assert "So no premium was found for m in Bargaining." in text
     assert text.endswith("To find no difference is not to show that there is none.")
+
+
+def test_a_conclusion_can_be_read_alone() -> None:
+    """Its first letter is a capital, but the name of a model stays as it is."""
+    assert conclusions(*one_model(0.3, "found")) == ["A premium was found for m in Bargaining.", PREMIUM]
+    assert conclusions(*one_model(0.03, "not told"))[0] == "No premium was found for m in Bargaining."
+    assert conclusions(*one_model(-0.3, "found"))[0].startswith("m did worse with the other side in view")
 
 
 def test_each_word_is_explained_and_each_sentence_short() -> None:

@@ -269,7 +269,8 @@ def test_failed_episodes_set_the_exit_code_and_keep_their_raw_text(
     assert code == 6 and "1 of 1" in err
     rows = as_json(capsys, "sql", "SELECT status, error FROM v_episodes")
     assert rows[0]["status"] == "failed" and "no replies left" in rows[0]["error"]
-    assert as_json(capsys, "report", "@last")["comparison"][0]["success_rate"] is None
+    (run_id,) = re.findall(r"localsim runs show (\S+) lists the reasons", err)
+    assert as_json(capsys, "report", run_id)["comparison"][0]["success_rate"] is None
     assert ask(capsys, *arguments, "--fail-on-error", "5")[0] == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,6 +93,36 @@ def test_the_primary_outcome_is_apart(three_modes: tuple[Store, str]) -> None:
     assert rows[0]["primary"] and rows[0]["p_holm"] is None, "first, and not corrected"
     secondary = [row for row in rows if not row["primary"]]
     assert [row["p_holm"] for row in secondary] == stats.holm([row["p"] for row in secondary])
+
+
+def test_the_short_comparison_shows_the_main_measures_and_says_what_is_left(
+    three_modes: tuple[Store, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, run_id = three_modes
+    place = ["--db", str(store.path)]
+    assert run(["compare", run_id, "--json", *place]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    main = {row["heading"] for row in comparison.main_rows(rows)}
+    others = {row["heading"] for row in rows} - main
+    assert {row["measure"] for row in rows if row["heading"] in main} >= {"success_rate", "peeking", "turns"}
+    assert len(others) > len(main), "most measures are not the main ones"
+    assert run(["compare", run_id, *place]) == 0
+    short = capsys.readouterr().out
+    assert f"{len(others)} more measures: localsim compare {run_id} --all" in short
+    assert run(["compare", run_id, "--all", *place]) == 0
+    whole = capsys.readouterr().out
+    assert "more measures" not in whole
+    for heading in others:
+        assert re.search(rf"^{re.escape(heading)}  ", whole, re.MULTILINE)
+        assert not re.search(rf"^{re.escape(heading)}  ", short, re.MULTILINE)
+    assert all(heading in short for heading in main)
+
+
+def test_a_family_without_a_main_measure_is_compared_whole() -> None:
+    rows = [
+        {"family": family, "measure": key, "primary": False} for family, key in (("a", "turns"), ("a", "x"), ("b", "x"))
+    ]
+    assert [(row["family"], row["measure"]) for row in comparison.main_rows(rows)] == [("a", "turns"), ("b", "x")]
 
 
 def test_a_plan_without_a_primary_outcome_is_of_success(played: tuple[Store, str]) -> None:

@@ -357,6 +357,6 @@ def test_the_worked_query_on_leaks_and_success_compares_within_a_family_and_mode
     store.take_in(records)
     (file,) = QUERIES.glob("15_*.sql")
     columns, answer = store.sql(file.read_text(encoding="utf-8"))
-    assert columns[:3] == ["family", "mode", "omniscient"]
-    cells = [row[:2] for row in answer]
+    assert columns[:4] == ["family", "mode", "player", "omniscient"]
+    cells = [row[:3] for row in answer]
     assert len(cells) == len(set(cells)) == 2 * len(MODES), "no cell holds both, so nothing can be compared"

@@ -1,4 +1,4 @@
-"""A run that is interrupted on the command line, by a kill or by Ctrl-C, and resumed."""
+"""A run that is interrupted on the command line, by a kill, by Ctrl-C or by SIGTERM, and resumed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from localsim.__main__ import run as typed
+from localsim.runs import stopping
 from localsim.store.database import Store
 from tests.conftest import TALK
 
@@ -118,3 +120,59 @@ def test_control_c_finishes_the_turn_and_prints_the_resume_line(tmp_path: Path, 
         text=True,
     )
     assert json.loads(resumed.stdout)["completed"] == 6
+
+
+SLOW = """
+import sys, time
+from localsim.__main__ import main
+from localsim.backends.scripted import ScriptedBackend
+poll = ScriptedBackend.poll
+ScriptedBackend.poll = lambda backend: (time.sleep(0.3), poll(backend))[1]
+main()
+"""
+
+
+def test_sigterm_finishes_the_turn_and_prints_the_resume_line(
+    tmp_path: Path, short_scenario: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `kill`, `timeout` and job schedulers send: as Ctrl-C, with the exit code that shells give it."""
+    db = tmp_path / "term.duckdb"
+    plan = ["run", short_scenario, "-m", "scripted", "-n", "30", "-j", "1", "--name", "cut short", "--db", str(db)]
+    process = subprocess.Popen([sys.executable, "-c", SLOW, *plan], stderr=subprocess.PIPE, text=True)
+    folder = tmp_path / "term.duckdb.d"
+    while process.poll() is None and not sum(map(ended_in, folder.glob("*.jsonl"))):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 143, err
+    assert "finishing the current turns" in err and "Traceback" not in err
+    assert f"--db {db}" in err and "localsim resume" in err and "leaks were not looked for" in err
+    assert 1 <= len(completed_in(db)) < 30
+    assert typed(["runs", "list", "--db", str(db)]) == 0
+    listed = capsys.readouterr()
+    assert "cut short" in listed.out and "interrupted" in listed.out and "not searched for leaks" in listed.err
+    assert typed(["show", "@last", "--db", str(db)]) == 0
+    assert "was not searched for leaks: localsim resume" in capsys.readouterr().out
+    assert typed(["resume", "cut short", "--db", str(db), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["completed"] == 30
+    assert Store(db).rows("SELECT name, status FROM runs") == [{"name": "cut short", "status": "finished"}]
+
+
+def test_sigterm_ends_any_command_and_a_training_says_how_it_continues(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    previous = signal.getsignal(signal.SIGTERM)
+    stopping.listen()
+    try:
+        monkeypatch.setattr("localsim.cli.finetune._chats", lambda *_: signal.raise_signal(signal.SIGTERM))
+        assert typed(["finetune", "x.jsonl", "--dry-run"]) == stopping.TERMINATED == 143
+        assert "the same command continues: localsim finetune x.jsonl" in capsys.readouterr().err
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    # A shell lets its background jobs ignore Ctrl-C, and the tests may run in one.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr("localsim.cli.finetune._chats", lambda *_: signal.raise_signal(signal.SIGINT))
+        assert typed(["finetune", "x.jsonl", "--dry-run"]) == 130, "an earlier signal is forgotten"
+    finally:
+        signal.signal(signal.SIGINT, previous)

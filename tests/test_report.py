@@ -15,13 +15,19 @@ import pytest
 from localsim import families, stats
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import LoadedScenario
+from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 from localsim.reports import report as report_module
+from localsim.reports.card import card
+from localsim.reports.html import examples, render
+from localsim.reports.markdown import as_markdown
 from localsim.reports.measures import Cell, by_episode, estimate, interval_of, measures_of
 from localsim.reports.report import report
+from localsim.reports.validity import head
 from localsim.runs.runner import Plan, Result, resume, start
 from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share
+from localsim.store.conditions import without_episodes
 from localsim.store.database import Store
 from tests.conftest import TALK, Quiet, generated
 
@@ -330,9 +336,9 @@ def cell(completed: int, family: str = "craigslist", model: str = "m", failed: i
 def warnings_of(*cells: dict[str, Any], planned: int | None = None, **identity: Any) -> str:
     """Warnings about made-up cells of a made-up language model, one a line."""
     total = sum(row["completed"] + row["failed"] for row in cells)
-    run = {"run_id": "r1", "episodes_planned": total if planned is None else planned}
+    run = {"run_id": "r1", "repro": "stable", "episodes_planned": total if planned is None else planned}
     run["models_json"] = json.dumps({"m": {"kind": "llama", "file": "Other.gguf", **identity}})
-    return "\n".join(report_module._warnings(run, list(cells)))
+    return "\n".join(each["text"] for each in report_module.remarks_on(run, list(cells)))
 
 
 def test_small_numbers_are_said() -> None:
@@ -341,6 +347,80 @@ def test_small_numbers_are_said() -> None:
     assert "As few as 5 completed" in warnings_of(cell(5), cell(0, failed=3)), "an empty cell does not hide a small one"
     assert "As few as" not in warnings_of()
     assert "one scenario has no intervals" in warnings_of(cell(50) | {"scenarios": 1}, cell(50))
+
+
+def test_a_warning_stands_where_it_matters() -> None:
+    """At its family, at its model, or, if it is about the whole run or its place is unknown, before all tables."""
+    cells = [cell(5), cell(50, "mutual_friends"), cell(50, "mutual_friends", "other")]
+    run = {"run_id": "r1", "repro": "stable", "episodes_planned": 200}
+    run["models_json"] = json.dumps({"m": {"kind": "scripted"}, "gone": {"kind": "remote", "url": "http://x"}})
+    remarks = report_module.remarks_on(run, cells)
+    told = [each["text"] for each in remarks]
+    found = head.notes({"comparison": cells, "remarks": remarks, "warnings": [*told, "Of unknown origin."]})
+    assert [text[:18] for text in found["families"]["craigslist"]] == ["As few as 5 comple"]
+    assert [text[:14] for text in found["families"]["mutual_friends"]] == ["First mentions"]
+    assert found["models"] == {"m": ["m: played by a script, not by a language model."]}
+    assert [text.split()[0] for text in found["general"]] == ["Remote:", "95", "Of"]
+    beside_rows = (*found["families"].values(), *found["models"].values())
+    placed = [*found["general"], *(text for texts in beside_rows for text in texts)]
+    assert sorted(placed) == sorted([*told, "Of unknown origin."]), "none is lost"
+    twice = [{"text": "Small.", "families": [], "models": [name]} for name in ("m", "other")]
+    found = head.notes({"comparison": cells, "remarks": twice, "warnings": ["Small.", "Small."]})
+    assert found["models"] == {"m": ["Small."], "other": ["Small."]}, "one warning about models of two runs"
+
+
+def test_leaks_that_were_not_looked_for_are_no_zeros(store: Store) -> None:
+    plan = Plan((generated("craigslist"),), ("agents", "mindreaders"), "scripted")
+    run_id = start(plan, store, Quiet(), lambda _: None).run_id
+    data = report(store, run_id)
+    assert [row["searched"] for row in data["comparison"]] == [0, 0]
+    sentence = f"Leaks were not looked for: localsim score {run_id}"
+    (table,) = head.tables(data, lambda _measure, _row: "a number")
+    assert {line["heading"]: line["gap"] for line in table["lines"]}["leaks"] == head.NOT_SEARCHED
+    assert table["closing"][0] == sentence and head.unsearched(data, "craigslist") == [sentence]
+    data["card"] = card(store, run_id, data=data)
+    page, text = render(data, examples(store, run_id)), as_markdown(data)
+    command = f"Leaks were not looked for</bdi>: <code>localsim score {run_id}</code>"
+    assert page.count(command) == 2 and "not looked for</span>" in page, "at the head, and among all measures"
+    assert text.count(sentence) == 2 and "| leaks | not looked for | not looked for |" in text
+    some = [dict(row, searched=1, completed=2) for row in data["comparison"]]
+    assert head.unsearched({**data, "comparison": some}) == [
+        f"Leaks were looked for in only 2 of 4 conversations: localsim score {run_id}"
+    ]
+    searched = {**data, "comparison": [dict(row, searched=row["completed"]) for row in some]}
+    assert head.unsearched(searched) == []
+    (table,) = head.tables(searched, lambda *_: "")
+    assert head.NOT_SEARCHED not in {line["gap"] for line in table["lines"]}
+
+
+def test_a_run_without_an_episode_has_a_report_that_says_so(store: Store) -> None:
+    run_id = start(Plan((generated("craigslist"),), ("agents",), "scripted"), store, Quiet(), lambda _: None).run_id
+    with store.writing() as connection:
+        connection.execute("DELETE FROM episodes")
+    assert without_episodes(store, (run_id,)) == run_id
+    with pytest.raises(InvalidInput, match="no runs with a completed episode"):
+        without_episodes(store, ())
+    assert without_episodes(store, (f"{run_id}:agents",)) == ""
+    data = report(store, run_id)
+    data["card"] = card(store, run_id, data=data)
+    sentence = f"No conversation of this run has been completed, 1 were planned: localsim resume {run_id}"
+    assert head.answer(data) == [sentence] and head.tables(data, lambda *_: "") == []
+    assert "Nothing to compare yet" in render(data, examples(store, run_id)) and sentence in as_markdown(data)
+
+
+def test_what_is_the_same_in_every_mode_is_named_and_not_drawn() -> None:
+    keys = ("none", "one", "other", "known", "partly")
+    measures: list[dict[str, Any]] = [
+        {"key": key, "heading": key, "kind": "number", "published": {"agents": 2.0} if key == "known" else {}}
+        for key in keys
+    ]
+    values = {"agents": (0.0, 1.5, 1.0, 0.0, 0.0), "script": (0.0, 1.5, 2.0, 0.0, None)}
+    rows = [{"mode": mode, "completed": 3, **dict(zip(keys, each, strict=True))} for mode, each in values.items()]
+    differ, lines = head.constants(measures, rows)
+    assert [each["key"] for each in differ] == ["other", "known", "partly"]
+    assert lines == ["0 in every mode: none.", "1.5 in every mode: one."]
+    assert head.constants(measures, rows, {"none"})[1] == ["1.5 in every mode: one."]
+    assert head.constants(measures, rows[:1]) == (measures, []), "one mode alone is not every mode"
 
 
 def test_the_smallest_model_is_called_so() -> None:
@@ -394,8 +474,7 @@ def test_all_intervals_are_of_the_stated_confidence() -> None:
 
 
 def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_markup(tmp_path: Path) -> None:
-    from localsim.reports.card import card
-    from localsim.reports.markdown import as_markdown, comparison
+    from localsim.reports.markdown import comparison
 
     store = Store(tmp_path / "m.duckdb")
     plan = Plan((generated("craigslist", 3),), ("script", "agents"), model="scripted")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localsim.conversation.episode import MODES, Episode, EpisodeSpec, Observation
+from localsim.conversation.episode import MODES, Observation
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Turn
 from localsim.families import FAMILIES, PLAYERS
@@ -20,6 +20,7 @@ from localsim.reports.html import Example, examples, render
 from localsim.reports.measures import measures_of
 from localsim.reports.report import report
 from localsim.runs.runner import Plan, start
+from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -28,14 +29,8 @@ HOSTILE = (
 )
 
 
-class Silent:
+class Silent(Watcher):
     """A watcher that watches nothing."""
-
-    def turn(self, spec: EpisodeSpec, turn: Turn) -> None: ...
-
-    def ended(self, episode: Episode) -> None: ...
-
-    def tokens(self, generated: int) -> None: ...
 
 
 class Page(HTMLParser):
@@ -147,7 +142,7 @@ def test_each_condition_has_one_colour_and_a_place_in_the_legend(made: tuple[dic
         {**agents, "family": "craigslist", "condition": "taught", "other_run": "r2", "model": "m"},
     ]
     page = Page(render({**data, "comparison": [*data["comparison"], *more]}, shown))
-    legend = [found["class"] for found in page.all("li") if "class" in found][:5]
+    legend = [found["class"] for found in page.all("li") if str(found.get("class")).startswith(MODES)]
     assert legend == ["script", "agents", "mindreaders", "agents twin t1", "agents twin t2"]
     assert len(page.all("rect", **{"class": "bar agents twin t1"})) >= 3
     only = Page(render({**data, "comparison": [agents]}, shown))
@@ -156,7 +151,7 @@ def test_each_condition_has_one_colour_and_a_place_in_the_legend(made: tuple[dic
 
 def test_figures_tell_what_they_show(made: tuple[dict[str, Any], list[Example]]) -> None:
     page = Page(render(*made))
-    assert len(page.all("svg")) == len(page.all("desc")) == 5 + 6 + 2 + 2
+    assert len(page.all("svg")) == len(page.all("desc")) == 12, "without those of measures that are equal in all modes"
     assert all(found["role"] == "img" and found["aria-labelledby"] for found in page.all("svg"))
     told = page.text("desc")
     assert "95% interval" in told, "of the family with two scenarios"
@@ -174,7 +169,7 @@ def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[dict
             row |= {"in_zone_rate": None, "in_zone_rate_low": None, "in_zone_rate_high": None}
     page = Page(render({**data, "comparison": rows}, shown))
     assert "–" in page.text("td")
-    assert len(page.all("table")) == len(page.all("caption")) == 4, "three families, and the errors of instruments"
+    assert len(page.all("table")) == len(page.all("caption")) == 7, "two of three families, and one of errors"
     assert page.text("dt").count("first mention") == 1
     assert page.text("dt").count("deal deal with zone") == 1
     assert "None" not in page.text() and "nan" not in page.text("td")
@@ -184,7 +179,7 @@ def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[dict
 def test_warnings_stand_before_the_figures(made: tuple[dict[str, Any], list[Example]]) -> None:
     data, shown = made
     text = render({**data, "warnings": ["Mind <this>."]}, shown)
-    assert text.index("Mind &lt;this&gt;.") < text.index("<figure>")
+    assert text.index("Mind &lt;this&gt;.") < text.index("<table")
     assert "<aside" not in render({**data, "warnings": []}, shown)
 
 

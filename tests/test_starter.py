@@ -20,6 +20,7 @@ from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
+from localsim.reports.report import SMALL_MODELS
 from scripts.starter import bank, bargain, comparing, everyday, friends, knowing, lists, lookup
 from scripts.starter.dataset import DECIDING, HONEST, PEEKS, build, talk_of
 from scripts.starter.names import names
@@ -331,3 +332,18 @@ def test_an_answer_after_an_agreement_decides_nothing() -> None:
 def test_the_data_are_the_same_whenever_they_are_made() -> None:
     one, other = build(TALKS, 3), build(TALKS, 3)
     assert one.chats == other.chats and one.chats != build(TALKS, 4).chats
+
+
+def test_the_report_and_the_readme_say_which_goal_the_starter_misses() -> None:
+    """The shares are those of the card, so that new weights cannot ship with old words."""
+    card = (SCENARIOS.parent / "models" / "starter.md").read_text(encoding="utf-8")
+    found = {mode: f"{float(share):.0f}%" for mode, share in _MISSED.findall(card)}
+    assert set(found) == {"agents", "script"}
+    readme = (SCENARIOS.parent / "README.md").read_text(encoding="utf-8")
+    for text in (SMALL_MODELS["localsim-starter."], " ".join(readme.split())):
+        assert "90% of searches" in text and all(share in text for share in found.values())
+
+
+_MISSED = re.compile(
+    r"^\| exactly the friends in common found \| (agents|script) \| >= 90% \| \*\*([\d.]+)%\*\*", re.MULTILINE
+)

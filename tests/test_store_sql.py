@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localsim.__main__ import run as command
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
+from scripts import verify
 
 
 @given(st.lists(st.sampled_from(["", " ", "\n", "\t", ";", "-- SELECT 1\n", "/* SELECT 2 */", "--;"]), max_size=5))
@@ -56,3 +58,51 @@ def test_a_query_and_a_slow_reader_end_with_the_time() -> None:
 def test_an_error_of_the_reader_is_not_an_error_of_the_query() -> None:
     with pytest.raises(ValueError, match="mine"), EMPTY.asking("SELECT 1"):
         raise ValueError("mine")
+
+
+# ---- queries about one run -----------------------------------------------------------------------------------------
+
+
+def test_a_query_about_one_run_gets_its_id_as_a_value(run: str, store: Store) -> None:
+    """`$run` is bound and never pasted into the text, so whatever a person types as a run stays a value."""
+    count = "SELECT count(*) FROM v_episodes WHERE run_id = $run"
+    for reference in ("@last", run, run[:-2]):
+        assert store.sql(count, run=reference)[1] == [(12,)]
+    assert store.sql(f"SELECT 1; {count};")[1] == [(12,)], "the last statement answers"
+    assert store.sql("SELECT '$run', $run -- $run")[1] == [("$run", run)]
+    assert store.sql_page("SELECT 5", run="nowhere")[1] == [(5,)], "a query without $run asks about no run"
+    for wrong in ("nowhere", "' OR 1=1 --", "$run"):
+        with pytest.raises(InvalidInput, match="no run begins with this"):
+            store.sql(count, run=wrong)
+    with pytest.raises(InvalidInput, match="other"):
+        store.sql("SELECT $other")
+
+
+def test_the_command_takes_a_run_for_a_query(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT DISTINCT run_id FROM v_turns WHERE run_id = $run"
+    assert command(["sql", query, "--format", "csv"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.split() == ["run_id", run] and shown.err.startswith(f"@last is {run}")
+    assert command(["sql", query, "--run", run[:12], "--json"]) == 0
+    assert capsys.readouterr().err == ""
+    assert command(["sql", "SELECT 1", "--run", run]) == 2
+    assert "has no $run" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("run")
+def test_every_worked_query_asks_about_one_run_and_keeps_players_apart(store: Store, tmp_path: Path) -> None:
+    page = tmp_path / "sql.md"
+    asked: list[str] = []
+
+    def answered(*arguments: str) -> str:
+        asked.append(Path(arguments[2]).read_text())
+        return f"{store.sql_page(asked[-1], rows=3)[0]}\n"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "localsim", answered)
+        verify.queries(store.path, page)
+    assert len(asked) == 16
+    for query in asked:
+        assert "run_id = $run" in query
+        assert "nearest utterances" in query.lower() or all(word in query for word in ("family", "mode", "AS player"))
+        assert query.strip() in page.read_text()

@@ -366,7 +366,7 @@ def interruptible(monkeypatch: pytest.MonkeyPatch) -> None:
     def seen(_say: Any) -> Iterator[list[bool]]:
         yield _halt
 
-    monkeypatch.setattr(runner, "_interruptible", seen)
+    monkeypatch.setattr(runner, "stoppable", seen)
 
 
 def watched(stop: str, after: int) -> Any:

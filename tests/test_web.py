@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import socket
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 from urllib.parse import quote, urljoin, urlsplit
 
 import click
@@ -17,19 +19,29 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from localsim import reports, web
+from localsim.__main__ import run as command
 from localsim.cli import cli
+from localsim.conversation.episode import CONDITIONS, StopReason
 from localsim.conversation.exchange import Generation, Message, Thought
 from localsim.errors import InvalidInput
 from localsim.evaluators import judge
 from localsim.evaluators.asking import Case, judgement_records
 from localsim.evaluators.base import Asked
+from localsim.reports.conversation import hits_in
+from localsim.reports.report import report
+from localsim.reports.validity import head
+from localsim.runs import telling
+from localsim.runs import words as wording
 from localsim.store.database import Store
+from localsim.store.episodes import load_episode
 from localsim.store.journal import Journal
 from localsim.store.queries import scoring as scoring_queries
+from localsim.store.queries.runs import run_row
 from localsim.store.records import EpisodeEnded, EpisodeRecord, ScenarioRecord, TurnRecord
 from localsim.web import serve, view_data
 from tests.test_report_html import Page
-from tests.web_server import BASE, HOSTILE, client_of, field, serving, simulated
+from tests.web_server import BASE, HOSTILE, client_of, field, score, serving, simulated, without_a_talk
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +90,11 @@ def test_the_matrix_shows_outcomes_and_leaks_and_can_be_filtered(made: tuple[Sto
     run = f"/runs/{made[1]}"
     whole = client.get(run).text
     assert len(re.findall('class="cell"', whole)) == 9
-    assert '<span class="leak omniscient">1</span>' in whole
+    assert '<span class="leak omniscient">▲ 1</span>' in whole
     for query, count in (
         ("mode=agents", 3), ("family=craigslist", 3), ("leaks=omniscient", 1), ("leaks=early", 1),
-        ("words=onerror", 1), ("status=failed", 0), ("family=craigslist&mode=script&outcome=success", None),
+        ("words=onerror", 1), ("status=failed", 0), ("outcome=failures", 0),
+        ("family=craigslist&mode=script&outcome=success", None),
     ):  # fmt: skip
         found = client.get(f"{run}?{query}")
         assert found.status_code == 200
@@ -89,6 +102,157 @@ def test_the_matrix_shows_outcomes_and_leaks_and_can_be_filtered(made: tuple[Sto
             assert len(re.findall('class="cell"', found.text)) == count, query
     assert client.get(f"{run}?mode=nonsense").status_code == 400
     assert client.get(f"{run}?page=0").status_code == 400
+
+
+def test_an_unearned_hit_is_marked_where_it_is(
+    made: tuple[Store, str], client: TestClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the omniscient players, those who see both lists name the friend at once; the filter leads to the turn."""
+    store, run_id = made
+    found = client.get(f"/runs/{run_id}?leaks=hits&family=mutual_friends&mode=mindreaders").text
+    (episode, *_) = re.findall(r'class="cell" data-item href="(/episodes/\w+)"', found)
+    assert '<span class="leak hit">★ 1</span>' in found
+    page = client.get(episode).text
+    assert page.count('<details class="note hit">') == 1 and "unearned hit: something" in page
+    (where,) = hits_in(load_episode(store, episode.removeprefix("/episodes/")))
+    assert where == 0, "nothing had been said"
+    assert command(["show", episode.removeprefix("/episodes/"), "--db", str(store.path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("  0 ") < shown.index("^ unearned hit. Nothing that was said before") < shown.index("  1 ")
+
+
+def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(
+    made: tuple[Store, str], client: TestClient
+) -> None:
+    text = client.get("/").text
+    row = view_data.runs(made[0])[0]
+    assert row["name"] == telling.name_of(made[0], run_row(made[0], made[1])), "as the terminal names it"
+    assert "2 mutual_friends, 1 craigslist · scripted:omniscient · script, agents, mindreaders" in text
+    assert [line["title"] for line in row["results"]] == ["Mutual friends", "Bargaining"]
+    for line in row["results"]:
+        assert [cell["condition"] for cell in line["cells"]] == ["script", "agents", "mindreaders"]
+        assert all(cell["success"] is not None and 0 <= cell["success"] <= 1 for cell in line["cells"])
+    assert len(re.findall(r"<b>\d+%</b>", text)) == 6
+
+
+def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
+    made: tuple[Store, str], client: TestClient
+) -> None:
+    text = client.get(f"/runs/{made[1]}").text
+    assert "Mutual friends: seeing every side changed success by" in text
+    assert text.index('class="answer"') < text.index('class="matrix')
+    head = re.findall(r'<span class="total"><b>(\d+)%</b> goal reached</span><small>(\d) of (\d)', text)
+    assert len(head) == 6 and {count for _, _, count in head} == {"1", "2"}
+    assert all(int(share) == 100 * int(some) / int(count) for share, some, count in head)
+    assert "failures only" in text
+
+
+def test_a_large_run_opens_before_its_answer_is_known(
+    made: tuple[Store, str], client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_data, "ANSWERED_AT_ONCE", 0)
+    view_data._ANSWERS.clear()
+    run = f"/runs/{made[1]}"
+    assert f'data-fetch="{run}/answer"' in client.get(run).text
+    assert "seeing every side changed success" in client.get(f"{run}/answer").text
+    assert "seeing every side changed success" in client.get(run).text, "it is kept"
+    view_data._ANSWERS.clear()
+    assert "seeing every side changed success" in client.get(f"{run}?answer=1").text, "without scripts"
+
+
+def test_what_was_not_searched_for_leaks_says_so(made: tuple[Store, str], client: TestClient) -> None:
+    """Only one episode of this run has a score of the detector; another search failed."""
+    missing = replace(score(episode_of(made, "craigslist", "agents")), value=None, label="missing")
+    made[0].take_in([missing])
+    remark = telling.unsearched(*made)
+    assert remark.startswith("Leaks were looked for in 1 of 9 episodes only: localsim score")
+    assert remark in client.get(f"/runs/{made[1]}").text
+    searched, other = (client.get(f"/episodes/{episode_of(made, 'craigslist', mode)}").text for mode in
+                       ("script", "agents"))  # fmt: skip
+    assert "Leaks were not looked for in this talk" in other and "not looked for" not in searched
+    assert "Of 10 such marks, about" in searched and "100%" not in searched
+
+
+def test_a_run_without_a_completed_talk_says_so(made: tuple[Store, str], client: TestClient) -> None:
+    ids = without_a_talk(*made)
+    said = "No conversation of this run has been completed"
+    begun, failed = (client.get(f"/runs/{ids[name]}") for name in ("begun", "failed"))
+    assert begun.status_code == 200 and f"{said} yet: 3 are planned" in begun.text
+    assert f"{said}, 3 were planned and 3 failed: localsim runs show {ids['failed']}" in failed.text
+    assert head.answer(report(made[0], ids["begun"])) == view_data.answer(made[0], ids["begun"])
+    assert head.answer(report(*made)) == view_data.answer(*made), "it begins as the report does"
+
+
+def test_an_answer_that_another_thread_drops_is_still_given(
+    made: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_data, "_ANSWERS_KEPT", 0)
+    assert view_data.answer(*made)
+
+
+def test_an_interrupted_run_is_resumed_unless_people_took_part(made: tuple[Store, str], client: TestClient) -> None:
+    ids, store = without_a_talk(*made), made[0]
+    with store.writing() as connection:
+        connection.execute("UPDATE runs SET status = 'interrupted' WHERE run_id = ?", [ids["begun"]])
+    addresses = (f"/runs/{ids['begun']}", f"/runs/{ids['begun']}/report")
+    assert all(f"localsim resume {ids['begun']}" in client.get(each).text for each in addresses)
+    with store.writing() as connection:
+        models = json.dumps({"human": {"kind": "human", "name": "human"}})
+        connection.execute("UPDATE runs SET models_json = ? WHERE run_id = ?", [models, ids["begun"]])
+    for each in addresses:
+        text = client.get(each).text
+        assert "localsim resume" not in text and "of this run has been completed" in text
+
+
+def test_words_have_one_place(made: tuple[Store, str], client: TestClient) -> None:
+    """Modes, ends of talks and kinds of marks are named alike by the report and by every page."""
+    assert set(wording.STOPS) == set(get_args(StopReason)) and set(wording.MODES) == set(CONDITIONS)
+    texts = [*wording.MODES.values(), *wording.STOPS.values(), *wording.KINDS.values(), wording.GRANTED]
+    own, pages = (Path(module.__file__).parent / "templates" for module in (reports, web))
+    for file in (*own.glob("*.j2"), *pages.glob("view/*.j2"), pages / "macros.html.j2"):
+        for text in texts:
+            assert text == "a hint" or text not in file.read_text(encoding="utf-8"), f"{file.name}: {text}"
+    talk = client.get(f"/episodes/{episode_of(made, 'craigslist', 'script')}").text
+    whole = client.get(f"/runs/{made[1]}/report").text
+    for text in (wording.MODES["script"], wording.KINDS["omniscient"]):
+        assert text in talk and text in whole
+    assert any(text in talk for text in wording.STOPS.values())
+    assert '<option value="no success">goal missed</option>' in client.get(f"/runs/{made[1]}").text
+
+
+def test_failures_are_missed_goals_and_talks_that_broke_off(made: tuple[Store, str], client: TestClient) -> None:
+    store, run_id = made
+    broken, missed = (episode_of(made, "mutual_friends", mode) for mode in ("agents", "script"))
+    with store.writing() as connection:
+        connection.execute("UPDATE episodes SET status = 'failed' WHERE episode_id = ?", [broken])
+        connection.execute("UPDATE scores SET value = 0 WHERE name = 'success' AND episode_id = ?", [missed])
+    try:
+        text = client.get(f"/runs/{run_id}?outcome=failures").text
+        assert set(re.findall(r'class="cell" data-item href="/episodes/(\w+)"', text)) == {broken, missed}
+        assert "Goal missed" in client.get(f"/episodes/{missed}").text
+        assert "1 failed" in client.get("/").text
+    finally:
+        with store.writing() as connection:
+            connection.execute("UPDATE episodes SET status = 'completed' WHERE episode_id = ?", [broken])
+            connection.execute("UPDATE scores SET value = 1 WHERE name = 'success' AND episode_id = ?", [missed])
+
+
+def test_a_talk_begins_with_its_verdict(made: tuple[Store, str], client: TestClient) -> None:
+    friends = client.get(f"/episodes/{episode_of(made, 'mutual_friends', 'script')}").text
+    bargain = client.get(f"/episodes/{episode_of(made, 'craigslist', 'agents')}").text
+    assert "Goal reached" in friends and "They agree on" in friends and "is on both lists." in friends
+    assert "suits both" in bargain or "suit both" in bargain
+    assert friends.index('class="verdict') < friends.index('class="turns"')
+
+
+def test_up_to_five_talks_stand_side_by_side(made: tuple[Store, str], client: TestClient) -> None:
+    script, agents, minds = (episode_of(made, "craigslist", mode) for mode in ("script", "agents", "mindreaders"))
+    text = client.get(f"/compare?a={script}&b={agents}&c={minds}").text
+    page = Page(text)
+    assert len(page.all("input", type="radio")) == 3 and "Three talks of the same scenario" in text
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert f"/compare?a={script}&amp;b={agents}&amp;c={minds}" in client.get(f"/episodes/{script}").text
 
 
 def test_leaks_are_marked_with_their_evidence_and_hostile_words_are_only_words(
@@ -386,6 +550,7 @@ def test_an_address_of_another_machine_is_refused_with_the_reason() -> None:
 def test_the_commands_for_a_class_are_accepted() -> None:
     """The workshop's page tells an instructor how to serve a room: the options exist and the address is not refused."""
     text = (Path(__file__).parent.parent / "docs" / "workshop.md").read_text(encoding="utf-8")
+    text = text.replace("--host ADDRESS", "--host 192.168.1.20")
     commands = re.findall(r"^localsim (.*--host .*)$|`localsim (.*?--host [^`]*)`", text, re.MULTILINE)
     assert commands
     for words in (shlex.split(" ".join(found), comments=True) for found in commands):

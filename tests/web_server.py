@@ -19,7 +19,8 @@ from localsim.leakage.detector import VERSION
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store
-from localsim.store.records import LeakRecord, ScoreRecord
+from localsim.store.queries.runs import run_row
+from localsim.store.records import EpisodeEnded, EpisodeRecord, LeakRecord, Record, RunRecord, ScoreRecord
 from localsim.web.app import PARTS, Site, create_app
 from localsim.web.guard import Rules, hosts_of
 from tests.conftest import Quiet, generated
@@ -44,6 +45,24 @@ def simulated(path: Path, **options: Any) -> tuple[Store, str]:
     store.take_in([leak(episode, 0, first["speaker"], first["text"][:12], kind) for kind in ("self", "omniscient")])
     store.take_in([score(episode)])
     return store, run_id
+
+
+def without_a_talk(store: Store, run_id: str) -> dict[str, str]:
+    """Add two older runs of one scenario: one that has just begun, and one whose three talks all failed."""
+    run = run_row(store, run_id)
+    row = store.rows("SELECT scenario_hash, model FROM episodes WHERE run_id = ? LIMIT 1", [run_id])[0]
+    ids = {"begun": "20200101-000001-abcd", "failed": "20200101-000002-abcd"}
+    records: list[Record] = []
+    for name, state in (("begun", "running"), ("failed", "finished")):
+        times = {"started_utc": "2020-01-01T00:00:00", "finished_utc": None}
+        changes = {"run_id": ids[name], "status": state, "episodes_planned": len(MODES), **times}
+        records.append(RunRecord(**{**run, **changes}))
+    for mode in MODES:
+        episode = f"failed{mode}"
+        spec = (episode, ids["failed"], row["scenario_hash"], mode, row["model"], 0, 1, mode, "{}")
+        records += [EpisodeRecord(*spec), EpisodeEnded(episode, "failed", None, "the server did not answer", 0, 1.0)]
+    store.take_in(records)
+    return ids
 
 
 def leak(episode: str, turn: int, speaker: str, evidence: str, kind: str) -> LeakRecord:

@@ -1,2 +1,3 @@
--- Ends of conversations: why do they stop, by mode?
-SELECT mode, stop_reason, count(*) AS episodes FROM v_episodes GROUP BY mode, stop_reason ORDER BY mode, stop_reason;
+-- Ends of conversations: why do they stop?
+SELECT family, mode, model AS player, stop_reason, count(*) AS episodes
+FROM v_episodes WHERE run_id = $run GROUP BY ALL ORDER BY ALL;

@@ -1,3 +1,4 @@
--- Tokens: written, evaluated and prompted, by mode. A prompt token that comes from the cache is not evaluated again.
-SELECT mode, sum(generated_tokens) AS generated, sum(evaluated_tokens) AS evaluated, sum(prompt_tokens) AS prompted
-FROM v_generations GROUP BY mode ORDER BY mode;
+-- Tokens: written, evaluated and prompted. A prompt token that comes from the cache is not evaluated again.
+SELECT e.family, g.mode, g.model AS player, sum(g.generated_tokens) AS generated,
+       sum(g.evaluated_tokens) AS evaluated, sum(g.prompt_tokens) AS prompted
+FROM v_generations g JOIN v_episodes e USING (episode_id) WHERE g.run_id = $run GROUP BY ALL ORDER BY ALL;

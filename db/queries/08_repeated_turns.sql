@@ -1,3 +1,4 @@
 -- Repeated turns: utterances that occur more than once in an episode.
-SELECT episode_id, text, count(*) AS times FROM v_turns WHERE words > 0
-GROUP BY episode_id, text HAVING count(*) > 1 ORDER BY times DESC, episode_id LIMIT 10;
+SELECT family, mode, model AS player, episode_id, text, count(*) AS times
+FROM v_turns WHERE run_id = $run AND words > 0
+GROUP BY ALL HAVING count(*) > 1 ORDER BY times DESC, episode_id, text LIMIT 10;

@@ -249,12 +249,12 @@ def value_of(store: Store, item: Item) -> Any:
 
 
 def rows(store: Store, runs: str | Sequence[str]) -> list[Row]:
-    """All answers about conversations of some runs: the columns of `queries.answers_of_runs`, with `value` and `shown`
-    read from their JSON.
+    """All answers of raters about conversations of some runs: the columns of `queries.answers_of_runs`, with `value`
+    and `shown` read from their JSON.
 
-    Ordered by task, item and rater.
+    Ordered by task, item and rater. Bets of players are no answers of raters.
     """
-    answers = queries.answers_of_runs(store, _several(runs))
+    answers = [row for row in queries.answers_of_runs(store, _several(runs)) if row["task"] in TASKS]
     for row in answers:
         row["value"] = json.loads(row.pop("value_json"))
         row["shown"] = json.loads(row.pop("shown_json"))

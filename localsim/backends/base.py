@@ -7,7 +7,7 @@ works for a moment and returns the finished replies, so that many conversations 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from localsim.conversation.exchange import Generation, Request
 from localsim.errors import GenerationFailed
@@ -49,3 +49,11 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Free everything; the backend is not used again."""
+
+
+@runtime_checkable
+class Writing(Protocol):
+    """A backend that knows how much of its unfinished replies is written; a forecast needs it, a run does not."""
+
+    def writing(self) -> int:
+        """Return the tokens of all replies that are not finished."""

@@ -128,7 +128,10 @@ def open_backends(
     `ask` asks the person whose role `human` plays. Raises InvalidInput, ModelMissing or BackendUnavailable.
     """
     if ask is None and person.NAME in names:
-        raise InvalidInput("a role is played by a person, and this command cannot ask one", hint="use: localsim play")
+        raise InvalidInput(
+            "a role is played by a person, and this command cannot ask one",
+            hint="use: localsim play, or localsim class",
+        )
     files = {name: resolve(name) for name in names if is_file(name)}
     backends: dict[str, Backend] = {}
     loaded: dict[Path, LlamaModel] = {}
@@ -156,15 +159,18 @@ def _open_llama(name: str, file: ModelFile, loaded: dict[Path, LlamaModel], need
     from localsim.backends.llama.engine import LlamaBackend
     from localsim.backends.llama.lib import LlamaModel
     from localsim.backends.llama.memory import refuse_if_too_large
-    from localsim.backends.llama.probe import ensure_works
+    from localsim.backends.llama.probe import ensure_works, has_worked
 
-    ensure_works(file.path, file.sha256)
+    if not has_worked(file.sha256):
+        say(f"trying {file.name} on one token")
+        ensure_works(file.path, file.sha256)
     memory = _memory(name, file, needs, shared=file.path in loaded)
     say(str(memory))
     refuse_if_too_large(memory)
     if file.path in loaded:
         model = loaded[file.path].beside(file.adapter)
     else:
+        say(f"loading {file.name} ({file.path.stat().st_size / 1e6:.0f} MB)")
         model = loaded[file.path] = LlamaModel(file.path, gpu_layers=gpu_layers(needs.gpu), adapter=file.adapter)
     return LlamaBackend(
         model,

@@ -1,7 +1,7 @@
 """The command line: options and output, no logic. A command's module is imported when the command is used.
 
 Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or bad checksum, 5 database,
-6 finished with failures above --fail-on-error, 7 backend unavailable, 130 interrupted.
+6 finished with failures above --fail-on-error, 7 backend unavailable, 130 interrupted by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Simulate scenarios."),
     "resume": ("run", "Continue an interrupted run."),
     "play": ("play", "Play one role yourself, with models in the others."),
+    "class": ("play", "Let a class play on phones, with a projector page."),
     "show": ("show", "Print a conversation, with private facts where they come up."),
     "view": ("show", "Look at runs in the browser."),
     "annotate": ("annotate", "Let people rate conversations without seeing the mode, and measure agreement."),
@@ -49,7 +50,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 EPILOG = """\b
 Exit codes: 0 ok, 1 unexpected, 2 usage, 3 invalid input, 4 model missing or
 bad checksum, 5 database, 6 too many failed episodes, 7 backend unavailable,
-130 interrupted (localsim resume continues)."""
+130 interrupted by Ctrl-C, 143 by SIGTERM (localsim resume continues)."""
 
 
 class LazyGroup(click.Group):

@@ -7,8 +7,10 @@ import math
 import re
 import shutil
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +23,24 @@ from localsim.conversation.episode import Episode, EpisodeSpec
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
+from localsim.machine import PORT
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 
 if TYPE_CHECKING:
     from localsim.leakage.detector import Weights
+    from localsim.machine.forecast import Remaining
 
 _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red", "white", "bright_black")
 
-_LINE_EVERY_S = 30
+SILENCE_S = 2.0
+"""Seconds without a word after which a long command says what it is doing."""
+_LONGEST_PAUSE_S = 30
+"""Seconds between two such lines, at most, where stderr is no terminal; the pauses grow from SILENCE_S to this."""
+_DOING = re.compile(r"(?:\S+: )?[a-z]+ing\b.*")
+"""A message that says what begins now, such as "loading starter (146 MB)"."""
+WIDTH = 100
+"""Columns of a list that is not printed on a terminal."""
 HERE = "127.0.0.1"
 """The default address of the pages; only this computer can reach it."""
 
@@ -53,13 +64,123 @@ class Finite(click.FloatRange):
 
 
 def store_of(db: str | None) -> Store:
-    """Open the store that --db names; it says so when it must wait for the file."""
-    return Store(paths.database_path(db), waiting=say)
+    """Open the store that --db names; it says when it must wait for the file, and which run `@last` is."""
+    return Store(paths.database_path(db), waiting=say, took=_say_which)
+
+
+_BLIND = {"annotate", "play"}
+"""Commands for people who must not see the modes of a run, which its name can hold."""
+
+
+def _say_which(store: Store, reference: str, run_id: str) -> None:
+    """Print which run `@last` or `@last-N` is; nothing with --json, nor for a request of a page."""
+    from localsim.runs import telling
+    from localsim.store.queries.runs import run_facts
+
+    context = click.get_current_context(silent=True)
+    if context is None or context.params.get("as_json"):
+        return
+    row = run_facts(store, run_id)
+    named = "" if _BLIND & set(context.command_path.split()) else f" ({clean(telling.name_of(store, row))})"
+    when = telling.clock_of(row["started_utc"])
+    say(f"{reference} is {run_id}{named}, {telling.episodes_of(row)}, {when}")
 
 
 def say(message: str) -> None:
     """Print a line for people on stderr, without disturbing a progress bar."""
     tqdm.write(message, file=sys.stderr)
+    if _now is not None:
+        _now.said(message)
+
+
+class Reassurance:
+    """Says what is being done whenever a command has been silent for SILENCE_S; use it in a `with` block.
+
+    On a terminal a line at the bottom counts the seconds; elsewhere there are lines with growing pauses. `doing` is
+    what it says until a message such as "loading starter" says better. Results are printed after the block.
+    """
+
+    def __init__(self, doing: str, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self._doing = doing
+        self._terminal = sys.stderr.isatty()
+        self._quiet = quiet and not self._terminal
+        self._clock = clock
+        self._since = self._last = clock()
+        self._pause = SILENCE_S
+        self._asking = False
+        self._line: tqdm[Any] | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.progress: Progress | None = None
+
+    def __enter__(self) -> Reassurance:
+        """Begin to listen to the silence."""
+        global _now
+        if _now is None and not self._quiet:
+            _now = self
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop, and wipe the line at the bottom."""
+        global _now
+        if _now is self:
+            _now = None
+            self._over.set()
+            self._thread.join()
+        self._wipe()
+
+    def said(self, message: str) -> None:
+        """Note a message that has just been printed."""
+        self._last = self._clock()
+        if _DOING.fullmatch(message):
+            self._doing, self._since = message, self._last
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Say nothing while a person is asked something."""
+        self._wipe()
+        self._asking = True
+        try:
+            yield
+        finally:
+            self._asking, self._last = False, self._clock()
+
+    def beat(self) -> None:
+        """Say what is being done if it is time for that."""
+        if self._asking:
+            return
+        now = self._clock()
+        silent = now - self._last
+        if self._terminal:
+            if self.progress is not None:
+                self._wipe()
+                self.progress.draw()
+            elif silent >= SILENCE_S or self._line is not None:
+                self._count(f"{self._doing}, {now - self._since:.0f} s")
+        elif silent >= self._pause:
+            shown = self.progress.line() if self.progress is not None else ""
+            tqdm.write(shown or f"still {self._doing}, {now - self._since:.0f} s", file=sys.stderr)
+            self._last = now
+            self._pause = min(_LONGEST_PAUSE_S, 2 * self._pause)
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.25):
+            self.beat()
+
+    def _count(self, text: str) -> None:
+        if self._line is None:
+            self._line = tqdm(bar_format="{desc}", leave=False, file=sys.stderr, dynamic_ncols=True)
+        self._line.set_description_str(text)
+
+    def _wipe(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+
+_now: Reassurance | None = None
+"""The one that listens now."""
 
 
 def print_json(value: Any) -> None:
@@ -96,13 +217,13 @@ def echo(text: str, **style: Any) -> None:
     click.secho(clean(text), **style)
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table on stdout; long cells are cut only if stdout is a terminal."""
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, short: bool = False) -> None:
+    """Print a table on stdout; long cells are cut if stdout is a terminal, and elsewhere if it must be `short`."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max([len(heading), *(len(row[index]) for row in cells)]) for index, heading in enumerate(headings)]
-    if sys.stdout.isatty():
-        room = shutil.get_terminal_size().columns
-        while sum(widths) + 2 * len(widths) > room and max(widths) > 12:
+    if sys.stdout.isatty() or short:
+        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+        while sum(widths) + 2 * (len(widths) - 1) > room and max(widths) > 12:
             widths[widths.index(max(widths))] -= 1
     numeric = [
         bool(rows) and all(isinstance(row[i], int | float | type(None)) for row in rows) for i in range(len(widths))
@@ -126,28 +247,49 @@ def _cell(value: Any) -> str:
 
 
 class Progress(Watcher):
-    """A progress bar with an ETA on stderr, or a line every half minute if that is no terminal.
+    """The progress of a run on stderr: a bar on a terminal, else lines, both with a forecast of the time left.
 
-    With --live it also prints the dialogue as it happens.
+    The forecast comes from the first tokens on; episodes of the same model in `store` improve it. With --live the
+    dialogue is printed as it happens.
     """
 
-    def __init__(self, planned: int, done: int = 0, *, live: bool = False, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        planned: int,
+        done: int = 0,
+        *,
+        live: bool = False,
+        quiet: bool = False,
+        store: Store | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._live = live
-        self._tokens = 0
+        self._store = store
         self._failed = 0
-        self._over = done
-        self._planned = planned
-        self._started = self._told = time.monotonic()
-        self._lines = not quiet and not sys.stderr.isatty()
+        self._over, self._planned = done, planned
+        self._clock = clock
+        self._started = clock()
+        self._written = (0, 0)
+        self._remaining: Remaining | None = None
+        self._quiet = quiet
         self._bar = tqdm(
             total=planned,
             initial=done,
-            unit="episode",
             file=sys.stderr,
             dynamic_ncols=True,
             mininterval=0.3,
+            bar_format="{n_fmt} of {total_fmt} episodes |{bar}| {elapsed}{postfix}",
             disable=None,
         )
+
+    def begins(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Begin the clock of the forecast; models are loaded by now."""
+        from localsim.machine.forecast import Remaining
+
+        self._remaining = Remaining(specs, self._store)
+        self._started = self._clock()
+        if _now is not None and not self._quiet:
+            _now.progress = self
 
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
         """Print a turn if --live asks for it."""
@@ -165,23 +307,42 @@ class Progress(Watcher):
             self._failed += 1
             say(f"failed: {_named(episode.spec)}: {episode.error}")
         self._over += 1
+        if self._remaining is not None:
+            self._remaining.end(episode.spec)
+        self._bar.set_postfix_str(self._state(), refresh=False)
         self._bar.update()
-        now = time.monotonic()
-        if self._lines and now - self._told >= _LINE_EVERY_S:
-            self._told = now
-            say(f"{self._over} of {self._planned} episodes, {self._rate():.0f} tokens/s, {self._failed} failed")
 
-    def tokens(self, generated: int) -> None:
-        """Count generated tokens."""
-        self._tokens += generated
-        self._bar.set_postfix_str(f"{self._rate():.0f} tokens/s, {self._failed} failed", refresh=False)
+    def working(self, ended: int, running: int) -> None:
+        """Note how many tokens are written."""
+        self._written = ended, running
 
-    def _rate(self) -> float:
-        return self._tokens / max(time.monotonic() - self._started, 1e-9)
+    def line(self) -> str:
+        """Return one line about the run: episodes, speed, forecast."""
+        return f"{self._over} of {self._planned} episodes, {self._state()}"
+
+    def draw(self) -> None:
+        """Draw the bar anew."""
+        self._bar.set_postfix_str(self._state(), refresh=True)
+
+    def _state(self) -> str:
+        elapsed = max(self._clock() - self._started, 1e-9)
+        left = self._remaining.seconds(*self._written, elapsed) if self._remaining is not None else None
+        parts = [f"{sum(self._written) / elapsed:.0f} tokens/s"] if any(self._written) else []
+        parts += [f"about {duration(left)} left"] if left is not None and self._over < self._planned else []
+        return ", ".join([*parts, f"{self._failed} failed"])
 
     def close(self) -> None:
         """Stop drawing; the bar stays on the screen."""
+        if _now is not None and _now.progress is self:
+            _now.progress = None
         self._bar.close()
+
+
+def duration(seconds: float) -> str:
+    """Return a forecast in words: 20 s, 4 minutes, 2.5 hours."""
+    if seconds < 90:
+        return f"{max(5, 5 * round(seconds / 5))} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def _named(spec: EpisodeSpec) -> str:
@@ -215,7 +376,7 @@ def web_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --host, --port and --open to a command."""
     open_option = click.option("--open", "open_browser", is_flag=True, help="Also open the page in a browser.")
     port = click.option(
-        "--port", type=click.IntRange(1, 65535), help="Listen on this port [7580, or the next free one]."
+        "--port", type=click.IntRange(1, 65535), help=f"Listen on this port [{PORT}, or the next free one]."
     )
     host = click.option(
         "--host",
@@ -242,7 +403,7 @@ class Pages:
 def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: Callable[[str], None]) -> None:
     """Serve pages until Ctrl-C. Raises InvalidInput if the packages for it are not installed."""
     try:
-        from localsim.web.serve import PORT, Content, Place, serve
+        from localsim.web.serve import Content, Place, serve
     except ImportError as error:
         raise InvalidInput(f"the pages need {error.name}", hint='pip install "localsim[web]"') from error
     place = Place(host, port or PORT, fixed=port is not None)

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from localsim import paths
 from localsim.errors import LocalsimError
+from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
 
@@ -33,8 +34,9 @@ def _completes(names: Callable[[click.Context], list[tuple[str, str]]]) -> Compl
 
 def _runs(ctx: click.Context) -> list[tuple[str, str]]:
     store = _store(ctx)
-    rows = queries.run_list(store) if store else []
-    return _after_last([(row["run_id"], f"{row['completed']} episodes") for row in rows])
+    rows = queries.every_run(store) if store else []
+    names = telling.names_of(store, rows) if store else {}
+    return _after_last([(row["run_id"], f"{names[row['run_id']]}, {telling.episodes_of(row)}") for row in rows])
 
 
 def _episodes(ctx: click.Context) -> list[tuple[str, str]]:

@@ -6,16 +6,22 @@ The variables are named in `localsim.cli`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from localsim import paths
 from localsim.cli import long_name
 from localsim.cli.common import json_option, print_json, print_table, say
 from localsim.errors import BackendUnavailable, InvalidInput, suggest
+from localsim.machine import PORT
 from localsim.machine import doctor as diagnosis
+from localsim.machine.room import diagnose_room, qr_text, serve_test_page
+from localsim.runs import stopping
 
 GENERAL = ("db", "model")
 """Settings of localsim.toml outside of any table."""
@@ -130,20 +136,65 @@ def _options_below(command: click.Command, context: click.Context) -> Iterator[d
 
 
 @click.command()
+@click.option("--room", is_flag=True, help="Check instead whether phones in the room can reach this computer.")
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    help="With --room: check this address, and serve a test page for phones there until Ctrl-C.",
+)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="With --room: check this port."
+)
 @json_option
-def doctor(as_json: bool) -> None:
-    """Check this machine, the build of llama.cpp and the installed models; exits with 7 where a run cannot work."""
-    findings = diagnosis.diagnose()
+def doctor(room: bool, host: str | None, port: int, as_json: bool) -> None:
+    """Check this machine, the build of llama.cpp and the installed models; exits with 7 where a run cannot work.
+
+    \b
+    localsim doctor
+    localsim doctor --room
+    localsim doctor --room --host 192.168.1.20
+    """
+    given = click.get_current_context().get_parameter_source
+    for name, value in () if room else (("host", host), ("port", port)):
+        if given(name) is ParameterSource.COMMANDLINE:
+            raise InvalidInput(f"--{name} belongs to --room", hint=f"localsim doctor --room --{name} {value}")
+    findings = diagnose_room(host, port) if room else diagnosis.diagnose()
     if as_json:
         print_json(diagnosis.as_json(findings))
     else:
-        for finding in findings:
-            mark = click.style("ok  ", fg="green") if finding.ok else click.style("BAD ", fg="red")
-            click.echo(f"{mark} {finding.name}: {finding.value}")
-            if finding.advice:
-                click.echo(f"     {finding.advice}")
+        _print_findings(findings)
         if all(finding.ok for finding in findings):
-            say("no problems found")
+            say(_next_step(findings) if room and host is None else "no problems found")
     bad = [finding for finding in findings if not finding.ok]
     if bad:
         raise BackendUnavailable(f"{bad[0].name}: {bad[0].value}", hint=bad[0].advice)
+    if room and host is not None and not as_json:
+        _test_page(host, port)
+
+
+def _print_findings(findings: list[diagnosis.Finding]) -> None:
+    for finding in findings:
+        mark = click.style("ok  ", fg="green") if finding.ok else click.style("BAD ", fg="red")
+        click.echo(f"{mark} {finding.name}: {finding.value}")
+        if finding.advice:
+            click.echo(f"     {finding.advice}")
+
+
+def _next_step(findings: list[diagnosis.Finding]) -> str:
+    address = next(finding.value.split()[0] for finding in findings if finding.name == "address")
+    return f"only a phone can tell whether it gets through: localsim doctor --room --host {address}"
+
+
+def _test_page(host: str, port: int) -> None:
+    """Serve the test page until Ctrl-C, with its QR code in the terminal."""
+    address = f"http://{host}:{port}/"
+    click.echo(qr_text(address))
+    say(f"scan the code with a phone, or open {address} on it  (Ctrl-C stops it)")
+    with suppress(KeyboardInterrupt):
+        serve_test_page(host, port, say, _forever)
+    if stopping.exit_code() == stopping.TERMINATED:  # Ctrl-C is the way to end it, SIGTERM is not
+        raise KeyboardInterrupt
+
+
+def _forever() -> None:
+    threading.Event().wait()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from localsim import paths
 from localsim.cli import completion
@@ -27,6 +28,7 @@ from localsim.cli.common import (
     store_of,
 )
 from localsim.errors import InvalidInput
+from localsim.runs import telling
 from localsim.store.queries import runs as queries
 
 
@@ -53,27 +55,41 @@ from localsim.store.queries import runs as queries
     show_default=True,
     help="Interrupt a query that takes longer than this many seconds; 0: never.",
 )
+@click.option(
+    "--run",
+    default="@last",
+    show_default=True,
+    shell_complete=completion.runs,
+    help="Ask about this run: its id stands where the query has $run.",
+)
 @db_option
 @json_option
 def sql(
-    query: str | None, file: str | None, form: str, limit: int, timeout: float, db: str | None, as_json: bool
+    query: str | None, file: str | None, form: str, limit: int, timeout: float, run: str, db: str | None, as_json: bool
 ) -> None:
     """Ask the database in SQL: read-only, without access to files or the network.
+
+    Where the query has $run, it asks about the run that --run names. Put the query in single quotes then, because a
+    shell reads $run between double quotes as a variable of its own.
 
     \b
     localsim sql "SHOW TABLES"
     localsim sql "SELECT mode, round(avg(words), 1) AS words FROM v_turns GROUP BY mode" --format csv
+    localsim sql 'SELECT mode, count(*) FROM v_turns WHERE run_id = $run GROUP BY mode' --run @last-1
     """
     if (query is None) == (file is None):
         raise click.UsageError("give a query, or a file with -f")
     text = query if query is not None else _read(str(file))
+    chosen = click.get_current_context().get_parameter_source("run") == ParameterSource.COMMANDLINE
+    if chosen and "$run" not in text:
+        raise click.UsageError("--run is given, and the query has no $run (in double quotes, the shell takes it away)")
     store = store_of(db)
     printer = _PRINTERS["json" if as_json else form]
     if limit == 0:
-        with store.asking(text, timeout or None) as (columns, rows):
+        with store.asking(text, timeout or None, run=run) as (columns, rows):
             printer(columns, rows)
         return
-    columns, page, more = store.sql_page(text, rows=limit, seconds=timeout or None)
+    columns, page, more = store.sql_page(text, rows=limit, seconds=timeout or None, run=run)
     printer(columns, page)
     if more:
         say(f"only the first {limit} rows are printed; --limit 0 prints all")
@@ -244,13 +260,35 @@ def runs(ctx: click.Context) -> None:
 @db_option
 @json_option
 def list_(db: str | None = None, as_json: bool = False) -> None:
-    """List runs, newest first."""
-    rows = queries.run_list(store_of(db))
+    """List runs, newest first. The first 15 characters of an id are the start of the run, in UTC."""
+    store = store_of(db)
+    facts = {row["run_id"]: row for row in queries.every_run(store)}
     if as_json:
-        print_json(rows)
-    else:
-        headings = list(rows[0]) if rows else ["run_id"]
-        print_table(headings, [[_short(value) for value in row.values()] for row in rows])
+        called = telling.names_of(store, list(facts.values()))
+        rows = queries.run_list(store)
+        print_json(
+            [{**row, "called": called[row["run_id"]], "searched": facts[row["run_id"]]["searched"]} for row in rows]
+        )
+        return
+    called = telling.names_of(store, list(facts.values()), room=_NAME)
+    print_table(
+        ["run", "name", "episodes", "status", "leaks"], [_line(row, called) for row in facts.values()], short=True
+    )
+    for row in facts.values():
+        if row["status"] == "interrupted" and (remark := telling.leaks_remark(row)):
+            say(remark)
+
+
+_NAME = 48
+"""Characters of a name that fit into the list of runs."""
+
+
+def _line(row: Mapping[str, Any], called: Mapping[str, str]) -> list[str]:
+    """Return the cells of a run in the list of runs."""
+    done, planned, searched = row["completed"], row["planned"], row["searched"]
+    failed = f", {row['failed']} failed" if row["failed"] else ""
+    leaks = "searched" if done and searched >= done else f"{searched} of {done}" if searched else "no"
+    return [row["run_id"], called[row["run_id"]], f"{done} of {planned}{failed}", row["status"], leaks]
 
 
 @runs.command("show")
@@ -261,13 +299,18 @@ def show_run(run: str, db: str | None, as_json: bool) -> None:
     """Print the options, models and versions of a run, and the reasons of failed episodes."""
     store = store_of(db)
     run_id = store.run_id(run)
-    row = queries.run_row(store, run_id)
+    row, facts = queries.run_row(store, run_id), queries.run_facts(store, run_id)
+    row["called"] = telling.name_of(store, row)
+    row |= {key: facts[key] for key in ("completed", "failed", "searched")}
     for key in ("plan_json", "models_json", "versions_json"):
         row[key.removesuffix("_json")] = json.loads(row.pop(key))
     row["failures"] = queries.failed_episodes(store, run_id)
     if as_json:
         print_json(row)
         return
+    echo(row.pop("called"), bold=True)
+    if remark := telling.leaks_remark(facts):
+        click.secho(remark, fg="yellow")
     for key, value in row.items():
         if isinstance(value, dict):
             echo(key, bold=True)
@@ -286,7 +329,7 @@ def remove(run: str, yes: bool, db: str | None) -> None:
     store = store_of(db)
     run_id = store.run_id(run)
     if not yes:
-        click.confirm(f"Delete run {run_id} with all its episodes?", abort=True)
+        click.confirm(f"Delete run {clean(telling.heading_of(store, run_id))} with all its episodes?", abort=True)
     click.echo(f"removed run {run_id}, {store.remove_run(run_id)} episodes")
 
 
@@ -342,7 +385,3 @@ def schema() -> None:
     from localsim.store.schema import schema_sql
 
     click.echo(schema_sql(), nl=False)
-
-
-def _short(value: Any) -> Any:
-    return value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "isoformat") else value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import json_option, print_json, print_table, say
+from localsim.cli.common import Reassurance, json_option, print_json, print_table, say
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry
 
@@ -50,10 +50,11 @@ def list_(as_json: bool = False) -> None:
     if as_json:
         print_json(rows)
         return
-    columns = ["name", "alias", "kind", "MB", "licence", "title"]
+    columns = ["name", "alias", "MB", "licence", "title"]
     print_table(
-        ["installed", *columns],
+        ["here", *columns],
         [["yes" if row["here"] else "no", *(row[column] for column in columns)] for row in rows],
+        short=True,
     )
     for row in rows:
         if row["constructed"]:
@@ -91,16 +92,21 @@ def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) 
             "--sha256 is for hub files, addresses and paths; models of the registry have their own checksums"
         )
 
-    def confirm(licence: str) -> bool:
-        return yes or (sys.stdin.isatty() and click.confirm(f"Fetch the model under the licence {licence}?", err=True))
+    reassurance = Reassurance(f"looking for {name}", quiet=as_json)
 
-    if folder is not None:
-        members = registry.members(name)
-        files = [downloads.fetch_from(folder, downloads.entry_in(folder, member), say) for member in members]
-    elif downloads.is_elsewhere(name):
-        files = [downloads.fetch(name, say, confirm, sha256)]
-    else:
-        files = fetch.pull(name, say, confirm, derive)
+    def confirm(licence: str) -> bool:
+        with reassurance.silent():
+            question = f"Fetch the model under the licence {licence}?"
+            return yes or (sys.stdin.isatty() and click.confirm(question, err=True))
+
+    with reassurance:
+        if folder is not None:
+            members = registry.members(name)
+            files = [downloads.fetch_from(folder, downloads.entry_in(folder, member), say) for member in members]
+        elif downloads.is_elsewhere(name):
+            files = [downloads.fetch(name, say, confirm, sha256)]
+        else:
+            files = fetch.pull(name, say, confirm, derive)
     if as_json:
         print_json([str(file) for file in files])
     else:

@@ -1,4 +1,4 @@
-"""localsim play."""
+"""localsim play, localsim class."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from localsim.backends.open import chosen_model
 from localsim.backends.person import NAME
+from localsim.backends.scripted import PREFIX
 from localsim.cli import completion
 from localsim.cli.common import HERE, Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
 from localsim.conversation.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
@@ -97,6 +98,62 @@ def play(
     loaded = _one(scenario)
     role = _role(role, loaded)
     _in_terminal(Plan((loaded,), (mode,), model=name, roles={role: NAME}, seed=seed, parallel=1), role, store)
+
+
+@click.command("class")
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=completion.scenarios)
+@click.option(
+    "--with",
+    "partner",
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="Let every phone play with this model or scripted player, instead of with another phone.",
+)
+@click.option(
+    "--against",
+    metavar="RUN",
+    help="Show the results of this run, an earlier class, beside those of this class.",
+)
+@click.option(
+    "--new",
+    "fresh",
+    is_flag=True,
+    help="Begin another class, even if the one before has not ended; leave it out to go on with that one.",
+)
+@web_options
+@db_option
+def class_(
+    scenarios: tuple[str, ...],
+    partner: str | None,
+    against: str | None,
+    fresh: bool,
+    host: str,
+    port: int | None,
+    open_browser: bool,
+    db: str | None,
+) -> None:
+    """Let the phones of a class play in pairs, and show the results on a projector.
+
+    Each phone gets a seat: a role in a talk with another phone, in agents or mindreaders mode. After the talk the
+    players bet what the other side could see; the teacher shows the answer. Phones need --host with the address of
+    this computer in the room's network. A scripted player takes the seat of a missing partner. The same command
+    continues a class that was stopped.
+
+    \b
+    localsim class mutual_friends_01 mutual_friends_02 --host 192.168.1.20
+    localsim class craigslist_01 --with starter --host 192.168.1.20
+    localsim class mutual_friends_01 --host 192.168.1.20 --against 20261123
+    """
+    try:
+        from localsim.web.classroom.begin import Wish, serve_class
+    except ImportError as error:
+        raise InvalidInput(f"a class needs {error.name}", hint='pip install "localsim[web]"') from error
+    alone = partner is not None
+    computer = chosen_model(partner) if alone else PREFIX
+    if computer == NAME:
+        raise InvalidInput("--with names a model or scripted player", hint="leave it out to pair the phones")
+    wish = Wish(find_scenarios(list(scenarios)), computer, alone, host, port, fresh, against)
+    serve_class(store_of(db), wish, say, open_browser=open_browser)
 
 
 def _in_terminal(plan: Plan, role: str, store: Store) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import click
 from localsim.cli import completion
 from localsim.cli.common import (
     Finite,
+    Reassurance,
     clean,
     db_option,
     json_option,
@@ -27,7 +29,7 @@ from localsim.cli.common import (
 from localsim.errors import InvalidInput
 from localsim.models.registry import constructed, labelled
 from localsim.runs.plan import CONTRASTS, primary_of
-from localsim.store.conditions import Choice, Condition, choices
+from localsim.store.conditions import Choice, Condition, choices, without_episodes
 from localsim.store.database import Store
 
 _people = click.option(
@@ -86,8 +88,9 @@ def report(
     from localsim.reports.validity.thresholds import warnings as mixtures
 
     demanded = weights_from(weights)
-    with store_of(db).held() as store:
-        run_id, others = _first_and_others(store, conditions)
+    with Reassurance("reading the episodes", quiet=as_json), store_of(db).held() as store:
+        empty = without_episodes(store, conditions)
+        run_id, others = (empty, []) if empty else _first_and_others(store, conditions)
         beside = dict.fromkeys([*(each.run_id for each in others), *(store.run_id(each) for each in people)])
         beside.pop(run_id, None)
         if demanded is not None:
@@ -126,17 +129,25 @@ def _print(data: dict[str, Any]) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
     from localsim.reports.measures import shown, text_of
-    from localsim.reports.validity import correction, instruments
+    from localsim.reports.validity import correction, head, instruments
     from localsim.reports.validity.judges import sentence
 
     run = data["run"]
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
-    for sentence_ in data["headline"]["sentences"]:
-        click.echo(sentence_)
+    for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data)["general"])):
+        click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
+    for table in head.tables(data, text_of):
+        click.secho(f"\n{table['family']}, {clean(head.named(table))}", bold=True)
+        counts = ["conversations", *(f"{row['completed']} of {row['n']}" for row in table["rows"])]
+        body = [counts, *([line["heading"], *line["cells"]] for line in table["lines"])]
+        print_table(["", *(row["condition"] for row in table["rows"])], body)
+        click.echo("\n".join(table["same"]), nl=bool(table["same"]))
+        for line in (*table["notes"], *table["closing"]):
+            click.secho(f"! {clean(line)}", fg="yellow")
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         models = len({row["model"] for row in rows}) > 1
-        click.secho(f"\n{family}" + ("" if models else f" ({labelled(rows[0]['model'])})"), bold=True)
+        click.secho(f"\nAll measures of {family}" + ("" if models else f" ({labelled(rows[0]['model'])})"), bold=True)
         headings = [
             f"{row['condition']} {labelled(row['model'], whole=False)}" if models else row["condition"] for row in rows
         ]
@@ -164,8 +175,8 @@ def _print(data: dict[str, Any]) -> None:
     if data["annotations"]["raters"]:
         for line in annotation_sentences(data["annotations"]):
             click.echo(line)
-    for warning in data["warnings"]:
-        click.secho(f"! {warning}", fg="yellow")
+    for line in head.notes(data)["beside"]:
+        click.echo(clean(line))
     if "aloud" in data:
         click.secho("\nTo read aloud", bold=True)
         click.echo(textwrap.fill(data["aloud"]["paragraph"], min(110, shutil.get_terminal_size().columns)))
@@ -231,35 +242,43 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     metavar="MARGIN",
     help="Also test that conditions differ by less than this, in every measure with a least and a greatest value.",
 )
+@click.option(
+    "--all", "everything", is_flag=True, help="Print every measure, and not only success, peeking, mentions and length."
+)
 @db_option
 @json_option
-def compare(conditions: tuple[str, ...], equivalent: float | None, db: str | None, as_json: bool) -> None:
+def compare(
+    conditions: tuple[str, ...], equivalent: float | None, everything: bool, db: str | None, as_json: bool
+) -> None:
     """Compare the modes of a run, two runs, or any conditions, pair by pair on the same scenarios and seeds.
 
     A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
     run has several models. NAME=RUN:MODE gives it a name in the table. The primary outcome, which `localsim run
-    --primary` declares, comes first; all others are secondary, and their p are corrected together.
+    --primary` declares, comes first; all others are secondary, and their p are corrected together. --json has all rows.
 
     \b
     localsim compare @last
+    localsim compare @last --all
     localsim compare @last-1 @last --equivalent .1
     localsim compare @last-1:agents @last:agents
     localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
     """
-    from localsim.reports.comparison import compare_chosen
+    from localsim.reports import comparison
 
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")
     store = store_of(db)
-    chosen = choices(store, conditions or ("@last",))
-    rows = compare_chosen(store, chosen, equivalent)
+    with Reassurance("comparing pairs of episodes", quiet=as_json):
+        chosen = choices(store, conditions or ("@last",))
+        rows = comparison.compare_chosen(store, chosen, equivalent)
     if as_json:
         print_json(rows)
         return
     if not rows:
-        for line in _why_nothing(store, chosen):
+        for line in comparison.why_nothing(store, chosen):
             click.echo(line)
         return
+    every, rows = rows, rows if everything else comparison.main_rows(rows)
     primary = [row for row in rows if row["primary"]]
     if primary:
         click.secho("Primary outcome, declared before the run", bold=True)
@@ -268,7 +287,10 @@ def compare(conditions: tuple[str, ...], equivalent: float | None, db: str | Non
         click.secho(f"{family}, secondary outcomes", bold=True)
         own = [row for row in rows if row["family"] == family and not row["primary"]]
         _print_compared(own, "p (Holm)", equivalent)
-    for line in (*_remarks(rows), *_mixtures(store, chosen)):
+    if len(rows) < len(every):
+        hidden = len({row["heading"] for row in every} - {row["heading"] for row in rows})
+        click.echo(f"{hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}")
+    for line in (*comparison.remarks(rows), *_mixtures(store, chosen)):
         click.echo(clean(line))
     for model in dict.fromkeys(each.model for choice in chosen for each in choice.conditions):
         if constructed(model):
@@ -281,20 +303,6 @@ def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
 
     first, *others = dict.fromkeys(each.run_id for choice in chosen for each in choice.conditions)
     return warnings(store, thresholds(store, first), first, others)
-
-
-def _why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
-    """Yield sentences that say why conditions have no pairs."""
-    from localsim.reports.comparison import unpaired
-    from localsim.store.conditions import names_of, pairs_of
-
-    pairs = list(pairs_of(chosen))
-    yield "nothing to compare: no two conditions share a scenario and a seed"
-    names = names_of(each for choice in chosen for each in choice.conditions)
-    for (one, other), families in unpaired(store, pairs).items():
-        for family, (first, second) in families.items():
-            yield f"{family}: {first} scenarios of {names[one]} and {second} of {names[other]} have no pair"
-    yield "Runs pair if they play the same scenarios with the same --seed: localsim runs show RUN prints both."
 
 
 def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> None:
@@ -320,26 +328,6 @@ def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None
 
 def _ends(row: dict[str, Any]) -> str | None:
     return None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"
-
-
-def _remarks(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the sentences below the tables of `compare`."""
-    yield (
-        "The unit is the scenario. 95%: Student's t over scenarios, inside the possible range. p: sign flips of the "
-        "scenarios' mean differences. ICC: resemblance of the pairs of a scenario. d: mean / standard deviation of "
-        "the scenarios' mean differences. -: cannot be known from these scenarios."
-    )
-    if any(row["contrast"] for row in rows):
-        yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
-    told = {(row["family"], row["first"], row["second"]): row["unpaired"] for row in rows if any(row["unpaired"])}
-    for (family, one, other), (first, second) in told.items():
-        yield f"Left out, without a pair ({family}): {first} scenarios of {one}, {second} of {other}."
-    if any(row["by_construction"] for row in rows):
-        yield "by construction: the measure can only be 0 in one of the modes, so the difference is not tested."
-    for scenarios in sorted({row["scenarios"] for row in rows if row["p_least"] > 0.05}):
-        least = next(row["p_least"] for row in rows if row["scenarios"] == scenarios)
-        many = "scenario" if scenarios == 1 else "scenarios"
-        yield f"With {scenarios} {many} p cannot be below {least:.4g}: more are needed to tell."
 
 
 def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
@@ -437,8 +425,8 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
     "--format",
     "forms",
     multiple=True,
-    type=click.Choice(["svg", "png"]),
-    help="Write only this format; may be repeated [both].",
+    type=click.Choice(["svg", "png", "pdf"]),
+    help="Write the figures in this format; may be repeated [svg and png].",
 )
 @click.option(
     "--measure",
@@ -459,12 +447,13 @@ def plot(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Write the figures of a run as SVG and PNG: those of the report, and any measure by its key.
+    """Write the figures of a run as SVG, PNG or PDF: those of the report, and any measure by its key.
 
     Conditions of other runs, such as @last:agents, are drawn beside the modes of the first run.
 
     \b
     localsim plot @last -o figures
+    localsim plot @last -f pdf
     localsim plot @last-1 taught=@last:agents
     localsim plot @last --measure wrong_guesses
     """

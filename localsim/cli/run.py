@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from localsim.cli import completion
 from localsim.cli.common import (
     Finite,
     Progress,
+    Reassurance,
     db_option,
     json_option,
     print_json,
@@ -27,7 +29,7 @@ from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
 from localsim.conversation.wording.variants import MOST
 from localsim.errors import Interrupted, TooManyFailures, suggest
 from localsim.models.registry import constructed, labelled
-from localsim.runs import preview, runner
+from localsim.runs import preview, runner, telling
 from localsim.runs.plan import PRIMARY, Plan
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
@@ -86,6 +88,10 @@ def _gpu(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     if value not in ("auto", "off") and not value.isdecimal():
         raise click.BadParameter("auto, off, or a number of layers")
     return value
+
+
+def _name(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else telling.checked_name(value)
 
 
 fail_option = click.option(
@@ -219,6 +225,12 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     "Find leaks with the thresholds of this file, made by `leakage calibrate`; a resume and later scores keep them "
     "[the built-in ones]."
 )
+@click.option(
+    "--name",
+    metavar="TEXT",
+    callback=_name,
+    help="Give the run this name, by which commands find it [scenarios, model and modes].",
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
 @live_option
@@ -229,6 +241,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
 
     \b
     localsim run scenarios/mutual_friends_01.yaml --mode all -n 4
+    localsim run mutual_friends_01 --mode all -m scripted:omniscient --leaks
     localsim run roommates --role Kit=scripted:smalltalk --live
     """
     plan = Plan(
@@ -254,15 +267,14 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     if options["dry_run"]:
         _print_plan(plan, store_of(options["db"]), options["as_json"])
         return
-    store = store_of(options["db"])
+    store, quiet = store_of(options["db"]), options["as_json"]
     for model in dict.fromkeys((plan.model, *plan.roles.values())):
         if constructed(model):
             say(labelled(model))
-    progress = Progress(len(plan.specs()), live=options["live"], quiet=options["as_json"])
-    try:
-        result = runner.start(plan, store, progress, say, leaks=options["leaks"], weights=weights)
-    finally:
-        progress.close()
+    _say_namesakes(store, options["name"])
+    progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
+    with Reassurance("reading the models", quiet=quiet), closing(progress):
+        result = runner.start(plan, store, progress, say, leaks=options["leaks"], weights=weights, name=options["name"])
     _conclude(result, store.path, options["as_json"], options["fail_on_error"])
 
 
@@ -280,13 +292,18 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
     localsim resume 20260102-0304
     """
     store = store_of(db)
-    planned, done = progress_of(store, store.run_id(run_id))
-    progress = Progress(planned, done, live=live, quiet=as_json)
-    try:
+    run_id = store.run_id(run_id, to_resume=True)
+    planned, done = progress_of(store, run_id)
+    progress = Progress(planned, done, live=live, quiet=as_json, store=store)
+    with Reassurance("reading what the run has stored", quiet=as_json), closing(progress):
         result = runner.resume(run_id, store, progress, say)
-    finally:
-        progress.close()
     _conclude(result, store.path, as_json, fail_on_error)
+
+
+def _say_namesakes(store: Store, name: str | None) -> None:
+    """Say how runs of the same name are told apart."""
+    if name is not None and (others := telling.namesakes(store, name)):
+        say(f"another run has the name {name!r}, so only ids tell them apart: {', '.join(others[:3])}")
 
 
 def _check_primary(plan: Plan) -> None:
@@ -353,14 +370,20 @@ def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: flo
                 f"{cached:.0%} of {summary.tokens_in_prompts} prompt tokens were in the caches, "
                 f"{summary.tokens_shared} of them shared between conversations"
             )
-        say(f"next: localsim report {result.run_id}   localsim show @last   (database {db})")
+        whole = result.in_database and summary.completed and not summary.stopped
+        if whole and (remark := telling.unsearched(Store(db), result.run_id)):
+            say(remark)
+        if summary.completed:
+            say(f"next: localsim report {result.run_id}   localsim show @last   (database {db})")
     if not result.in_database:
         say(f"the database is still held; the next localsim command takes the rest in from {db}.d")
     sys.stdout.flush()
     if summary.stopped:
-        raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {db}")
+        raise Interrupted(
+            "stopped before the end; leaks were not looked for", hint=f"localsim resume {result.run_id} --db {db}"
+        )
     limit = fail_on_error if fail_on_error >= 1 else fail_on_error * done
     if summary.failed > limit:
         raise TooManyFailures(
-            f"{summary.failed} of {done} episodes failed", hint="localsim runs show @last lists the reasons"
+            f"{summary.failed} of {done} episodes failed", hint=f"localsim runs show {result.run_id} lists the reasons"
         )

@@ -34,7 +34,8 @@ def list_(folders: tuple[str, ...] = (), as_json: bool = False) -> None:
     if as_json:
         print_json(rows)
     else:
-        print_table(list(rows[0]) if rows else ["id"], [list(row.values()) for row in rows])
+        columns = ["id", "title", "family", "parties"]
+        print_table(columns, [[row[column] for column in columns] for row in rows], short=True)
 
 
 def _row(loaded: LoadedScenario) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 
 from localsim.cli import completion
 from localsim.cli.common import (
+    Reassurance,
     clean,
     db_option,
     json_option,
@@ -98,10 +99,11 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     runs = list(dict.fromkeys(each.run_id for each in every))
     pairs = None if len(chosen) == 1 and chosen[0].whole else list(pairs_of(chosen))
     others = _evaluators(by, pairs)
-    for run_id in runs:
-        read_again(store, run_id, say)
-    counts = {EVALUATOR: search(store, runs, say, weights, only=set(every))}
-    counts |= score_runs(store, runs, others, say, only=set(every))
+    with Reassurance("reading the episodes", quiet=as_json):
+        for run_id in runs:
+            read_again(store, run_id, say)
+        counts = {EVALUATOR: search(store, runs, say, weights, only=set(every))}
+        counts |= score_runs(store, runs, others, say, only=set(every))
     used = {each: thresholds.thresholds(store, each) for each in runs}
     leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
     names = names_of(map(condition_of, leak_counts))

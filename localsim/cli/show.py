@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ import click
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.common import (
+    HERE,
     Pages,
     clean,
     colour_of,
@@ -27,7 +29,8 @@ from localsim.cli.common import (
 )
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
-from localsim.reports.conversation import remark_on
+from localsim.reports.conversation import hits_in, remark_on
+from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
 from localsim.store.queries import runs as queries
@@ -84,6 +87,15 @@ def show(episode: str | None, prompt: int | None, scores: bool, by_rule: bool, d
         print_json(found.as_json())
     else:
         _print_episode(found, scores)
+        _print_remark(store, [found])
+
+
+def _print_remark(store: Store, shown: Sequence[StoredEpisode]) -> None:
+    """Say which runs of the printed conversations were not searched for leaks."""
+    unread = [each for each in shown if not any(map(telling.is_search, each.scores))]
+    for run_id in dict.fromkeys(each.run_id for each in unread):
+        if remark := telling.unsearched(store, run_id):
+            click.secho(f"\n! {remark}", fg="yellow")
 
 
 def _print_typical(store: Store, reference: str, scores: bool, as_json: bool) -> None:
@@ -102,6 +114,7 @@ def _print_typical(store: Store, reference: str, scores: bool, as_json: bool) ->
     for each in found:
         _print_episode(each, scores)
         click.echo()
+    _print_remark(store, found)
 
 
 def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
@@ -158,6 +171,8 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
             remark = remark_on(leak)
             text = f"    ^ discloses {leak['fact_id']} ({remark or 'their own fact'}, {leak['probability']:.0%} sure)"
             click.secho(clean(f"{text}: {leak['fact']}"), fg="red" if remark else "bright_black")
+    if hit := hits_in(found).get(turn["turn"]):
+        echo(f"    ^ unearned hit. {hit}", fg="red")
     if turn["truncated"]:
         click.secho("    ^ cut at the limit of a turn", fg="bright_black")
 
@@ -197,19 +212,27 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("run", required=False, shell_complete=completion.runs)
+@click.option(
+    "--new", is_flag=True, help="Begin with the page that starts a run; a database that does not exist yet is made."
+)
 @web_options
 @db_option
-def view(run: str | None, host: str, port: int | None, open_browser: bool, db: str | None) -> None:
-    """Look at runs in the browser: conversations with both sides, marked leaks, every prompt, SQL, rating and play.
+def view(run: str | None, new: bool, host: str, port: int | None, open_browser: bool, db: str | None) -> None:
+    """Look at runs in the browser, and start new ones: conversations with both sides, marked leaks, prompts, SQL.
 
-    Only this computer can connect, unless --host names another address.
+    Only this computer can connect, unless --host names another address; then nobody can start runs in the browser.
 
     \b
-    localsim view --open
+    localsim view --new --open
     localsim view @last
     """
+    if new and run:
+        raise click.UsageError("--new opens the page that starts a run, so it takes no RUN")
+    if new and host not in (HERE, "localhost", "::1"):
+        raise click.UsageError("--new works on this computer only: leave out --host")
     store = store_of(db)
-    if db and not store.path.is_file():
-        raise DatabaseError("no database here yet", where=str(store.path), hint="localsim run makes one")
-    path = f"/runs/{store.run_id(run)}" if run else "/"
+    if db and not new and not store.path.is_file():
+        hint = f"localsim view --new --db {db} starts a run in the browser; localsim run makes one too"
+        raise DatabaseError("no database here yet", where=str(store.path), hint=hint)
+    path = "/start" if new else f"/runs/{store.run_id(run)}" if run else "/"
     serve_pages(store, host, port, Pages(path, chosen_model(None), open_browser=open_browser), say)

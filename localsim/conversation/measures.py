@@ -56,6 +56,8 @@ class Measure:
     """Limits of the value. By default 0 and 1 for shares and positions, at most 1 for `excess`, none for numbers."""
     up_to: str = ""
     """Name of the score that is the greatest possible value of an episode, if scenarios differ in it; else empty."""
+    head: bool = False
+    """True if the head of a report shows it: success, a class of leaks, or the length of conversations."""
     structural_zero: Sequence[str] = ()
     """Modes in which the measure is 0 by construction, so that comparing them with others would test nothing."""
 

@@ -74,6 +74,8 @@ class Evaluator:
     """The values that its measures must have for players whose behaviour is known."""
     model: str | None = None
     """The model that answers its requests; None if it asks no model."""
+    doing: str = ""
+    """What is said before each batch, such as "searching for leaks"; empty for an evaluator that takes no time."""
 
     def applies(self, subject: Subject) -> bool:  # noqa: ARG002 - overridden
         """Return True if the evaluator can score an episode."""

@@ -96,7 +96,15 @@ def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]
         return 0
     count, failures = 0, dict[str, str]()
     with _answering(evaluator, say) as answers:
+        every, begun = sum(map(len, batches)), 0
         for number, batch in enumerate(batches, start=1):
+            if evaluator.doing:
+                say(
+                    f"{evaluator.doing}: {begun} of {every} episodes"
+                    if begun
+                    else f"{evaluator.doing}: {every} episodes"
+                )
+            begun += len(batch)
             evaluations = guarded(evaluator.name, partial(driven, evaluator, batch, answers), partial(_failed, batch))
             store.take_in(_records(evaluator, evaluations))
             errors = {each.episode_id: each.scores[0].reason for each in evaluations if _is_error(each)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,12 @@ from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
 from localsim.store.records import ContentRecord, LeakRecord, Record, SearchRecord, VectorRecord, hash_of
 
+if TYPE_CHECKING:
+    from localsim.leakage.embeddings import Embedder
+
 EVALUATOR = "leakage"
+TOGETHER = 24
+"""Episodes that are searched and stored together."""
 MIDDLE = 0.5
 """Position before which disclosing a fact with the rule `late` is too early."""
 Rule = DisclosureRule | After
@@ -37,6 +43,7 @@ Rule = DisclosureRule | After
 MEASURES = (
     Measure(
         key="disclosed_rate",
+        head=True,
         heading="facts disclosed",
         meaning="share of the private facts that their owners disclose, according to the leakage detector",
         score="disclosed_facts",
@@ -49,6 +56,7 @@ MEASURES = (
     ),
     Measure(
         key="early_disclosures",
+        head=True,
         heading="too early",
         meaning="facts disclosed before the scenario’s rule allows it, per conversation",
         score="early_disclosures",
@@ -60,6 +68,7 @@ MEASURES = (
     ),
     Measure(
         key="omniscient_leaks",
+        head=True,
         heading="omniscient leaks",
         meaning=(
             "private facts that an agent uttered without having been told them, per conversation: mix-ups, uses of the "
@@ -84,6 +93,7 @@ class Leaks(Evaluator):
     name = EVALUATOR
     version = VERSION
     measures = MEASURES
+    doing = "searching for leaks"
 
     def __init__(
         self, store: Store | None, detector: LeakageDetector | None = None, weights: Weights | None = None
@@ -95,7 +105,7 @@ class Leaks(Evaluator):
         self.version = self._detector.weights.version
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
-        """Yield all episodes at once, so that the detector embeds each text of a run only once."""
+        """Yield many episodes at once, so that the detector embeds each text only once, and says how far it is."""
         self._scored = scored
         current: dict[str, str] = {}
         if self._store is not None:
@@ -104,8 +114,8 @@ class Leaks(Evaluator):
         waiting = tuple(
             each for each in subjects if each.episode_id not in scored or current.get(each.episode_id) != self.version
         )
-        if waiting:
-            yield waiting
+        for start in range(0, len(waiting), TOGETHER):
+            yield waiting[start : start + TOGETHER]
 
     def evaluate(self, batch: tuple[Subject, ...]) -> Steps:
         """Find and label the leaks of a batch; where these thresholds have done so, say that they count again."""
@@ -273,6 +283,7 @@ class VectorCache:
     def __init__(self, store: Store | None) -> None:
         self._store = store
         self._fresh: dict[str, tuple[str, npt.NDArray[np.float32]]] = {}
+        self._embedder: Embedder | None = None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors, one row for each text."""
@@ -281,16 +292,19 @@ class VectorCache:
         known: dict[str, Sequence[float] | npt.NDArray[np.float32]] = dict(stored)
         missing = {name: text for name, text in zip(hashes, texts, strict=True) if name not in known}
         if missing:
-            from localsim.leakage.embeddings import Embedder
+            if self._embedder is None:
+                from localsim.leakage.embeddings import Embedder
 
-            fresh = dict(zip(missing, Embedder().encode(list(missing.values())), strict=True))
+                self._embedder = Embedder()
+            fresh = dict(zip(missing, self._embedder.encode(list(missing.values())), strict=True))
             self._fresh |= {name: (missing[name], vector) for name, vector in fresh.items()}
             known |= fresh
         return np.array([known[name] for name in hashes], dtype=np.float32)
 
     def records(self) -> list[Record]:
-        """Return the embeddings that are not in the database yet."""
+        """Return the embeddings that are not in the database yet, each once."""
+        fresh, self._fresh = self._fresh, {}
         return [
             VectorRecord(text_hash=name, model=self.MODEL, text=text, vector=vector.tolist())
-            for name, (text, vector) in self._fresh.items()
+            for name, (text, vector) in fresh.items()
         ]

@@ -33,6 +33,7 @@ MEASURES = (
     ),
     Measure(
         key="turns",
+        head=True,
         heading="turns",
         meaning="turns in a conversation",
         score="turns",

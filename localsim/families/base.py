@@ -28,6 +28,7 @@ Location = tuple[str | int, ...]
 
 SUCCESS = Measure(
     key="success_rate",
+    head=True,
     heading="success",
     meaning="share of conversations that reach what the task asks for",
     score="success",
@@ -87,6 +88,29 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Hits:
+    """A score of unearned hits: its turns are marked, since the count alone does not show where they are."""
+
+    score: str
+    chance: str
+    """Score with the number of such hits to expect of players who know their own side only."""
+    meaning: str
+    """Why such a hit tells nothing by itself, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the people of one episode settled on and what is true, in sentences for a reader of its transcript."""
+
+    right: bool | None
+    """True if the outcome is the right one, None if that is unknown."""
+    said: str
+    """What they agreed on or chose."""
+    truth: str = ""
+    """What the answer key says; empty if it says nothing."""
+
+
+@dataclass(frozen=True)
 class Baseline:
     """The scripted player that shows how far a family's task can be done without a model."""
 
@@ -137,6 +161,8 @@ class Family:
     """Names of scores that are above 0 where an agent used what it had not been told, whether it saw or guessed it; a
     study without mix-ups teaches nothing from such episodes.
     """
+    hits: Hits | None = None
+    """The score that counts uses of the other side's knowledge before anything said had told it; None without one."""
     terms_disclose: bool = False
     """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a
     term is only a hint: a price may be offered without being the target.
@@ -170,6 +196,13 @@ class Family:
         """Return sentences about the outcome of one episode, from its scores by name, for readers of its transcript."""
         return []
 
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:  # noqa: ARG002 - overridden
+        """Return the verdict on one episode, from its scores by name (those of the whole episode); None without one."""
+        success = scores.get("success")
+        if success is None or success.value is None:
+            return None
+        return Verdict(success.value == 1, sentence(success.reason))
+
     def span(self, text: str, term: str) -> tuple[int, int] | None:
         """Start and end of the first place in a text that utters a term of a private fact."""
         return span_of(text, term)
@@ -177,6 +210,17 @@ class Family:
     def utters(self, text: str, term: str) -> bool:
         """Return True if a text utters a term of a private fact."""
         return self.span(text, term) is not None
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital at its start and a full stop at its end; '' for an empty one."""
+    text = text.strip()
+    return f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.!?' else '.'}" if text else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a phrase: `Ana`, `Ana and Bo`, `Ana, Bo and Cy`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def merged(defaults: Mapping[str, Any], parameters: Mapping[str, Any], family: str) -> dict[str, Any]:

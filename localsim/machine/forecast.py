@@ -10,6 +10,7 @@ from localsim.backends.llama.probe import ensure_works
 from localsim.backends.llama.raw import RawContext
 from localsim.backends.open import Needs, gpu_layers, physical_cores
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec
+from localsim.errors import DatabaseError
 from localsim.models.registry import resolve
 from localsim.store.database import Store
 from localsim.store.queries.runs import usual_episodes
@@ -29,6 +30,10 @@ less at its beginning and end (`scripts/bench_forecast.py`).
 """
 WORDS, LENGTH = 11.0, 0.45
 """Words of a turn, and turns as a share of their limit, where no earlier run gives better figures: the starter's."""
+FIRST_TOKENS = 20
+"""Tokens from which on the speed of a run is a forecast."""
+PATIENCE_S = 0.5
+"""Seconds that a run which begins waits for the lengths of earlier episodes."""
 FEWEST = 0.35
 """Turns of the shortest episodes as a share of their limit."""
 
@@ -112,6 +117,46 @@ class _Usual:
     heard: float
 
 
+class Remaining:
+    """The seconds that a run still needs: the tokens that its episodes usually take, at the speed so far.
+
+    Episodes that have ended correct the usual number. Where nothing counts tokens, the episodes themselves are counted.
+    """
+
+    def __init__(self, specs: Sequence[EpisodeSpec], store: Store | None) -> None:
+        known = _known_at_once(store, specs) if store is not None else {}
+        self._usual = {_kind(spec): (known.get(_kind(spec)) or _guess(spec)).written for spec in specs}
+        self._waiting = sum(self._usual[_kind(spec)] for spec in specs)
+        self._mean = max(1.0, self._waiting / max(1, len(specs)))
+        self._episodes = len(specs)
+        self._ended, self._ended_usual = 0, 0.0
+
+    def end(self, spec: EpisodeSpec) -> None:
+        """Count an episode that has ended."""
+        usual = self._usual.get(_kind(spec), self._mean)
+        self._ended += 1
+        self._ended_usual += usual
+        self._waiting -= usual
+
+    def seconds(self, ended: int, running: int, elapsed: float) -> float | None:
+        """Return the forecast, or None before there is anything to go by.
+
+        `ended` and `running` are the tokens of episodes that have ended and of those in progress; `elapsed` is in
+        seconds.
+        """
+        written = ended + running
+        if written >= FIRST_TOKENS:
+            scale = (ended + self._mean) / (self._ended_usual + self._mean)
+            return max(0.0, scale * self._waiting - running) * elapsed / written
+        if self._ended:
+            return (self._episodes - self._ended) * elapsed / self._ended
+        return None
+
+
+def _kind(spec: EpisodeSpec) -> tuple[str, str]:
+    return spec.mode, spec.scenario.family or ""
+
+
 def _guess(spec: EpisodeSpec) -> _Usual:
     """Estimate an episode from its limits: unless one author writes all, every other agent reads each turn."""
     turns, words = LENGTH * spec.scenario.limits.turns, TOKENS_PER_WORD * WORDS
@@ -125,6 +170,14 @@ def _openings(specs: Sequence[EpisodeSpec]) -> float:
         (spec.scenario.hash, spec.mode, spec.variant, spec.grants, role) for spec in specs for role in spec.models
     }
     return float(OPENING * len(different))
+
+
+def _known_at_once(store: Store, specs: Sequence[EpisodeSpec]) -> dict[tuple[str, str], _Usual]:
+    """Return `_history`, or nothing where another program holds the database: no run waits or ends for a forecast."""
+    try:
+        return _history(Store(store.path, patience_s=PATIENCE_S), specs)
+    except DatabaseError:
+        return {}
 
 
 def _history(store: Store, specs: Sequence[EpisodeSpec]) -> dict[tuple[str, str], _Usual]:

@@ -7,7 +7,6 @@ all goals, secrets and facts of other agents that a prompt of the condition show
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +254,7 @@ def _text(value: Any) -> str:
     if value is None or value == []:
         return "not stated"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {part if isinstance(part, str) else json.dumps(part)}" for key, part in value.items())
+        return "; ".join(f"{key}: {_text(part)}" for key, part in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)

@@ -35,6 +35,8 @@ Pair = tuple[Condition, Condition]
 
 MARGIN = 0.1
 """Two shares that differ by less are called equivalent by default."""
+MAIN = ("success_rate", "peeking", "first_mention_turn", "first_mention", "turns")
+"""The measures that a short comparison shows: success, use of the other side, when a friend is named, and length."""
 _ORDER = ("agents", "mindreaders", "iterative", "script")
 """Second minus first is then named as the contrasts are; other modes come after these."""
 
@@ -88,6 +90,12 @@ def compare_chosen(
     for row, p in zip(secondary, stats.holm([row["p"] for row in secondary]), strict=True):
         row["p_holm"] = p
     return sorted(found, key=lambda row: not row["primary"])
+
+
+def main_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the primary outcome and of MAIN; all rows of a family that has none of these."""
+    families = {row["family"] for row in rows if row["measure"] in MAIN}
+    return [row for row in rows if row["primary"] or row["measure"] in MAIN or row["family"] not in families]
 
 
 def _within(values: Mapping[Unit, float], among: Collection[Unit]) -> dict[Unit, float]:
@@ -265,3 +273,34 @@ def _named(one: Condition, other: Condition, conditions: Sequence[Condition]) ->
     different = [number for number in range(2) if parts[0][number] != parts[1][number]]
     first, second = (" ".join(part[number] for number in different) for part in parts)
     return {"first": first, "second": second}
+
+
+def why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
+    """Yield sentences that say why conditions have no pairs."""
+    pairs = list(spelling.pairs_of(chosen))
+    yield "nothing to compare: no two conditions share a scenario and a seed"
+    names = names_of(each for choice in chosen for each in choice.conditions)
+    for (one, other), families in unpaired(store, pairs).items():
+        for family, (first, second) in families.items():
+            yield f"{family}: {first} scenarios of {names[one]} and {second} of {names[other]} have no pair"
+    yield "Runs pair if they play the same scenarios with the same --seed: localsim runs show RUN prints both."
+
+
+def remarks(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the sentences below the tables of `compare`."""
+    yield (
+        "The unit is the scenario. 95%: Student's t over scenarios, inside the possible range. p: sign flips of the "
+        "scenarios' mean differences. ICC: resemblance of the pairs of a scenario. d: mean / standard deviation of "
+        "the scenarios' mean differences. -: cannot be known from these scenarios."
+    )
+    if any(row["contrast"] for row in rows):
+        yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
+    told = {(row["family"], row["first"], row["second"]): row["unpaired"] for row in rows if any(row["unpaired"])}
+    for (family, one, other), (first, second) in told.items():
+        yield f"Left out, without a pair ({family}): {first} scenarios of {one}, {second} of {other}."
+    if any(row["by_construction"] for row in rows):
+        yield "by construction: the measure can only be 0 in one of the modes, so the difference is not tested."
+    for scenarios in sorted({row["scenarios"] for row in rows if row["p_least"] > 0.05}):
+        least = next(row["p_least"] for row in rows if row["scenarios"] == scenarios)
+        many = "scenario" if scenarios == 1 else "scenarios"
+        yield f"With {scenarios} {many} p cannot be below {least:.4g}: more are needed to tell."

@@ -6,10 +6,15 @@ First mentions are marked only where no leak is: readers would confuse two sets 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim.conversation.episode import Score
+from localsim.conversation.scenario import AnswerKey
+from localsim.families import family_of
+from localsim.families.base import Verdict
 from localsim.families.mentions import Mention
 from localsim.reports import marks
 from localsim.reports.marks import Mark
@@ -32,6 +37,8 @@ class MarkedTurn:
     """Terms of facts that are first uttered in this turn."""
     leaks: Sequence[Row]
     """Leaks in this turn, as rows of leaks."""
+    hit: str = ""
+    """Why the turn is an unearned hit, in two sentences; '' if it is none."""
 
     @property
     def strange(self) -> list[str]:
@@ -43,14 +50,26 @@ def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> 
     """Return the turns of an episode; `leaks` are the rows to mark, by default its first disclosures."""
     shown = episode.leaks if leaks is None else leaks
     colours = marks.colours(episode.scenario.names)
+    hits = hits_in(episode)
     turns = []
     for row in episode.turns:
         here = [leak for leak in shown if leak["turn"] == row["turn"]]
         mentions = [mention for mention in episode.mentions if mention.turn == row["turn"]]
         marked = marks.of_leaks(row["text"], here) if shown else marks.of_mentions(mentions)
         parts = marks.parts(row["text"], marked)
-        turns.append(MarkedTurn(row, colours.get(row["speaker"], 7), parts, mentions, here))
+        turns.append(MarkedTurn(row, colours.get(row["speaker"], 7), parts, mentions, here, hits.get(row["turn"], "")))
     return turns
+
+
+def hits_in(episode: StoredEpisode) -> dict[int, str]:
+    """Return turn -> why it is an unearned hit: a use of the other side's knowledge that nothing said had told."""
+    counted = family_of(episode.scenario.family).hits
+    if counted is None:
+        return {}
+    chance = sum(row["value"] or 0 for row in episode.scores if row["name"] == counted.chance)
+    usual = f"Players who know their own side only make {chance:.1f} such hits in a talk like this one."
+    found = [row for row in episode.scores if row["name"] == counted.score and row["value"]]
+    return {turn: f"{counted.meaning} {usual}" for row in found for turn in json.loads(row["turns_json"] or "[]")}
 
 
 def remark_on(leak: Row) -> str:
@@ -58,3 +77,38 @@ def remark_on(leak: Row) -> str:
     if leak["kind"] == "omniscient":
         return "had not been told it"
     return "too early" if leak["early"] else ""
+
+
+def verdict_on(episode: StoredEpisode, answer: AnswerKey) -> Verdict | None:
+    """Return what the people of an episode settled on and what is true; None if no outcome is right or wrong."""
+    whole = {row["name"]: _score(row) for row in episode.scores if not row["agent"]}
+    return family_of(episode.scenario.family).verdict(whole, answer) or _checked(whole)
+
+
+def _score(row: Row) -> Score:
+    return Score(row["name"], row["value"], label=row["label"], reason=row["reason"] or "")
+
+
+def _checked(scores: Mapping[str, Score]) -> Verdict | None:
+    """Return the verdict of the checks that the author of a scenario wrote; None if there are none."""
+    checks = {name.removeprefix("check."): score for name, score in scores.items() if name.startswith("check.")}
+    if not checks:
+        return None
+    passed = [name for name, score in checks.items() if score.value == 1]
+    said = f"{len(passed)} of {len(checks)} checks came out as the author of the scene expects."
+    missed = [f"{name.replace('_', ' ')} ({score.reason})" for name, score in checks.items() if score.value != 1]
+    return Verdict(len(passed) == len(checks), said, f"Not so: {'; '.join(missed)}." if missed else "")
+
+
+def tenths(accuracy: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return kind of mark -> of ten such marks, how many are right, from a detector's accuracy on labelled examples.
+
+    A kind whose precision was not measured is left out.
+    """
+    if not accuracy:
+        return {}
+    shares = {
+        "self": accuracy.get("pairs", {}).get("precision"),
+        "omniscient": accuracy.get("transcripts", {}).get("omniscient_precision"),
+    }
+    return {kind: round(10 * share) for kind, share in shares.items() if share is not None}

@@ -1,6 +1,8 @@
-"""The report of a run as one HTML page with figures, tables and example conversations, without scripts or downloads.
+"""The report of a run as one HTML page, the answer first, without scripts or downloads.
 
-`render` is pure; only `examples` reads the store. The template escapes all text of models and files.
+Figures, tables and example conversations are folded behind the head of each family; a link to a folded part opens it,
+because browsers open `details` around the target of a link. `render` is pure; only `examples` reads the store. The
+template escapes all text of models and files.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from markupsafe import Markup
 
 from localsim.annotation import leak_judges
 from localsim.annotation.agreement import sentences
-from localsim.families import EVERYDAY, Family, family_of, in_order, title_of
+from localsim.families import Family, family_of, in_order, title_of
+from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
@@ -25,9 +28,11 @@ from localsim.reports.conversation import MarkedTurn, marked_turns, remark_on
 from localsim.reports.figures.beside import with_colours
 from localsim.reports.measures import interval_of, shown
 from localsim.reports.report import foremost
-from localsim.reports.validity import correction, instruments, robustness
+from localsim.reports.validity import correction, head, instruments, robustness
 from localsim.reports.validity.typical import RULE, typical
+from localsim.runs import words
 from localsim.runs.plan import command_of
+from localsim.runs.telling import of_people
 from localsim.store.conditions import conditions_of
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
@@ -59,7 +64,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
     data = with_colours(data)
     comparison = data["comparison"]
     names = in_order(row["family"] for row in comparison)
-    measures = data["measures"]
+    told = head.notes(data)
     simulated = [row for row in comparison if "people_run" not in row and "other_run" not in row]
     completed, failed = (sum(row[key] for row in simulated) for key in ("completed", "failed"))
     accuracy = data.get("parser_accuracy")
@@ -74,20 +79,18 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
     return environment.get_template("report.html.j2").render(
         run=data["run"],
         started=_date(data["run"]["started_utc"]),
-        answer=data.get("headline", {}).get("sentences", []),
+        answer=head.answer(data),
         aloud=data.get("aloud", {}).get("paragraph", ""),
         rule=RULE,
         labelled=labelled,
+        words=words,
         legend=_legend(comparison),
-        warnings=data["warnings"],
-        families=[
-            {
-                **_family(name, _of(name, comparison), measures, examples, _coloured(data, name)),
-                "curves": [_curve(curve) for curve in _of(name, data.get("curves", []))],
-            }
-            for name in names
-        ],
+        warnings=told["general"],
+        beside=told["beside"],
+        families=[_family(name, data, examples) | {"heads": heads} for name, heads in _heads(data, names).items()],
         counts={"completed": completed, "failed": failed, "rest": data["run"]["episodes_planned"] - completed - failed},
+        resumable=failed < data["run"]["episodes_planned"]
+        and not of_people(data["run"]["repro"], data["run"]["models"]),
         accuracy=accuracy,
         parsed=_parsed(accuracy) if accuracy else [],
         instruments=[{**row, "text": instruments.text_of(row)} for row in data.get("instruments", [])],
@@ -103,11 +106,15 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
 
 
 def _legend(rows: Iterable[Row]) -> list[Row]:
-    """Return the conditions of a report in the order of their rows, each once, with mode, twin, name, see and model."""
+    """Return the conditions of a report in the order of their rows, each once, with mode, twin, name, see, model.
+
+    `first` is True for those that the top of the page explains: modes, and what was granted in the report's own run.
+    """
     found: dict[tuple[str, int], Row] = {}
     for row in rows:
         more = {"name": name_of(row), "model": labelled(row["model"], whole=False), "run": row.get("other_run", "")}
-        found.setdefault((row["mode"], row["twin"]), {**row, "see": row.get("see") or "", **more})
+        more |= {"see": row.get("see") or "", "first": not row["twin"] or bool(row.get("see") and not more["run"])}
+        found.setdefault((row["mode"], row["twin"]), {**row, **more})
     return list(found.values())
 
 
@@ -176,33 +183,65 @@ def _of(family: str, rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["family"] == family]
 
 
-def _family(name: str, rows: list[Row], measures: list[Row], examples: Iterable[Example], leaks: list[Row]) -> Row:
-    family = family_of(name)
-    columns = shown(measures, rows)
+def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
+    """Return what the page says about a family, except its head tables."""
+    family, rows, leaks = family_of(name), _of(name, data["comparison"]), _coloured(data, name)
+    told = {row["measure"] for row in data.get("headline", {}).get("families", []) if row["family"] == name}
+    terms = shown(data["measures"], rows)
+    columns, same = head.constants(terms, rows, {SUCCESS.key} | told)
     models = list(dict.fromkeys(row["model"] for row in rows))
     by_key = {measure["key"]: measure for measure in columns}
 
     def panels(keys: Sequence[str]) -> list[Row]:
         return [_panel(by_key[key], rows, len(models) > 1) for key in keys if key in by_key]
 
+    curves = [_curve(curve) for curve in _of(name, data.get("curves", [])) if _rises(curve)]
+    figures = {
+        "outcomes": panels(family.figure),
+        "style": panels(_keys(columns, "style", family)),
+        "secrets": panels(_keys(columns, "secrets", family)),
+        "curves": curves,
+    }
     return {
+        **figures,
+        "charts": sum(map(len, figures.values())) if any(row["completed"] for row in rows) else 0,
+        "terms": terms,
+        "known": [measure["key"] for measure in terms],
         "id": re.sub(r"\W", "-", name),
         "name": name,
         "title": title_of(family),
         "about": family.about,
-        "task": family is not EVERYDAY,
         "completed": sum(row["completed"] for row in rows),
-        "outcomes": panels(family.figure),
-        "style": panels(_keys(columns, "style", family)),
-        "secrets": panels(_keys(columns, "secrets", family)),
+        "left_out": head.left_out(data, name),
+        "same": same,
+        "notes": head.of_family(data, name),
+        "unsearched": head.unsearched(data, name),
         "leaks": foremost(leaks),
         "leaks_total": len(leaks),
         "models": [labelled(model, whole=len(models) == 1) for model in models],
         "columns": columns,
         "rows": [{**row, "name": name_of(row), "model": labelled(row["model"], whole=False)} for row in rows],
-        "lines": [(measure["heading"], [_cell(row, measure) for row in rows]) for measure in columns],
+        "lines": [(measure, [_cell(row, measure) for row in rows]) for measure in columns],
         "examples": [_example(example, rows) for example in examples if example.family == name],
     }
+
+
+def _heads(data: Row, names: Iterable[str]) -> dict[str, list[Row]]:
+    """Return family -> head tables; the warnings about a model stand at its first table, later ones link to them."""
+    found: dict[str, list[Row]] = {name: [] for name in names}
+    places: dict[str, str] = {}
+    for table in head.tables(data, lambda measure, row: _cell(row, measure)):
+        if table["notes"]:
+            places[table["model"]] = f"model-{len(places)}"
+        more = {"name": labelled(table["model"], whole=False), "place": places.get(table["model"], "")}
+        columns = [{**row, "name": name_of(row)} for row in table["rows"]]
+        found[table["family"]].append({**table, **more, "columns": columns})
+    return found
+
+
+def _rises(curve: Row) -> bool:
+    """Return True if some point of a curve is not 0."""
+    return any(y for series in curve["series"] for _, y in series["points"])
 
 
 def _keys(measures: Iterable[Row], figure: str, family: Family) -> list[str]:
@@ -211,6 +250,8 @@ def _keys(measures: Iterable[Row], figure: str, family: Family) -> list[str]:
 
 def _cell(row: Row, measure: Row) -> Row:
     kind, interval = measure["kind"], interval_of(measure, row)
+    if head.gap(measure, row) == head.NOT_SEARCHED:
+        return {"value": head.NOT_SEARCHED, "interval": None}
     return {"value": _number(row[measure["key"]], kind), "interval": interval and _interval(*interval, kind)}
 
 
@@ -313,6 +354,7 @@ def _example(example: Example, rows: Sequence[Row]) -> Row:
         "title": scenario.title,
         "setting": scenario.setting,
         "seed": example.episodes[0].seed,
+        "models": list(dict.fromkeys(episode.model for episode in example.episodes)),
         "people": [(agent, colours[agent.name]) for agent in scenario.agents],
         "leaks": any(episode.leaks for episode in example.episodes),
         "talks": [{**_conversation(each), "twin": _colour(each, rows)} for each in example.episodes],

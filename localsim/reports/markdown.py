@@ -12,7 +12,7 @@ from localsim.models.registry import labelled
 from localsim.reports.card import sections
 from localsim.reports.measures import shown, text_of
 from localsim.reports.report import foremost
-from localsim.reports.validity import correction, instruments, robustness
+from localsim.reports.validity import correction, head, instruments, robustness
 from localsim.reports.validity.judges import sentence
 
 Row = dict[str, Any]
@@ -22,10 +22,9 @@ def as_markdown(data: Row) -> str:
     """Return the content of `report.report` as Markdown, with the card if there is one."""
     run = data["run"]
     lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
-    lines += [*(f"**{_plain(sentence)}**  " for sentence in data["headline"]["sentences"]), ""]
-    if "aloud" in data:
-        lines += ["## To read aloud", "", _plain(data["aloud"]["paragraph"]), ""]
-    lines += [f"> {warning}" + "  " for warning in data["warnings"]]
+    lines += [*(f"**{_plain(sentence)}**  " for sentence in head.answer(data)), ""]
+    lines += [f"> {_plain(warning)}  " for warning in head.notes(data)["general"]]
+    lines += _heads(data)
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         several = len({row["model"] for row in rows}) > 1
@@ -34,9 +33,15 @@ def as_markdown(data: Row) -> str:
             f"{name} ({labelled(row['model'], whole=False)})" if several else name
             for name, row in zip(named, rows, strict=True)
         ]
-        lines += ["", f"## {family}", "", *comparison(rows, names, data["measures"])]
-    if data["leaks"]:
-        lines += ["", "## Private facts that came out", "", *_leaks(data["leaks"])]
+        lines += ["", f"## All measures of {family}", "", *comparison(rows, names, data["measures"])]
+    unsearched = head.unsearched(data)
+    if data["leaks"] or unsearched:
+        quotes = _leaks(data["leaks"]) if data["leaks"] else []
+        lines += ["", "## Private facts that came out", "", *map(_plain, unsearched), "", *quotes]
+    if "aloud" in data:
+        lines += ["", "## To read aloud", "", _plain(data["aloud"]["paragraph"])]
+    beside = head.notes(data)["beside"]
+    lines += ["", "## Conditions of other runs", "", *(f"- {_plain(line)}" for line in beside)] if beside else []
     lines += _errors(data)
     if data["robustness"]:
         lines += ["", "## Variants of the prompts", *_robustness(data["robustness"])]
@@ -50,6 +55,29 @@ def as_markdown(data: Row) -> str:
             lines += ["", f"### {title}", ""]
             lines += [f"- **{field}**: {_plain(text)}" if field else f"- {_plain(text)}" for field, text in fields]
     return "\n".join(lines) + "\n"
+
+
+def _heads(data: Row) -> list[str]:
+    """Return the head tables with the warnings about their models and families."""
+    lines: list[str] = []
+    family = ""
+    for table in head.tables(data, lambda measure, row: text_of(measure, row) or "-"):
+        if table["family"] != family:
+            family = table["family"]
+            lines += ["", f"## {family}"]
+        lines += ["", f"**{_plain(head.named(table))}**", "", f"| | {' | '.join(map(_name_of, table['rows']))} |"]
+        lines.append("|---|" + "---|" * len(table["rows"]))
+        counts = [f"{row['completed']} of {row['n']}" for row in table["rows"]]
+        lines.append(f"| conversations | {' | '.join(counts)} |")
+        lines += [f"| {line['heading']} | {' | '.join(line['cells'])} |" for line in table["lines"]]
+        lines += ["", *map(_plain, table["same"])] if table["same"] else []
+        told = [*table["notes"], *table["closing"]]
+        lines += ["", *(f"> {_plain(text)}  " for text in told)] if told else []
+    return lines
+
+
+def _name_of(row: Row) -> str:
+    return str(row.get("condition") or row["mode"])
 
 
 def comparison(rows: Sequence[Row], names: Sequence[str], measures: Sequence[Row]) -> list[str]:

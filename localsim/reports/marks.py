@@ -20,6 +20,8 @@ class Mark:
     kind: str
     """own, shared or strange (first mentions); self, omniscient, repeat or hint (leaks)."""
     note: str = ""
+    number: int = 0
+    """Place of the leak or mention among those of its turn, from 0."""
 
 
 def colours(names: Sequence[str]) -> dict[str, int]:
@@ -33,20 +35,26 @@ def of_mentions(mentions: Iterable[Mention]) -> list[Mark]:
         Mark(
             mention.start,
             mention.end,
-            "strange" if not mention.by_owner else "shared" if len(mention.owners) > 1 else "own",
+            kind_of(mention),
+            number=number,
         )
-        for mention in mentions
+        for number, mention in enumerate(mentions)
     ]
+
+
+def kind_of(mention: Mention) -> str:
+    """Return `own`, `shared` or `strange`, as `of_mentions` marks a first mention."""
+    return "strange" if not mention.by_owner else "shared" if len(mention.owners) > 1 else "own"
 
 
 def of_leaks(text: str, leaks: Iterable[Row]) -> list[Mark]:
     """Mark the evidence of leaks (rows with evidence, kind, label, fact), or the whole text if it is not found."""
     marks = []
-    for leak in leaks:
+    for number, leak in enumerate(leaks):
         at = text.casefold().find(leak["evidence"].casefold())
         start, end = (at, at + len(leak["evidence"])) if at >= 0 and leak["evidence"] else (0, len(text))
         kind = "hint" if leak.get("label") == "hint" else str(leak["kind"])
-        marks.append(Mark(start, end, kind, str(leak["fact"])))
+        marks.append(Mark(start, end, kind, str(leak["fact"]), number))
     return marks
 
 

@@ -195,8 +195,8 @@ def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
 
 
 def as_json(measure: Measure) -> Row:
-    """Return a measure as in `report --json`: key, heading, meaning, kind, group, figure, published."""
-    fields = {name: getattr(measure, name) for name in ("key", "heading", "meaning", "kind", "group", "figure")}
+    """Return a measure as in `report --json`: key, heading, meaning, kind, group, figure, head, published."""
+    fields = {name: getattr(measure, name) for name in ("key", "heading", "meaning", "kind", "group", "figure", "head")}
     return {**fields, "published": dict(measure.published)}
 
 

@@ -15,19 +15,20 @@ from localsim import families
 from localsim.annotation.agreement import agreement
 from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.measures import Measure
-from localsim.evaluators.leaks import EVALUATOR as LEAKAGE
 from localsim.families import EVERYDAY, family_of
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
 from localsim.reports.validity.correction import corrections
+from localsim.reports.validity.head import answer
 from localsim.reports.validity.headline import headline
 from localsim.reports.validity.instruments import instruments, leak_sources
 from localsim.reports.validity.judges import rates, reliability
 from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.reports.validity.thresholds import warnings as mixtures
+from localsim.runs.telling import is_search, of_people
 from localsim.store.conditions import Condition, condition_of, in_order
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -53,13 +54,15 @@ def _read(store: Store, run_id: str) -> Row:
     used = thresholds(store, run_id)
     found = table(store, run_id, scores)
     comparison = found["comparison"]
+    remarks = remarks_on(run, comparison)
     data: Row = {
         "run": _run_json(run, store, run_id),
         **found,
         "leaks": queries.leaks(store, run_id),
         "thresholds": used,
         "detector": used[0]["accuracy"] if used else None,
-        "warnings": [*_warnings(run, comparison), *mixtures(store, used, run_id)],
+        "warnings": [*(each["text"] for each in remarks), *mixtures(store, used, run_id)],
+        "remarks": remarks,
         "judges": reliability(store, run_id),
         "naturalness": rates(store, run_id),
         "annotations": agreement(store, run_id),
@@ -67,8 +70,20 @@ def _read(store: Store, run_id: str) -> Row:
     }
     data |= _errors(store, run_id, data, scores)
     data["robustness"] = robustness(store, run_id)
-    data["headline"] = headline(data, compare(store, run_id), partial(sign_turns, data["robustness"]))
+    compared = compare(store, run_id) if comparison else []
+    data["headline"] = headline(data, compared, partial(sign_turns, data["robustness"]))
     return data
+
+
+def beginning(store: Store, run_id: str) -> list[str]:
+    """Return the sentences that a report begins with, without what they do not need."""
+    with store.held() as reader:
+        run = run_row(reader, run_id)
+        data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id)}
+        # Without an episode there are no conditions that could be compared.
+        compared = compare(reader, run_id) if data["comparison"] else []
+        data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
+    return answer(data)
 
 
 def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
@@ -86,7 +101,7 @@ def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
 def _errors(store: Store, run_id: str, data: Row, scores: list[Row]) -> Row:
     """Return the errors of the instruments that the run relies on, and the leak rates corrected for them."""
     played = dict.fromkeys(row["family"] for row in data["comparison"] if row["completed"])
-    leaking = {row["family"] or EVERYDAY.name for row in scores if row["evaluator"] == LEAKAGE}
+    leaking = {row["family"] or EVERYDAY.name for row in scores if is_search(row)}
     searched = [name for name in played if name in leaking]
     return {
         "instruments": instruments(played, searched, data["judges"], data["thresholds"]),
@@ -141,7 +156,7 @@ def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
     row: Row = {"family": family, "mode": condition.mode, "see": condition.see, "condition": condition.name}
     row |= {"model": condition.model, "n": len(cell.episodes)}
     row["scenarios"] = len({episode["scenario_hash"] for episode in cell.episodes})
-    row |= {"completed": cell.count("completed"), "failed": cell.count("failed")}
+    row |= {"completed": cell.count("completed"), "failed": cell.count("failed"), "searched": _searched(cell)}
     for measure in measures:
         found = estimate(measure, cell)
         row[measure.key] = _rounded(found.value)
@@ -149,6 +164,13 @@ def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
         if measure.kind == "position":
             row[f"{measure.key}_n"] = len(cell.values(measure))
     return row
+
+
+def _searched(cell: Cell) -> int:
+    """Return the number of completed episodes that were searched for leaks."""
+    completed = {row["episode_id"] for row in cell.episodes if row["status"] == "completed"}
+    found = {row["episode_id"] for row in cell.scores if is_search(row)}
+    return len(completed & found)
 
 
 def _rounded(value: float | None) -> float | None:
@@ -175,48 +197,86 @@ def _run_json(run: Row, store: Store, run_id: str) -> Row:
     }
 
 
-def _warnings(run: Row, comparison: list[Row]) -> list[str]:
-    """Return the warnings that a reader needs before trusting the table."""
-    models = json.loads(run["models_json"])
-    warnings = [f"{name} is a constructed control: it was {words}." for name in models if (words := constructed(name))]
+def remarks_on(run: Row, comparison: list[Row]) -> list[Row]:
+    """Return the warnings that a reader needs before trusting the table: text, families, models.
+
+    `families` and `models` are those that a warning is about; one without any is about the whole run.
+    """
+    found = [*of_models(json.loads(run["models_json"])), *_of_episodes(run, comparison)]
+    single, small = [], defaultdict(list)
+    for family in families.in_order(row["family"] for row in comparison):
+        own = [row for row in comparison if row["family"] == family and row["completed"]]
+        if any(row["scenarios"] == 1 for row in own):
+            single.append(family)
+        if own and (least := min(row["completed"] for row in own)) < FEW:
+            small[least].append(family)
+    if single:
+        found.append(_remark(ONE_SCENARIO, single))
+    for least, which in sorted(small.items()):
+        text = f"As few as {least} completed episodes in a cell: read the intervals, not the differences."
+        found.append(_remark(text, which))
+    found += [_remark(text, [family]) for family, text in _baselines(comparison)]
+    return found
+
+
+FEW = 30
+"""A cell with fewer completed episodes gets a warning."""
+ONE_SCENARIO = "A cell with one scenario has no intervals: nothing shows how far scenarios differ."
+
+
+def _remark(text: str, of: Iterable[str] = (), models: Iterable[str] = ()) -> Row:
+    return {"text": text, "families": list(of), "models": list(models)}
+
+
+def of_models(models: Row) -> Iterator[Row]:
+    """Yield the warnings about the models of a run, as `remarks_on` does; `models` are name -> identity."""
+    for name in models:
+        if words := constructed(name):
+            yield _remark(f"{name} is a constructed control: it was {words}.", models=[name])
     scripted = [name for name, identity in models.items() if identity["kind"] == "scripted"]
     if scripted:
-        warnings.append(f"{', '.join(scripted)}: played by a script, not by a language model.")
-    if any(identity.get("file", "").startswith("SmolLM2-135M") for identity in models.values()):
-        warnings.append(
-            "SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people."
-        )
-    if any(identity.get("file", "").startswith("localsim-starter") for identity in models.values()):
-        warnings.append(
-            "The starter is a very small model. It was trained on these tasks in all three modes, on conversations of "
-            "scripted players none of whom used the other side's facts. How it talks is its teachers' habit. As the "
-            "writer of a script it still mixes up the two sides: fewer friends in scripts may come from that, and need "
-            "not be a disadvantage of omniscience."
-        )
-    remote = sorted({identity["url"] for identity in models.values() if identity["kind"] == "remote"})
+        text = f"{', '.join(scripted)}: played by a script, not by a language model."
+        yield _remark(text, models=scripted)
+    for start, text in SMALL_MODELS.items():
+        found = [name for name, identity in models.items() if identity.get("file", "").startswith(start)]
+        if found:
+            yield _remark(text, models=found)
+    remote = {name: identity["url"] for name, identity in models.items() if identity["kind"] == "remote"}
     if remote:
-        warnings.append(f"Remote: text was written at {', '.join(remote)}; weights and seeds there are not verified.")
+        where = ", ".join(sorted(set(remote.values())))
+        yield _remark(f"Remote: text was written at {where}; weights and seeds there are not verified.", models=remote)
+
+
+SMALL_MODELS = {
+    "SmolLM2-135M": "SmolLM2-135M is a very small model: good for trying the tool, not for conclusions about people.",
+    "localsim-starter.": (
+        "The starter is a very small model. It was trained on these tasks in all three modes, on talks of scripted "
+        "players who never used the other side's facts: how it talks is its teachers' habit. Its goal is to find "
+        "exactly the friends in common in 90% of searches. On 60 fresh ones it found them in 85%, and as the writer "
+        "of a script in 43%, because it mixes up the sides: that need not be a disadvantage of omniscience."
+    ),
+}
+"""Start of a file's name -> warning about models in such files."""
+
+
+def _of_episodes(run: Row, comparison: list[Row]) -> Iterator[Row]:
+    """Yield the warnings about missing and failed episodes."""
     total, done = run["episodes_planned"], sum(row["completed"] + row["failed"] for row in comparison)
     if done < total:
-        warnings.append(f"{total - done} of {total} planned episodes are missing (localsim resume {run['run_id']}).")
+        people = of_people(run["repro"], json.loads(run["models_json"]))
+        way = "" if people else f" (localsim resume {run['run_id']})"
+        yield _remark(f"{total - done} of {total} planned episodes are missing{way}.")
     failed = sum(row["failed"] for row in comparison)
     if failed:
-        warnings.append(f"{failed} of {done} episodes failed; rates count only completed ones.")
-    if any(row["scenarios"] == 1 and row["completed"] for row in comparison):
-        warnings.append("A cell with one scenario has no intervals: nothing shows how far scenarios differ.")
-    small = min((row["completed"] for row in comparison if row["completed"]), default=30)
-    if small < 30:
-        warnings.append(f"As few as {small} completed episodes in a cell: read the intervals, not the differences.")
-    warnings += _baselines(comparison)
-    return warnings
+        yield _remark(f"{failed} of {done} episodes failed; rates count only completed ones.")
 
 
-def _baselines(comparison: Iterable[Row]) -> Iterator[str]:
-    """Yield a warning for each family whose scripted baseline is not in the run."""
+def _baselines(comparison: Iterable[Row]) -> Iterator[tuple[str, str]]:
+    """Yield (family, warning) for each family whose scripted baseline is not in the run."""
     models: dict[str, str] = defaultdict(str)
     for row in comparison:
         models[row["family"]] += f" {row['model']}"
     for name, played in models.items():
         baseline = family_of(name).baseline
         if baseline is not None and baseline.player not in played:
-            yield baseline.warning
+            yield name, baseline.warning

@@ -9,7 +9,6 @@ import hashlib
 import json
 import platform
 import secrets
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from typing import Any
 from localsim import __version__
 from localsim.backends.base import Backend
 from localsim.backends.open import is_file, models_of, open_backends
-from localsim.backends.person import AskPerson
+from localsim.backends.person import NAME, AskPerson
 from localsim.conversation import prompts
 from localsim.conversation.episode import PEOPLE, EpisodeSpec, Sampling
 from localsim.errors import InvalidInput, ModelMissing
@@ -33,6 +32,7 @@ from localsim.runs.plan import Plan
 from localsim.runs.preview import needs_of, side_by_side
 from localsim.runs.recorder import Recorder
 from localsim.runs.scheduler import Simulation, Summary, Watcher
+from localsim.runs.stopping import stoppable
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario
 from localsim.store.journal import Journal
@@ -82,11 +82,13 @@ def start(
     ask: AskPerson | None = None,
     leaks: bool | None = None,
     weights: Weights | None = None,
+    name: str | None = None,
 ) -> Result:
     """Simulate a plan as a new run, then score it.
 
     `ask` asks the person who plays the role `human`. `leaks` decides if the run is searched for leaks; None means yes,
-    unless scripted players wrote everything and no `weights` (thresholds of the leakage detector) are given. Raises
+    unless scripted players wrote everything and no `weights` (thresholds of the leakage detector) are given. `name` is
+    the name that a person gives the run (`telling.checked_name`). Raises
     InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
     """
     texts: tuple[str, ...] = ()
@@ -104,8 +106,8 @@ def start(
     parallel = side_by_side(plan, say)
     store.ensure_usable()
     with open_backends(models_of(specs), needs_of(plan, parallel), say, ask) as backends:
-        run = _run_record(run_id, now, plan, parallel, len(specs), backends)
-        with _journal(store, run_id) as journal:
+        run = replace(run_record(run_id, now, plan, parallel, len(specs), backends), name=name)
+        with journal_of(store, run_id) as journal:
             job = _Job(run, plan, specs, backends, texts)
             result = _simulate(job, store, journal, watcher, say, {}, {})
     return _with_leaks(result, store, leaks, say)
@@ -117,9 +119,9 @@ def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: b
     Raises DatabaseError if the run is still being written, or if its journal cannot be read into the database now.
     """
     store.take_in_leftovers()
-    run_id = store.run_id(reference)
+    run_id = store.run_id(reference, to_resume=True)
     _refuse_people(queries.run_row(store, run_id))
-    with _journal(store, run_id) as journal:  # from here on no other process can resume it
+    with journal_of(store, run_id) as journal:  # from here on no other process can resume it
         run = queries.run_row(store, run_id)
         plan = _plan_of(run, store)
         finished = queries.finished_episodes(store, run_id)
@@ -129,7 +131,7 @@ def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: b
             return _with_leaks(_nothing_left(run_id, finished, run), store, leaks, say)
         refuse_other_conditions(run, plan)
         with open_backends(models_of(specs), needs_of(plan, run["parallel"]), say) as backends:
-            job = _Job(_resumed_record(run, backends), plan, specs, backends)
+            job = _Job(resumed_record(run, backends), plan, specs, backends)
             recorded = queries.recorded_generations(store, run_id)
             result = _simulate(job, store, journal, watcher, say, finished, recorded)
     return _with_leaks(result, store, leaks, say)
@@ -146,6 +148,9 @@ def _with_leaks(result: Result, store: Store, leaks: bool | None, say: Notify) -
     except ModelMissing as error:
         say(f"leaks were not looked for: {error.message} ({error.hint})")
         return result
+    except KeyboardInterrupt:
+        say(f"the search for leaks was stopped; to do it: localsim score {result.run_id} --db {store.path}")
+        raise
     return replace(result, leaks_scored=True)
 
 
@@ -162,7 +167,7 @@ class _Job:
 
 
 @contextmanager
-def _journal(store: Store, run_id: str) -> Iterator[Journal]:
+def journal_of(store: Store, run_id: str) -> Iterator[Journal]:
     """Open the journal of a run, which is also its lock; the file stays if an error occurs."""
     journal = Journal(store.path, run_id)
     try:
@@ -184,7 +189,8 @@ def _simulate(
     run_id = job.run.run_id
     answers = {loaded.scenario.hash: loaded.answer for loaded in job.plan.scenarios}
     recorder = Recorder(store, journal, job.run, job.plan.scenarios, say, job.texts)
-    with _interruptible(say) as interrupted:
+    watcher.begun(run_id)
+    with stoppable(say) as asked:
         simulation = Simulation(
             run_id,
             job.backends,
@@ -192,9 +198,13 @@ def _simulate(
             recorder,
             watcher,
             parallel=job.run.parallel,
-            should_stop=lambda: interrupted[0],
+            should_stop=lambda: asked[0] or watcher.stops(),
         )
-        summary = simulation.run(job.specs, recorded)
+        try:
+            summary = simulation.run(job.specs, recorded)
+        except KeyboardInterrupt:
+            say(f"stopped at once; to continue: localsim resume {run_id} --db {store.path}")
+            raise
     in_database = recorder.close(finished_utc=_now(), complete=not summary.stopped)
     summary.completed += sum(status == "completed" for status in finished.values())
     summary.failed += sum(status == "failed" for status in finished.values())
@@ -207,34 +217,13 @@ def _nothing_left(run_id: str, finished: Mapping[str, str], run: Mapping[str, An
     return Result(run_id, summary, int(run["episodes_planned"]), 0.0, in_database=True)
 
 
-@contextmanager
-def _interruptible(say: Notify) -> Iterator[list[bool]]:
-    """Let the first Ctrl-C stop the run after the current turns, and the second at once."""
-    asked = [False]
-
-    def handle(_signal: int, _frame: object) -> None:
-        if asked[0]:
-            raise KeyboardInterrupt
-        asked[0] = True
-        say("finishing the current turns (Ctrl-C again stops at once)")
-
-    try:
-        previous = signal.signal(signal.SIGINT, handle)
-    except ValueError:  # not in the main thread, so Ctrl-C does not arrive here
-        yield asked
-        return
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
 # ---- what is stored about a run ------------------------------------------------------------------------------------
 
 
-def _run_record(
+def run_record(
     run_id: str, started: datetime, plan: Plan, parallel: int, planned: int, backends: Mapping[str, Backend]
 ) -> RunRecord:
+    """Return the record of a run that begins now."""
     return RunRecord(
         run_id=run_id,
         status="running",
@@ -270,8 +259,9 @@ def _now() -> str:
 
 
 def _refuse_people(run: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for a run of people, which nothing can continue."""
-    if json.loads(run["plan_json"])["modes"] == [PEOPLE]:
+    """Raise InvalidInput for a run of people, or with a person in a role, which nothing can continue."""
+    plan = json.loads(run["plan_json"])
+    if plan["modes"] == [PEOPLE] or NAME in plan["roles"].values():
         hint = f"localsim report {run['run_id']}"
         raise InvalidInput(f"run {run['run_id']} holds conversations of people: there is nothing to resume", hint=hint)
 
@@ -283,7 +273,7 @@ def _plan_of(run: Mapping[str, Any], store: Store) -> Plan:
     return Plan(**data)
 
 
-def _resumed_record(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> RunRecord:
+def resumed_record(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> RunRecord:
     """Return the run's record with the status running, and with the models that are opened now."""
     models = json.loads(run["models_json"]) | {name: backend.identity for name, backend in backends.items()}
     started = run["started_utc"].isoformat()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from localsim.backends.base import Backend, Done
+from localsim.backends.base import Backend, Done, Writing
 from localsim.conversation.episode import Episode, EpisodeSpec, StopReason, Subject
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.modes import MODES, Ask, Play, Reject, Say
@@ -27,6 +27,13 @@ from localsim.store.records import Record, episode_id_of
 class Watcher:
     """Follows a run, to draw progress bars or live conversations. Override any method; the others do nothing."""
 
+    def begun(self, run_id: str) -> None:
+        """Handle the beginning: the models are loaded, and the run is stored under this id."""
+
+    def stops(self) -> bool:
+        """Return True to stop the run after the current turns, so that it can be resumed."""
+        return False
+
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
         """Handle a valid turn."""
 
@@ -35,6 +42,12 @@ class Watcher:
 
     def tokens(self, generated: int) -> None:
         """Handle newly generated tokens."""
+
+    def begins(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Handle the episodes that will be simulated, before the first of them."""
+
+    def working(self, ended: int, running: int) -> None:
+        """Handle the tokens of ended episodes and of those in progress, after each step of the backends."""
 
 
 class EventSink(Protocol):
@@ -81,6 +94,8 @@ class _Live:
     started: float
     transcript: Transcript = field(default_factory=Transcript)
     generations: int = 0
+    tokens: int = 0
+    """Tokens that the models have written for it."""
     sessions: dict[str, str] = field(default_factory=dict)
     """Session -> model."""
 
@@ -108,19 +123,32 @@ class Simulation:
         self._should_stop = should_stop
         self._waiting: dict[tuple[str, int], tuple[_Live, Request]] = {}
         self._live = 0
+        self._ended_tokens = 0
         self.summary = Summary()
 
-    def run(self, specs: Sequence[EpisodeSpec], recorded: Mapping[str, Sequence[Recorded]] | None = None) -> Summary:
-        """Simulate all specs; if `should_stop` returns True, stop after the current turns."""
+    def run(
+        self,
+        specs: Iterable[EpisodeSpec],
+        recorded: Mapping[str, Sequence[Recorded]] | None = None,
+        more: Callable[[], bool] = lambda: False,
+    ) -> Summary:
+        """Simulate all specs; if `should_stop` returns True, stop after the current turns.
+
+        While `more` returns True, it goes on when nothing is left to do, and asks the iterator of `specs` again.
+        """
         queue = iter(specs)
+        if isinstance(specs, Sequence):  # nobody knows yet what a class will play
+            self._watcher.begins(specs)
         self._fill(queue, recorded or {})
-        while self._waiting:
+        while self._waiting or more():
             if self._should_stop():
                 self._drop_scripts()
             for name, backend in self._backends.items():
                 for done in backend.poll():
                     self._hand_over(name, done)
             self._fill(queue, recorded or {})
+            begun = sum(backend.writing() for backend in self._backends.values() if isinstance(backend, Writing))
+            self._watcher.working(self._ended_tokens, self.summary.tokens_generated - self._ended_tokens + begun)
         self.summary.stopped = self._live > 0 or next(queue, None) is not None
         return self.summary
 
@@ -155,6 +183,7 @@ class Simulation:
         if isinstance(done.result, GenerationFailed):
             self._end(live, error=str(done.result))
             return
+        live.tokens += done.result.generated_tokens
         self.summary.tokens_generated += done.result.generated_tokens
         self.summary.tokens_evaluated += done.result.evaluated_tokens
         self.summary.tokens_in_prompts += done.result.prompt_tokens
@@ -223,6 +252,7 @@ class Simulation:
             self._backends[model].release(session)
         self._sink.episode_ended(live.episode_id, episode, records, (time.perf_counter() - live.started) * 1000)
         self._live -= 1
+        self._ended_tokens += live.tokens
         if error:
             self.summary.failed += 1
         else:

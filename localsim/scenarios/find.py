@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from localsim import paths
@@ -45,3 +46,10 @@ def scenario_paths(reference: str) -> list[Path]:
 def shipped_files() -> list[Path]:
     """Return the scenario files that ship with localsim."""
     return sorted(paths.bundled("scenarios").glob("*.yaml"))
+
+
+@cache
+def shipped() -> dict[str, LoadedScenario]:
+    """Return every bundled scenario by its id, read once."""
+    every = [load_scenario(file) for file in shipped_files()]
+    return {loaded.scenario.id: loaded for loaded in every}

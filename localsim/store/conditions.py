@@ -72,6 +72,15 @@ def conditions_of(store: Store, run_id: str) -> list[Condition]:
     return sorted({condition_of(row) for row in rows}, key=in_order)
 
 
+def without_episodes(store: Store, references: Sequence[str]) -> str:
+    """Return the run if the references (else @last) name one whole run of which no episode has ended; else ''."""
+    reference = references[0] if references else "@last"
+    if len(references) > 1 or ":" in reference or "=" in reference:
+        return ""
+    run_id = store.run_id(reference)
+    return "" if conditions_of(store, run_id) else run_id
+
+
 class Choice(NamedTuple):
     """The conditions that one reference of a command names."""
 

@@ -8,7 +8,6 @@ means than DuckDB (that would drop DuckDB's lock).
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -26,6 +25,7 @@ from localsim.store.held import Held
 from localsim.store.journal import is_written, leftover_journals, read_journal, remove_if_empty
 from localsim.store.lock import as_ours, holder_in, one_line, sharing_of
 from localsim.store.migrations import MIGRATIONS, is_current, migrate, schema_version
+from localsim.store.queries.references import episode_of, is_last, run_of
 from localsim.store.records import Record, RunDied, RunRecord, from_json
 from localsim.store.rows import rows_of
 from localsim.store.schema import CHECKS, TABLES
@@ -41,17 +41,23 @@ _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
 
 Waiting = Callable[[str], None]
+Took = Callable[["Store", str, str], None]
+"""Is told which run `@last` or `@last-N` is: the store, the reference and the id."""
 FileMark = tuple[int, int]
 """Device and inode of a database file."""
 
 
 class Store:
-    """A database file. `waiting` is called once with a message when another process holds the file."""
+    """A database file. `waiting` is told when another process holds it, `took` once what each `@last` is."""
 
-    def __init__(self, path: Path, *, patience_s: float = 15.0, waiting: Waiting | None = None) -> None:
+    def __init__(
+        self, path: Path, *, patience_s: float = 15.0, waiting: Waiting | None = None, took: Took | None = None
+    ) -> None:
         self.path = path
         self._patience_s = patience_s
         self._waiting = waiting or _ignore
+        self._took = took or _ignore
+        self._told: set[str] = set()
         self._held: Held | None = None
 
     # ---- connections -------------------------------------------------------------------------------------------
@@ -285,28 +291,31 @@ class Store:
             held._held.close()
             held._held = None
 
-    def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def sql(self, query: str, *, run: str = "@last") -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return column names and all rows of a query that a person typed: read-only, no files, no settings.
 
-        Raises InvalidInput where the query is empty, wrong or not allowed.
+        `$run` in the query stands for the id of the run that `run` names. Raises InvalidInput where the query is
+        empty, wrong or not allowed.
         """
-        with self.asking(query) as (columns, rows):
+        with self.asking(query, run=run) as (columns, rows):
             return columns, list(rows)
 
     def sql_page(
-        self, query: str, *, rows: int | None = None, seconds: float | None = None
+        self, query: str, *, rows: int | None = None, seconds: float | None = None, run: str = "@last"
     ) -> tuple[list[str], list[tuple[Any, ...]], bool]:
         """Do as `sql`, but return at most so many rows, and whether there are more."""
-        with self.asking(query, seconds) as (columns, answer):
+        with self.asking(query, seconds, run=run) as (columns, answer):
             found = list(answer if rows is None else islice(answer, rows + 1))
         return columns, found[:rows], rows is not None and len(found) > rows
 
     @contextmanager
-    def asking(self, query: str, seconds: float | None = None) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
+    def asking(
+        self, query: str, seconds: float | None = None, *, run: str = "@last"
+    ) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
         """Open a query that a person typed: its column names, and its rows one after the other as they are read.
 
-        The file is held until the block is left. A query that takes longer than `seconds` in all is interrupted.
-        Raises InvalidInput where the query is empty, wrong, not allowed or interrupted.
+        `$run` is bound to the id of the run that `run` names. The file is held until the block is left. Raises
+        InvalidInput for a query that is empty, wrong, not allowed, or takes longer than `seconds` in all.
         """
         with self.reading(restricted=True) as connection:
             deadline = time.monotonic() + seconds if seconds else None
@@ -316,11 +325,25 @@ class Store:
                 timer.start()
             try:
                 with _refused(seconds):
-                    cursor = connection.execute(_some(connection, query))
+                    cursor = self._answer(connection, query, run)
                 yield [column[0] for column in cursor.description or []], _fetched(cursor, seconds, deadline)
             finally:
                 if timer:
                     timer.cancel()
+
+    def _answer(self, connection: duckdb.DuckDBPyConnection, query: str, run: str) -> duckdb.DuckDBPyConnection:
+        """Run the statements of a query, with `$run` bound where one has it; return the answer to the last one."""
+        statements = connection.extract_statements(query.encode().decode())
+        if not statements:  # blanks, comments and semicolons alone
+            hint = "localsim sql 'SHOW TABLES' lists tables and views"
+            raise InvalidInput("the query is empty", where="sql", hint=hint)
+        for statement in statements:
+            values = None
+            if "run" in statement.named_parameters:
+                values = {"run": run_of(lambda own, _: _dictionaries(connection.execute(own)), self.path, run)}
+                self._say_which(run, values["run"])
+            cursor = connection.execute(statement, values)
+        return cursor
 
     def copy_views(self, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
         """Write the rows of one run in each view to `folder` as parquet or csv."""
@@ -362,43 +385,33 @@ class Store:
         """Return the result of a query as a pandas DataFrame. Raises InvalidInput if pandas is not installed."""
         with self.reading(restricted=True) as connection:
             try:
-                return connection.execute(_some(connection, query)).df()
+                return self._answer(connection, query, "@last").df()
             except ImportError as error:
                 raise InvalidInput("data frames need pandas", hint="pip install pandas") from error
             except duckdb.Error as error:
                 raise InvalidInput(one_line(str(error)), where="sql") from error
 
-    def run_id(self, reference: str) -> str:
-        """Return the id of the run that `@last`, `@last-N`, an id or its start names. Raises InvalidInput."""
-        return self._resolve(reference, "run", "SELECT run_id AS id FROM runs ORDER BY started_utc DESC, run_id DESC")
+    def run_id(self, reference: str, *, to_resume: bool = False) -> str:
+        """Return the id of the run that `@last`, `@last-N`, a name, an id or its start names. Raises InvalidInput.
+
+        `@last` counts runs with a completed episode; with `to_resume` it counts all runs of models.
+        """
+        found = run_of(self.rows, self.path, reference, to_resume=to_resume)
+        self._say_which(reference, found)
+        return found
+
+    def _say_which(self, reference: str, run_id: str) -> None:
+        """Tell once which run `@last` or `@last-N` is."""
+        if is_last(reference) and reference not in self._told:
+            self._told.add(reference)
+            self._took(self, reference, run_id)
 
     def episode_id(self, reference: str) -> str:
         """Return the id of the episode that `@last`, `@last-N`, an id or its start names. Raises InvalidInput."""
-        query = (
-            "SELECT e.episode_id AS id FROM v_episodes e JOIN runs r ON r.run_id = e.run_id "
-            "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_id DESC, e.mode DESC, e.episode_id"
-        )
-        return self._resolve(reference, "episode", query)
-
-    def _resolve(self, reference: str, what: str, query: str) -> str:
-        ids = [str(row["id"]) for row in self.rows(query)]
-        hint = "localsim runs list shows all runs" if what == "run" else "localsim show without an id lists episodes"
-        if not ids:
-            raise InvalidInput(f"no {what} in the database yet", where=str(self.path), hint="localsim run makes one")
-        match = re.fullmatch(r"@last(?:-(\d+))?", reference)
-        if match:
-            place = int(match.group(1) or 0)
-            if place >= len(ids):
-                raise InvalidInput(f"{reference}: there are only {len(ids)} {what}s", hint=hint)
-            return ids[place]
-        found = [candidate for candidate in ids if candidate.startswith(reference)]
-        if reference in found or len(found) == 1:
-            return reference if reference in found else found[0]
-        problem = f"{len(found)} {what}s begin with this" if found else f"no {what} begins with this"
-        raise InvalidInput(f"{reference!r}: {problem}", hint=hint)
+        return episode_of(self.rows, self.path, reference)
 
 
-def _ignore(_message: str) -> None:
+def _ignore(*_message: object) -> None:
     """Drop a message."""
 
 
@@ -440,13 +453,6 @@ def _upsert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[
             f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES {values}",
             [value for row in part for value in row],
         )
-
-
-def _some(connection: duckdb.DuckDBPyConnection, query: str) -> str:
-    """Return a query that holds a statement. Raises InvalidInput for blanks, comments and semicolons alone."""
-    if not connection.extract_statements(query.encode().decode()):
-        raise InvalidInput("the query is empty", where="sql", hint="localsim sql 'SHOW TABLES' lists tables and views")
-    return query
 
 
 _FETCHED = 1000

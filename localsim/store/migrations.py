@@ -222,6 +222,8 @@ _SEARCHES = (
 )""",
 )
 
+_NAMES = ("ALTER TABLE runs ADD COLUMN name VARCHAR",)
+
 MIGRATIONS: list[Migration] = [
     Migration("m001_initial", _INITIAL),
     Migration("m002_shared_and_dropped", _SHARED_AND_DROPPED),
@@ -231,6 +233,7 @@ MIGRATIONS: list[Migration] = [
     Migration("m006_variants", _VARIANTS),
     Migration("m007_grants", _GRANTS),
     Migration("m008_searches", _SEARCHES),
+    Migration("m009_names", _NAMES),
 ]
 
 

@@ -33,6 +33,8 @@ class RunRecord:
     models_json: str
     versions_json: str
     plan_hash: str | None = None
+    name: str | None = None
+    """The name that a person gave the run."""
 
 
 @dataclass(frozen=True)

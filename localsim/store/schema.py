@@ -48,6 +48,7 @@ TABLES: dict[str, Table] = {
                 "VARCHAR",
                 "sha256 of plan_json, which declares the primary outcome, stored before the first episode",
             ),
+            "name": ("VARCHAR", "Name that a person gave the run with --name; NULL if it has none"),
         },
         "run_id",
     ),
@@ -244,7 +245,7 @@ TABLES: dict[str, Table] = {
     "annotations": Table(
         "One row for each answer of a rater to one item",
         {
-            "task": ("VARCHAR NOT NULL", "Annotation task: pairs, dimensions or disclosures"),
+            "task": ("VARCHAR NOT NULL", "Annotation task: pairs, dimensions or disclosures; bet: a player of a class"),
             "item_id": (
                 "VARCHAR NOT NULL",
                 "Item that was rated: two episodes, an episode and an agent, or an episode",
@@ -253,7 +254,7 @@ TABLES: dict[str, Table] = {
             "run_id": ("VARCHAR NOT NULL", "The run of the rated episode; for a pair, of the first one of its item"),
             "value_json": (
                 "VARCHAR NOT NULL",
-                "Answer. For pairs 1, 2 or 0 (tie); else an object from dimension or fact to number",
+                "Answer. Pairs: 1, 2 or 0 (tie). Bet: {saw, best}. Else an object from dimension or fact to number",
             ),
             "shown_json": (
                 "VARCHAR NOT NULL",
@@ -317,7 +318,7 @@ VIEWS: dict[str, tuple[str, str]] = {
         "Runs, with the numbers of completed and failed episodes",
         """SELECT r.run_id, r.status, r.started_utc, r.finished_utc, r.seed, r.repro, r.parallel, r.episodes_planned,
        count(e.episode_id) FILTER (e.status = 'completed') AS completed,
-       count(e.episode_id) FILTER (e.status = 'failed') AS failed
+       count(e.episode_id) FILTER (e.status = 'failed') AS failed, r.name
 FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id
 GROUP BY ALL""",
     ),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -19,9 +22,14 @@ from localsim.annotation.selection import Selection
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.store.database import Store
 from localsim.web import annotate_pages, play_pages, view_pages
+from localsim.web.classroom import phone_pages, room_pages
+from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.results import Earlier
 from localsim.web.guard import Limits, Rules, Visitors
 from localsim.web.render import page
 from localsim.web.stage import Stage
+from localsim.web.start import pages as start_pages
+from localsim.web.start.work import Desk
 
 _ROUTES: dict[str, list[BaseRoute]] = {
     "view": [
@@ -29,12 +37,22 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/runs/{run}", view_pages.run),
         Route("/runs/{run}/report", view_pages.report_page),
         Route("/runs/{run}/live", view_pages.live),
+        Route("/runs/{run}/answer", view_pages.answer),
         Route("/episodes/{episode}", view_pages.episode),
         Route("/episodes/{episode}/turns/{turn}", view_pages.turn),
         Route("/episodes/{episode}/judgements", view_pages.judgements),
         Route("/compare", view_pages.compare),
         Route("/sql", view_pages.sql),
         Route("/annotate/{run}", annotate_pages.results),
+        Route("/start", start_pages.choose),
+        Route("/start", start_pages.posted(start_pages.begin), methods=["POST"]),
+        Route("/start/now", start_pages.now),
+        Route("/start/now/part", start_pages.part),
+        Route("/start/runs/{run}", start_pages.run),
+        *(
+            Route(f"/start/{name}", start_pages.posted(act), methods=["POST"])
+            for name, act in (("go", start_pages.go), ("stop", start_pages.stop), ("resume", start_pages.resume))
+        ),
     ],
     "annotate": [
         Route("/annotate", annotate_pages.choose),
@@ -49,6 +67,7 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/play/{game}/{seat}", play_pages.say, methods=["POST"]),
         Route("/play/{game}/{seat}/turns", play_pages.turns),
     ],
+    "class": [*phone_pages.ROUTES, *room_pages.ROUTES],
 }
 PARTS = ("view", "annotate", "play")
 
@@ -64,11 +83,15 @@ class Site:
     parts: frozenset[str] = frozenset(PARTS)
     selection: Selection | None = None
     """The conversations that raters judge; None lets them choose a run."""
+    hall: Hall | None = None
+    """The class of the part `class`."""
+    before: Earlier | None = None
+    """The earlier class whose results stand beside those of `hall`."""
 
 
 def create_app(site: Site) -> Starlette:
     """All pages of the chosen parts on one database."""
-    routes = [route for part in ("annotate", "view", "play") if part in site.parts for route in _ROUTES[part]]
+    routes = [route for part in ("annotate", "view", "play", "class") if part in site.parts for route in _ROUTES[part]]
     if "view" not in site.parts:
         routes.append(Route("/", _first_part))
     app = Starlette(
@@ -78,13 +101,26 @@ def create_app(site: Site) -> Starlette:
             Middleware(TrustedHostMiddleware, allowed_hosts=sorted(site.rules.hosts), www_redirect=False),
             Middleware(Visitors, rules=site.rules),
         ],
+        lifespan=_until_stored,
         exception_handlers={LocalsimError: _error_page, HTTPException: _http_error_page},
     )
     app.state.store = site.store
     app.state.parts = site.parts
     app.state.selection = site.selection
     app.state.stage = Stage(site.store, site.model)
+    # Whoever is on a network with an access token may look, but not occupy this computer with runs.
+    app.state.desk = Desk(site.store) if "view" in site.parts and site.rules.access is None else None
+    app.state.hall = site.hall
+    app.state.before = site.before
     return app
+
+
+@asynccontextmanager
+async def _until_stored(app: Starlette) -> AsyncIterator[None]:
+    """Stop the run in progress when the server ends, so that all of it is stored."""
+    yield
+    if app.state.desk is not None:
+        await run_in_threadpool(app.state.desk.close)
 
 
 def _first_part(request: Request) -> Response:

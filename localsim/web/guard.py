@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -57,6 +58,15 @@ class Rules:
     """Requests per second that one address may send in the long run."""
     burst: float = 400.0
     """Requests that one address may send at once."""
+    seat_of: Callable[[Request], str] = lambda _: ""
+    """The name of the seat that a request comes from; '' for none. Each seat has limits of its own, so that a class
+    behind one address does not share those of the address."""
+    seat_rate: float = 10.0
+    """Requests per second that one seat may send in the long run."""
+    seat_burst: float = 60.0
+    """Requests that one seat may send at once."""
+    entrance: str = ""
+    """The page at which a visitor without the access token can give a code; '' for none."""
 
 
 def hosts_of(host: str) -> frozenset[str]:
@@ -65,6 +75,30 @@ def hosts_of(host: str) -> frozenset[str]:
     A port is not part of it: a browser names the port that it connects to, and a tunnel may have another at its end.
     """
     return frozenset({host.lower(), "127.0.0.1", "localhost", "[::1]"})
+
+
+def address_of(host: str, path: str, access: str | None) -> str:
+    """The address that visitors open, with the access token where there is one."""
+    if access is None:
+        return f"http://{host}{path}"
+    return f"http://{host}{path}{'&' if '?' in path else '?'}token={access}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return True where only this machine can reach `host`."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def shown(host: str) -> str:
+    """The host in the form that an address needs."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return f"[{host}]" if address.version == 6 else host
 
 
 class Limits:
@@ -89,26 +123,49 @@ class Limits:
         await (refusal or self._app)(scope, body.receive, _with_headers(send, body))
 
     def _refusal(self, request: Request) -> Response | None:
-        if not self._has_room(request.client.host if request.client else ""):
+        if not self._has_room(request):
             return PlainTextResponse("Too many requests. Wait a moment.\n", 429, {"retry-after": "2"})
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._rules.most_bytes:
             return PlainTextResponse(f"A request may have at most {self._rules.most_bytes} bytes.\n", 413)
         return None
 
-    def _has_room(self, client: str) -> bool:
-        """Take one request from the bucket of an address, which fills up with time."""
-        now = time.monotonic()
-        bucket = self._buckets.setdefault(client, _Bucket(self._rules.burst, now))
+    def _has_room(self, request: Request) -> bool:
+        """Take one request from the bucket of a seat or an address, which fills up with time."""
+        now, rules = time.monotonic(), self._rules
+        seat = rules.seat_of(request)
+        client = f"seat {seat}" if seat else visitor_of(request)
+        rate, burst = (rules.seat_rate, rules.seat_burst) if seat else (rules.rate, rules.burst)
+        bucket = self._buckets.setdefault(client, _Bucket(burst, now))
         self._buckets.move_to_end(client)
         while len(self._buckets) > 1000:
             self._buckets.popitem(last=False)
-        bucket.left = min(self._rules.burst, bucket.left + (now - bucket.at) * self._rules.rate)
+        bucket.left = min(burst, bucket.left + (now - bucket.at) * rate)
         bucket.at = now
         if bucket.left < 1:
             return False
         bucket.left -= 1
         return True
+
+
+class Allowance:
+    """How often each visitor may do something in a time; the others do not feel it when one has used it up."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most, self._seconds = most, seconds
+        self._done: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def is_left(self, visitor: str) -> bool:
+        """Return True if the visitor may do it once more."""
+        times = self._done.get(visitor) or deque[float]()
+        return len(times) < self._most or time.monotonic() - times[0] >= self._seconds
+
+    def count(self, visitor: str) -> None:
+        """Remember that the visitor did it."""
+        self._done.setdefault(visitor, deque(maxlen=self._most)).append(time.monotonic())
+        self._done.move_to_end(visitor)
+        while len(self._done) > 1000:
+            self._done.popitem(last=False)
 
 
 @dataclass
@@ -166,6 +223,7 @@ class Visitors:
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app = app
         self._access = rules.access
+        self._entrance = rules.entrance
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse the visitor, or pass the request on."""
@@ -177,7 +235,7 @@ class Visitors:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        name = _cookie_name(request, "csrf")
+        name = cookie_name(request, "csrf")
         csrf = request.cookies.get(name, "")
         new = None if csrf else secrets.token_urlsafe(18)
         scope.setdefault("state", {})["csrf"] = csrf or new
@@ -187,16 +245,25 @@ class Visitors:
         if not (_same_origin(request) if request.method not in _SAFE_METHODS else _is_visit(request)):
             return PlainTextResponse("Refused: the request comes from another site.\n", 403)
         wanted = self._access
-        if wanted is None or _equal(request.cookies.get(_cookie_name(request, "access"), ""), wanted):
+        if wanted is None or equal(request.cookies.get(cookie_name(request, "access"), ""), wanted):
+            return None
+        if self._entrance and (request.scope["path"] == self._entrance or request.scope["path"].startswith("/static/")):
             return None
         query = parse_qsl(request.url.query, keep_blank_values=True)
-        if request.method == "GET" and any(key == "token" and _equal(value, wanted) for key, value in query):
+        if request.method == "GET" and any(key == "token" and equal(value, wanted) for key, value in query):
             rest = urlencode([pair for pair in query if pair[0] != "token"])
             path = quote("/" + request.scope["path"].lstrip("/\\"))  # two slashes at the start would name another host
             answer = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
-            answer.set_cookie(_cookie_name(request, "access"), wanted, httponly=True, samesite="lax")
-            return answer
+            return with_access(answer, request, wanted)
+        if self._entrance and request.method == "GET":
+            return RedirectResponse(self._entrance, 303)
         return PlainTextResponse("Open the whole address that the server printed, with ?token=... in it.\n", 401)
+
+
+def with_access(answer: RedirectResponse, request: Request, access: str) -> RedirectResponse:
+    """Let the visitor who gets this answer in from now on."""
+    answer.set_cookie(cookie_name(request, "access"), access, httponly=True, samesite="lax")
+    return answer
 
 
 def _with_cookie(send: Send, cookie: str) -> Send:
@@ -217,7 +284,7 @@ def csrf_of(request: Request) -> str:
 def checked_form(request: Request, form: Iterable[tuple[str, object]]) -> dict[str, str]:
     """The fields of a form from one of our pages. Raises InvalidInput for a form from elsewhere."""
     fields = {key: value for key, value in form if isinstance(value, str)}
-    if not _equal(fields.pop(CSRF_FIELD, ""), request.cookies.get(_cookie_name(request, "csrf"), "")):
+    if not equal(fields.pop(CSRF_FIELD, ""), request.cookies.get(cookie_name(request, "csrf"), "")):
         raise InvalidInput("this form is not from this visit", hint="load the page again; what was saved is kept")
     return fields
 
@@ -236,10 +303,16 @@ def _is_visit(request: Request) -> bool:
     return not elsewhere or request.headers.get("sec-fetch-mode") == "navigate"
 
 
-def _cookie_name(request: Request, what: str) -> str:
+def cookie_name(request: Request, what: str) -> str:
     """A cookie name for this port: browsers share cookies between all ports of a host."""
     return f"localsim_{what}_{request.headers.get('host', '').rpartition(':')[2]}"
 
 
-def _equal(given: str, wanted: str) -> bool:
+def visitor_of(request: Request) -> str:
+    """The address that a request comes from."""
+    return request.client.host if request.client else ""
+
+
+def equal(given: str, wanted: str) -> bool:
+    """Compare a secret in a time that does not depend on what was given; nothing equals an empty secret."""
     return bool(wanted) and hmac.compare_digest(given.encode(), wanted.encode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from starlette.requests import Request
@@ -10,13 +9,12 @@ from starlette.responses import RedirectResponse, Response
 
 from localsim.conversation.episode import Mode, Observation
 from localsim.conversation.prompts import relationship_lines
-from localsim.conversation.scenario import LoadedScenario, Scenario
+from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
 from localsim.reports import marks
-from localsim.scenarios.find import shipped_files
-from localsim.scenarios.parse import load_scenario
+from localsim.scenarios.find import shipped
 from localsim.store.episodes import models_on
 from localsim.web import view_data
 from localsim.web.guard import checked_form
@@ -34,18 +32,12 @@ def stage_of(request: Request) -> Stage:
     return stage
 
 
-@cache
-def _scenarios() -> dict[str, LoadedScenario]:
-    every = [load_scenario(file) for file in shipped_files()]
-    return {loaded.scenario.id: loaded for loaded in every}
-
-
 def choose(request: Request) -> Response:
     """The scenarios that can be played, by family."""
-    every = [loaded.scenario for loaded in _scenarios().values()]
+    every = [loaded.scenario for loaded in shipped().values()]
     groups: list[tuple[str, list[Scenario]]] = []
     for name in sorted({scenario.family or "" for scenario in every}):
-        family = family_of(name)
+        family = family_of(name or None)
         members = [scenario for scenario in every if (scenario.family or "") == name]
         groups.append((family.invitation or title_of(family), members))
     return page(request, "play/choose", groups=groups, model=stage_of(request).model)
@@ -54,7 +46,7 @@ def choose(request: Request) -> Response:
 async def begin(request: Request) -> Response:
     """Open a game and go to the seat."""
     form = checked_form(request, (await request.form()).items())
-    loaded = _scenarios().get(form.get("scenario", ""))
+    loaded = shipped().get(form.get("scenario", ""))
     if loaded is None:
         raise InvalidInput("no such scenario", hint="choose one from the list")
     mode = _MODES.get(form.get("mode", "agents"))

@@ -10,10 +10,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from localsim.models.registry import labelled
+from localsim.runs import words
 from localsim.web.guard import csrf_of
 
 _MENU = (
     ("view", "/", "Runs"),
+    ("view", "/start", "Start"),
     ("view", "/sql", "SQL"),
     ("annotate", "/annotate", "Annotate"),
     ("play", "/play", "Play"),
@@ -31,6 +33,7 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: "–" if value is None else value,
     )
     environment.filters["labelled"] = labelled
+    environment.globals["words"] = words
     return environment
 
 
@@ -41,4 +44,6 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
 
 
 def _menu(request: Request) -> list[tuple[str, str]]:
-    return [(href, name) for part, href, name in _MENU if part in request.app.state.parts]
+    state = request.app.state
+    closed = {"/start"} if state.desk is None else set()
+    return [(href, name) for part, href, name in _MENU if part in state.parts and href not in closed]

@@ -12,14 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import uvicorn
+from starlette.applications import Starlette
 
 from localsim.annotation.selection import Selection
 from localsim.errors import BackendUnavailable, InvalidInput
+from localsim.machine import PORT
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
-from localsim.web.guard import Rules, hosts_of
+from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
 
-HOST, PORT = "127.0.0.1", 7580
+HOST = "127.0.0.1"
 _TRIED = 20
 """Ports to try from the usual one on, where that is taken."""
 
@@ -51,46 +53,28 @@ def serve(place: Place, content: Content, path: str, say: Callable[[str], None],
 
     Raises BackendUnavailable where no port is free, InvalidInput where `place.host` is not one address of this machine.
     """
-    listening = _listen(place)
+    listening = listen(place)
     port = int(listening.getsockname()[1])
     access = None if is_loopback(place.host) else secrets.token_urlsafe(12)
-    rules = Rules(hosts_of(_shown(place.host)), access)
+    rules = Rules(hosts_of(shown(place.host)), access)
     app = create_app(Site(content.store, rules, content.model, content.parts, content.selection))
-    address = address_of(f"{_shown(place.host)}:{port}", path, access)
+    address = address_of(f"{shown(place.host)}:{port}", path, access)
     say(f"localsim is at {address}  (Ctrl-C stops it)")
     if access:
         say("Everyone on this network who has this address can take part.")
-    if open_browser:
-        threading.Timer(0.7, webbrowser.open, [address]).start()
+    run_app(app, listening, address if open_browser else "")
+
+
+def run_app(app: Starlette, listening: socket.socket, opened: str = "") -> None:
+    """Serve an application until Ctrl-C; open the address `opened` in a browser, if there is one."""
+    if opened:
+        threading.Timer(0.7, webbrowser.open, [opened]).start()
     config = uvicorn.Config(app, log_level="warning", server_header=False, proxy_headers=False)
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def address_of(host: str, path: str, access: str | None) -> str:
-    """The address that visitors open, with the access token where there is one."""
-    if access is None:
-        return f"http://{host}{path}"
-    return f"http://{host}{path}{'&' if '?' in path else '?'}token={access}"
-
-
-def is_loopback(host: str) -> bool:
-    """Return True where only this machine can reach `host`."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _shown(host: str) -> str:
-    """The host in the form that an address needs."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    return f"[{host}]" if address.version == 6 else host
-
-
-def _listen(place: Place) -> socket.socket:
+def listen(place: Place) -> socket.socket:
+    """Return a socket that listens at a place. Raises BackendUnavailable or InvalidInput."""
     check_host(place.host)
     last: OSError | None = None
     for port in [place.port] if place.fixed else range(place.port, place.port + _TRIED):

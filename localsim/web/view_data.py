@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -14,8 +14,12 @@ from localsim import paths
 from localsim.conversation.episode import CONDITIONS
 from localsim.conversation.grants import condition_name
 from localsim.errors import InvalidInput
-from localsim.families import family_of
-from localsim.reports.conversation import MarkedTurn, marked_turns
+from localsim.families import family_of, in_order, title_of
+from localsim.families.base import Verdict
+from localsim.reports.conversation import MarkedTurn, marked_turns, verdict_on
+from localsim.reports.marks import kind_of
+from localsim.reports.report import beginning
+from localsim.runs import telling
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode
@@ -33,29 +37,90 @@ LIVE_EPISODES, LIVE_BYTES = 4, 2_000_000
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": CONDITIONS,
     "status": ("completed", "failed", "interrupted"),
-    "outcome": ("success", "no success"),
-    "leaks": ("any", "early", "omniscient"),
+    "outcome": ("success", "no success", "failures"),
+    "leaks": ("any", "early", "omniscient", "hits"),
 }
 """The filters of a run's page with their values. Family and words are free texts."""
 
 
+ANSWERED_AT_ONCE = 200
+"""Completed episodes of a run up to which its page computes the answer before it opens."""
+_ANSWERS: OrderedDict[tuple[Any, ...], list[str]] = OrderedDict()
+_ANSWERS_KEPT = 64
+
+
 def runs(store: Store) -> list[Row]:
-    """The newest runs with their counts, models and modes; `live` where a process is writing the run now."""
+    """The newest runs with their counts, names and results.
+
+    `live` where a process is writing the run now. `results` are as `_results` returns them.
+    """
     rows = page_queries.newest_runs(store)
+    names = telling.names_of(store, rows)
+    found: dict[str, list[Row]] = {}
+    for each in page_queries.results(store, [row["run_id"] for row in rows]):
+        found.setdefault(each["run_id"], []).append(each)
     for row in rows:
-        plan = json.loads(row.pop("plan_json"))
-        row["model"] = " | ".join(dict.fromkeys([plan["model"], *plan["roles"].values()]))
-        row["modes"] = plan["modes"]
+        _describe(row, found.get(row["run_id"], []), names)
         row["live"] = is_written(store.path, row["run_id"])
     return rows
 
 
+def run_head(store: Store, run_id: str) -> Row:
+    """One run with its counts, results and name."""
+    row = page_queries.run_with_plan(store, run_id)
+    _describe(row, page_queries.results(store, [run_id]), telling.names_of(store, [row]))
+    return row
+
+
+def _describe(row: Row, found: list[Row], names: Mapping[str, str]) -> None:
+    """Give a row of a run its results and its name."""
+    del row["plan_json"]
+    row["results"] = _results(found)
+    row["name"] = names[row["run_id"]]
+
+
+def _results(found: Iterable[Row]) -> list[Row]:
+    """Return a row for each family: its title, and for each condition the share of successes (None if none counts)."""
+    lines: dict[str, list[Row]] = {}
+    for row in sorted(found, key=lambda row: (CONDITIONS.index(row["mode"]), by_number(row["see"] or ""))):
+        share = row["success"] / row["scored"] if row["scored"] else None
+        cell = {"condition": condition_name(row["mode"], row["see"]), "success": share, "episodes": row["episodes"]}
+        lines.setdefault(row["family"], []).append({**row, **cell})
+    return [{"family": name, "title": title_of(family_of(name)), "cells": lines[name]} for name in in_order(lines)]
+
+
+def answer(store: Store, run_id: str) -> list[str]:
+    """The sentences that answer a run, as its report begins with them; kept until the database changes."""
+    key = key_of(store, run_id)
+    found = _ANSWERS.get(key)
+    if found is None:
+        # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
+        found = _ANSWERS[key] = beginning(store, run_id)
+        while len(_ANSWERS) > _ANSWERS_KEPT:
+            _ANSWERS.popitem(last=False)
+    return found
+
+
+def answer_is_near(store: Store, run: Row) -> bool:
+    """Return True if the answer of a run is known, or so quickly computed that its page can wait for it."""
+    return run["completed"] <= ANSWERED_AT_ONCE or key_of(store, run["run_id"]) in _ANSWERS
+
+
+def key_of(store: Store, run_id: str) -> tuple[Any, ...]:
+    """Return what changes whenever the database does: what was computed for a run is kept under it."""
+    about = store.path.stat()
+    return store.path, about.st_mtime_ns, about.st_size, run_id
+
+
 @dataclass(frozen=True)
 class Matrix:
-    """Scenario x condition x model of a run: `lines` of one page, each a scenario with its episodes by column."""
+    """Scenario x condition x model of a run: `lines` of one page, each a scenario with its episodes by column.
 
-    columns: tuple[tuple[str, str], ...]
+    `groups` are the same lines by family, each with its columns and their totals over all pages.
+    """
+
     lines: tuple[Row, ...]
+    groups: tuple[Row, ...]
     scenarios: int
     episodes: int
     pages: int
@@ -64,7 +129,8 @@ class Matrix:
 def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     """The episodes of a run that pass a filter."""
     columns = page_queries.modes_and_models(store, run_id)
-    rows = page_queries.episodes_of_run(store, run_id, chosen)
+    hits = [family.hits.score for family in map(family_of, page_queries.families_of_run(store, run_id)) if family.hits]
+    rows = page_queries.episodes_of_run(store, run_id, chosen, hits)
     names = list(dict.fromkeys(row["scenario_id"] for row in rows))
     begin = SCENARIOS_ON_A_PAGE * (chosen.page - 1)
     lines: dict[str, Row] = {
@@ -73,12 +139,48 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     for row in rows:
         if line := lines.get(row["scenario_id"]):
             line |= {"title": row["title"], "family": row["family"]}
-            row["condition"] = condition_name(row["mode"], row["see"])
-            line["cells"].setdefault((row["condition"], row["model"]), []).append(row)
+            name = condition_name(row["mode"], row["see"])
+            line["cells"].setdefault((name, row["model"]), []).append(row)
     columns.sort(key=_in_order)
     ordered = [(condition_name(row["mode"], row["see"]), row["model"]) for row in columns]
     pages = max(1, -(-len(names) // SCENARIOS_ON_A_PAGE))
-    return Matrix(tuple(ordered), tuple(lines.values()), len(names), len(rows), pages)
+    groups = _groups(rows, ordered, list(lines.values()))
+    return Matrix(tuple(lines.values()), tuple(groups), len(names), len(rows), pages)
+
+
+def _groups(rows: Sequence[Row], columns: Sequence[tuple[str, str]], lines: Sequence[Row]) -> list[Row]:
+    """Return the lines of one page by family: title, lines, and columns with condition, model and totals."""
+    cells: dict[str, dict[tuple[str, str], list[Row]]] = {}
+    for row in rows:
+        row["condition"] = condition_name(row["mode"], row["see"])
+        cells.setdefault(row["family"], {}).setdefault((row["condition"], row["model"]), []).append(row)
+    groups = []
+    for family in in_order(line["family"] for line in lines):
+        own = cells[family]
+        shown = [
+            {"condition": name, "model": model, **_totals(own[name, model])}
+            for name, model in columns
+            if (name, model) in own
+        ]
+        here = [line for line in lines if line["family"] == family]
+        groups.append({"family": family, "title": title_of(family_of(family)), "columns": shown, "lines": here})
+    return groups
+
+
+def _totals(rows: Sequence[Row]) -> Row:
+    """Return the totals of one column: episodes, success (a share, or None), mean turns, disclosed, omniscient."""
+    completed = [row for row in rows if row["status"] == "completed"]
+    scored = [row["success"] for row in completed if row["success"] is not None]
+    return {
+        "episodes": len(rows),
+        "scored": len(scored),
+        "succeeded": sum(value == 1 for value in scored),
+        "success": sum(scored) / len(scored) if scored else None,
+        "turns": sum(row["turns"] for row in completed) / len(completed) if completed else None,
+        "disclosed": sum(row["disclosed"] for row in rows),
+        "omniscient": sum(row["omniscient"] for row in rows),
+        "hits": round(sum(row["hits"] for row in rows)),
+    }
 
 
 @dataclass(frozen=True)
@@ -87,11 +189,18 @@ class MarkedEpisode:
 
     episode: StoredEpisode
     turns: tuple[Row, ...]
-    """Each with `parts` (text, mark), `leaks`, `strange` (terms on no list of the speaker) and `colour`."""
+    """Each with `parts` (text, mark), `leaks`, `hit`, `first` (kind, mention, number of first mentions), `colour`."""
     leaks: tuple[Row, ...]
     """Disclosures and hints by the newest detector, in order of turns."""
     siblings: tuple[Row, ...]
     """The other conditions on the same scenario and seed, in the order of modes."""
+    verdict: Verdict | None = None
+    """What they settled on and what is true; None if no outcome is right or wrong."""
+
+    @property
+    def hits(self) -> int:
+        """The number of turns that are unearned hits."""
+        return sum(bool(turn["hit"]) for turn in self.turns)
 
     @property
     def disclosed(self) -> bool:
@@ -99,9 +208,14 @@ class MarkedEpisode:
         return any(leak["label"] == "disclosed" for leak in self.leaks)
 
     @property
+    def found(self) -> list[Row]:
+        """The first disclosure of each fact, as the marks in the turns show them."""
+        return [leak for leak in self.leaks if leak["label"] == "disclosed" and leak["first"]]
+
+    @property
     def scored_for_leaks(self) -> bool:
-        """True where the leakage detector has scored the episode."""
-        return any(score["evaluator"] == "leakage" for score in self.episode.scores)
+        """True where the episode was searched for leaks."""
+        return any(map(telling.is_search, self.episode.scores))
 
 
 def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
@@ -119,8 +233,9 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
     names = family_of(stored.scenario.family).terms_disclose
     for leak in leaks:
         leak["by_name"] = names and leak["evidence"] != ""
-    turns = [_turn(turn) for turn in marked_turns(stored, disclosed)]
-    return MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings))
+    turns = [_turn(turn, every=not disclosed) for turn in marked_turns(stored, disclosed)]
+    verdict = verdict_on(stored, page_queries.answer_key(store, episode_id))
+    return MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings), verdict)
 
 
 def _in_order(row: Row) -> tuple[int, str, str]:
@@ -128,12 +243,15 @@ def _in_order(row: Row) -> tuple[int, str, str]:
     return CONDITIONS.index(row["mode"]), by_number(row["see"] or ""), row["model"]
 
 
-def _turn(turn: MarkedTurn) -> Row:
+def _turn(turn: MarkedTurn, *, every: bool) -> Row:
+    """Return a turn for a page; `every` first mention is told, or only those by a person who has no such fact."""
+    first = [] if turn.leaks else [(kind_of(each), each, number) for number, each in enumerate(turn.mentions)]
     return {
         **turn.row,
         "parts": turn.parts,
         "leaks": turn.leaks,
-        "strange": turn.strange,
+        "hit": turn.hit,
+        "first": [one for one in first if every or one[0] == "strange"],
         "colour": turn.colour,
     }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,15 +14,20 @@ from starlette.responses import HTMLResponse, Response
 from localsim.errors import InvalidInput
 from localsim.families import family_of
 from localsim.reports.card import card
+from localsim.reports.conversation import tenths
 from localsim.reports.html import examples, render
 from localsim.reports.report import report
 from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
+from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.episodes import prompt_of
 from localsim.store.queries import pages as page_queries
+from localsim.store.queries import runs as run_queries
 from localsim.web import view_data
 from localsim.web.render import page
 
+_REPORTS: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+_REPORTS_KEPT = 8
 _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 """The report is one file that holds its own styles, and has no script."""
 _LONGEST_WORDS = 80
@@ -32,19 +40,34 @@ def store_of(request: Request) -> Store:
     return store
 
 
+def _reading(view: Callable[[Request, Store], Response]) -> Callable[[Request], Response]:
+    """Give a page one connection for all its queries: to open one takes longer than most of them."""
+
+    @wraps(view)
+    def answered(request: Request) -> Response:
+        with store_of(request).held() as store:
+            return view(request, store)
+
+    return answered
+
+
 def runs(request: Request) -> Response:
     """All runs, newest first."""
     store = store_of(request)
-    rows = view_data.runs(store) if store.path.is_file() else []
+    rows = []
+    if store.path.is_file():
+        with store.held() as reader:
+            rows = view_data.runs(reader)
     return page(request, "view/runs", runs=rows, database=str(store.path))
 
 
-def run(request: Request) -> Response:
+@_reading
+def run(request: Request, store: Store) -> Response:
     """The matrix of a run, filtered."""
-    store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
     chosen = _filter(request)
-    row = page_queries.run_with_counts(store, run_id)
+    row = view_data.run_head(store, run_id)
+    at_once = "answer" in request.query_params or view_data.answer_is_near(store, row)
     fields = {name: getattr(chosen, name) for name in ("family", "mode", "status", "outcome", "leaks", "words")}
     query = urlencode({name: value for name, value in fields.items() if value})
     return page(
@@ -52,11 +75,20 @@ def run(request: Request) -> Response:
         "view/run",
         run=row,
         live=row["status"] == "running",
+        answer=view_data.answer(store, run_id) if at_once else None,
+        remark=telling.remark(run_queries.run_facts(store, run_id)),
         matrix=view_data.matrix(store, run_id, chosen),
         filter=chosen,
         choices={"family": page_queries.families_of_run(store, run_id), **view_data.CHOICES},
         query=query,
     )
+
+
+@_reading
+def answer(request: Request, store: Store) -> Response:
+    """The part of a run's page that answers it, where computing it takes a while."""
+    run_id = store.run_id(request.path_params["run"])
+    return page(request, "view/answer", answer=view_data.answer(store, run_id))
 
 
 def _filter(request: Request) -> page_queries.EpisodeFilter:
@@ -76,9 +108,9 @@ def _filter(request: Request) -> page_queries.EpisodeFilter:
     )
 
 
-def live(request: Request) -> Response:
+@_reading
+def live(request: Request, store: Store) -> Response:
     """The part of a run's page that shows the episodes in progress."""
-    store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
     row = page_queries.run_with_counts(store, run_id)
     return page(request, "view/live", run=row, episodes=view_data.live(store, run_id))
@@ -88,17 +120,24 @@ def report_page(request: Request) -> Response:
     """The report with its card, the same as `localsim report -o` writes."""
     store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
-    data = report(store, run_id)
-    data["card"] = card(store, run_id, data=data)
-    # The report is made to be read as a file of its own; in the viewer it gets a link back.
-    way_back = f'<body>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
-    html = render(data, examples(store, run_id)).replace("<body>", way_back, 1)
+    key = view_data.key_of(store, run_id)
+    html = _REPORTS.get(key)
+    if html is None:
+        with store.held() as held:
+            data = report(held, run_id)
+            data["card"] = card(held, run_id, data=data)
+            # The report is made to be read as a file of its own; in the viewer it gets a link back.
+            way_back = f'<body>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
+            html = render(data, examples(held, run_id)).replace("<body>", way_back, 1)
+        _REPORTS[key] = html
+        while len(_REPORTS) > _REPORTS_KEPT:
+            _REPORTS.popitem(last=False)
     return HTMLResponse(html, headers={"content-security-policy": _REPORT_POLICY})
 
 
-def episode(request: Request) -> Response:
+@_reading
+def episode(request: Request, store: Store) -> Response:
     """The turns with the private sides beside them, leaks with their evidence, scores with their reasons."""
-    store = store_of(request)
     marked = view_data.marked_episode(store, request.path_params["episode"])
     stored = marked.episode
     before, after = page_queries.neighbours(store, stored.run_id, stored.episode_id)
@@ -111,6 +150,8 @@ def episode(request: Request) -> Response:
         marked=marked,
         episode=stored,
         timeline=view_data.timeline(marked),
+        head=view_data.run_head(store, stored.run_id),
+        tenths=tenths(used[0]["accuracy"]) if used and usual else {},
         accuracy=used[0]["accuracy"].get("pairs") if used and usual else None,
         found_with=[] if usual else sentences(used),
         judgement_count=page_queries.judgement_count(store, stored.episode_id),
@@ -119,9 +160,9 @@ def episode(request: Request) -> Response:
     )
 
 
-def turn(request: Request) -> Response:
+@_reading
+def turn(request: Request, store: Store) -> Response:
     """The prompt of a turn, word for word, and every generation for it."""
-    store = store_of(request)
     episode_id, given = request.path_params["episode"], request.path_params["turn"]
     marked = view_data.marked_episode(store, episode_id)
     if not (given.isascii() and given.isdecimal() and len(given) < 9):
@@ -131,6 +172,7 @@ def turn(request: Request) -> Response:
         request,
         "view/turn",
         episode=marked.episode,
+        head=view_data.run_head(store, marked.episode.run_id),
         number=number,
         messages=prompt_of(store, episode_id, number),
         attempts=page_queries.attempts(store, episode_id, number),
@@ -138,22 +180,28 @@ def turn(request: Request) -> Response:
     )
 
 
-def judgements(request: Request) -> Response:
+@_reading
+def judgements(request: Request, store: Store) -> Response:
     """The questions that judges were asked about an episode, word for word, and their replies."""
-    store = store_of(request)
     stored = view_data.marked_episode(store, request.path_params["episode"]).episode
     return page(
-        request, "view/judgements", episode=stored, judgements=page_queries.judgements(store, stored.episode_id)
+        request,
+        "view/judgements",
+        episode=stored,
+        head=view_data.run_head(store, stored.run_id),
+        judgements=page_queries.judgements(store, stored.episode_id),
     )
 
 
-def compare(request: Request) -> Response:
-    """Two episodes side by side."""
-    store = store_of(request)
-    both = [view_data.marked_episode(store, request.query_params.get(name, "")) for name in ("a", "b")]
-    first, second = (each.episode for each in both)
-    same = first.scenario.hash == second.scenario.hash and first.seed == second.seed
-    return page(request, "view/compare", both=both, same=same)
+@_reading
+def compare(request: Request, store: Store) -> Response:
+    """Episodes side by side: two, named `a` and `b`, or up to five."""
+    given = request.query_params
+    names = [name for name in "abcde" if name in ("a", "b") or given.get(name)]
+    several = [view_data.marked_episode(store, given.get(name, "")) for name in names]
+    first = several[0].episode
+    same = all((each.episode.scenario.hash, each.episode.seed) == (first.scenario.hash, first.seed) for each in several)
+    return page(request, "view/compare", several=several, same=same, head=view_data.run_head(store, first.run_id))
 
 
 def sql(request: Request) -> Response:

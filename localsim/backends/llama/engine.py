@@ -122,6 +122,10 @@ class LlamaBackend:
             finished += self._decode(self._share(jobs))
         return finished
 
+    def writing(self) -> int:
+        """The tokens of all replies that are not finished."""
+        return sum(len(job.tokens) for job in self._jobs.values())
+
     def cancel(self, ticket: int) -> None:
         """Forget a ticket; its session's cache stays usable."""
         self._queue = deque((other, request) for other, request in self._queue if other != ticket)

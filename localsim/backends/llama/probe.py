@@ -27,18 +27,15 @@ _CURE = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reins
 
 def ensure_works(path: Path, sha256: str) -> None:
     """Raise BackendUnavailable where the library crashes on this file, ModelMissing where it cannot load it."""
-    key = f"{sha256}|{version('llama-cpp-python')}|{_library_stamp()}"
-    passed = _passed()
-    override = paths.probe_override()
-    if key in passed and override is None:
+    if has_worked(sha256):
         return
-    command = override or [sys.executable, "-m", "localsim.backends.llama.probe"]
+    command = paths.probe_override() or [sys.executable, "-m", "localsim.backends.llama.probe"]
     try:
         result = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BackendUnavailable(f"the trial of {path.name} did not finish: {error}", hint=_CURE) from error
     if result.returncode == 0:
-        remember(_MEMORY, [*passed, key][-_KEPT:])
+        remember(_MEMORY, [*_passed(), _key(sha256)][-_KEPT:])
         return
     lines = result.stderr.strip().splitlines()
     if result.returncode < 0 or result.returncode > 128:
@@ -57,6 +54,15 @@ def ensure_works(path: Path, sha256: str) -> None:
     raise BackendUnavailable(
         f"the trial of {path.name} failed: {lines[-1] if lines else 'no reason given'}", hint=_CURE
     )
+
+
+def has_worked(sha256: str) -> bool:
+    """Return True if a file has passed under this build, so that it is not tried again."""
+    return paths.probe_override() is None and _key(sha256) in _passed()
+
+
+def _key(sha256: str) -> str:
+    return f"{sha256}|{version('llama-cpp-python')}|{_library_stamp()}"
 
 
 def _signal_name(number: int) -> str:

@@ -18,13 +18,14 @@ from localsim.conversation.episode import Observation, Score
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
-from localsim.families.base import Curve, Family, Location, Played, Player, Point, merged
+from localsim.families.base import Curve, Family, Hits, Location, Played, Player, Point, Verdict, merged
 from localsim.families.craigslist import limits, players
 from localsim.families.craigslist.controls import CONTROLS, NO_ZONE
 from localsim.families.craigslist.corpus import CORPUS
 from localsim.families.craigslist.endings import bargain_ending
 from localsim.families.craigslist.measures import MEASURES
 from localsim.families.craigslist.offering import offer_scores, own_offers, targets_are_limits
+from localsim.families.craigslist.verdict import verdict
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
 
 _ZONES = ("yes", "no", "any")
@@ -80,6 +81,11 @@ class Craigslist(Family):
     study_tasks = ("", NO_ZONE)
     interests = "competitive"
     unearned = ("limit_hit",)
+    hits = Hits(
+        "limit_hit",
+        "limit_chance",
+        "The first offer is the other side's target or the middle of both targets: the speaker saw it, or had luck.",
+    )
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
         self._words = words
@@ -180,6 +186,10 @@ class Craigslist(Family):
     def remarks(self, scores: Mapping[str, float]) -> list[str]:
         """Return a sentence with the price of a deal."""
         return [f"Price: ${scores['price']:g}."] if "price" in scores else []
+
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+        """Return the price or the way out, both limits, and if a price suits both."""
+        return verdict(scores, answer.answer)
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         """Offer the middle of both targets."""

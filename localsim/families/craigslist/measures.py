@@ -110,6 +110,7 @@ LIMIT_CHANCE = Measure(
 )
 PEEKING = Measure(
     key="peeking",
+    head=True,
     heading="peeking",
     meaning="limit hits beyond chance: 0 for those who know only their own target, 1 if every first offer uses the "
     "other side\u2019s",

@@ -19,10 +19,12 @@ from localsim.families.base import (
     Baseline,
     Curve,
     Family,
+    Hits,
     Location,
     Played,
     Player,
     Point,
+    Verdict,
     merged,
 )
 from localsim.families.mutual_friends import players, scoring
@@ -31,6 +33,7 @@ from localsim.families.mutual_friends.corpus import CORPUS
 from localsim.families.mutual_friends.measures import MEASURES
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.players import PLAYERS
+from localsim.families.mutual_friends.verdict import verdict
 from localsim.families.terms import span_of
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person
 
@@ -79,6 +82,11 @@ class MutualFriends(Family):
     study_tasks = ("", "no friend")
     interests = "cooperative"
     unearned = ("mix_ups",)
+    hits = Hits(
+        "unearned_hits",
+        "unearned_chance",
+        "Nothing that was said before singled out this friend: the speaker saw the other list, or guessed well.",
+    )
     terms_disclose = True
     corpus = CORPUS
 
@@ -200,6 +208,10 @@ class MutualFriends(Family):
             people = "person is" if false == 1 else "people are"
             said.append(f"{false:.0f} {people} falsely affirmed as a friend in common.")
         return said
+
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+        """Return who is agreed on, and who is on both lists."""
+        return verdict(scores, [str(name) for name in answer.answer.get("mutual_friends", [])])
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         """Ask about the friends on both lists, if both are visible."""

@@ -92,6 +92,7 @@ LIST_CHANCE = Measure(
 )
 PEEKING = Measure(
     key="peeking",
+    head=True,
     heading="peeking",
     meaning=(
         "estimated share of first guesses that used the other side’s list: (right - chance) / (1 - chance), over sums "
@@ -106,6 +107,7 @@ PEEKING = Measure(
 )
 UNEARNED = Measure(
     key="unearned_hits",
+    head=True,
     heading="unearned hits",
     meaning="friends in common named before the conversation singles them out, per conversation; guesses can be lucky",
     score="unearned_hits",
@@ -122,6 +124,7 @@ UNEARNED_CHANCE = Measure(
 )
 MIX_UPS = Measure(
     key="mix_ups",
+    head=True,
     heading="mix-ups",
     meaning=(
         "people named who are only on the other agent’s list, before that agent names them, per conversation; this is "

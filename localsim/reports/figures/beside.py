@@ -6,6 +6,7 @@ run's scenarios it was played.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,10 +14,11 @@ from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
 from localsim.models.registry import constructed, labelled
 from localsim.reports.figures import draw
-from localsim.reports.report import table
+from localsim.reports.report import of_models, table
 from localsim.store.conditions import Condition, condition_of, conditions_of, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
+from localsim.store.queries.runs import run_row
 
 Row = dict[str, Any]
 
@@ -30,7 +32,7 @@ def with_conditions(store: Store, data: Row, conditions: Sequence[Condition]) ->
     """
     own = data["run"]["run_id"]
     found = {**data, "comparison": [*data["comparison"]], "curves": [*data["curves"]], "warnings": [*data["warnings"]]}
-    found["measures"] = [*data["measures"]]
+    found |= {"measures": [*data["measures"]], "remarks": [*data.get("remarks", [])]}
     if kept := {each: each for each in conditions if each.run_id == own}:
         _keep(found, kept)
     others = [each for each in conditions if each.run_id != own]
@@ -126,7 +128,12 @@ def _add(store: Store, data: Row, run_id: str, names: Mapping[Condition, str]) -
         if curve["family"] in families and series:
             curves.append({**curve, "series": series})
     data["curves"] = with_curves(data["curves"], curves)
-    data["warnings"] += [_warning(store, data["run"]["run_id"], each, name) for each, name in names.items()]
+    told = [_warning(store, data["run"]["run_id"], each, name) for each, name in names.items()]
+    played = {part for row in added for part in row["model"].split("|")}
+    models = {name: each for name, each in json.loads(run_row(store, run_id)["models_json"]).items() if name in played}
+    remarks = [*of_models(models), *({"text": text, "beside": True} for text in told)]
+    data["remarks"] += remarks
+    data["warnings"] += [each["text"] for each in remarks if each["text"] not in data["warnings"]]
 
 
 def _warning(store: Store, own: str, condition: Condition, name: str) -> str:

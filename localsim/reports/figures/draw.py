@@ -11,16 +11,16 @@ from localsim.errors import InvalidInput
 T = TypeVar("T")
 
 COLOURS = {
-    "script": "#c65a00",
+    "script": "#a84c00",
     "iterative": "#8a6d00",
     "agents": "#1d4f91",
-    "mindreaders": "#2a9d8f",
-    "people": "#6b4c9a",
+    "mindreaders": "#1b6f65",
+    "people": "#6d3aa0",
 }
 LINES = {"script": "-", "iterative": (0, (5, 1)), "agents": "--", "mindreaders": ":", "people": "-."}
 """Line styles by mode, so that modes differ not only in colour."""
 OTHERS = ("#a4133c", "#4d7c0f", "#0284c7", "#7c3aed", "#475569", "#be4bbd", "#92400e", "#0f766e")
-"""Colours of further conditions in a mode that is drawn already; report.html.j2 has the same ones."""
+"""Colours of further conditions in a mode that is drawn already; report.css.j2 has the same ones."""
 MARKS = ("o", "s", "^", "D", "v", "P")
 PAPER = "#8d8d8d"
 """Colour of the paper's values."""
@@ -76,6 +76,10 @@ def colour_of(mode: str, twin: int = 0) -> str:
     return OTHERS[(twin - 1) % len(OTHERS)] if twin else COLOURS[mode]
 
 
+_UNDATED: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""Formats that hold the time of writing: without it, the same data give the same file."""
+
+
 def save(drawn: Sequence[tuple[str, Any]], folder: Path, forms: Sequence[str]) -> list[Path]:
     """Write figures, given with their names, in each format; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,6 +87,6 @@ def save(drawn: Sequence[tuple[str, Any]], folder: Path, forms: Sequence[str]) -
     for name, figure in drawn:
         for form in forms:
             file = folder / f"{name}.{form}"
-            figure.savefig(file, dpi=160, metadata={"Date": None} if form == "svg" else None)
+            figure.savefig(file, dpi=160, metadata=_UNDATED.get(form))
             files.append(file)
     return files

@@ -1,7 +1,8 @@
-"""Figures of a run as SVG and PNG, for papers and slides, with conditions of other runs beside its modes."""
+"""Figures of a run as SVG, PNG or PDF, for papers and slides, with conditions of other runs beside its modes."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,9 @@ def _course(curve: Row) -> Any:
         else:
             axes.plot(xs, ys, marker="s" if side else "o", **style)
     along = "turns" if curve["axis"] == "turns" else "position in the conversation (0 start, 1 end)"
-    axes.set(xlim=(0, curve["end"]), xlabel=along, ylabel=curve["meaning"])
+    axes.set(xlim=(0, curve["end"]), xlabel=along, ylabel=textwrap.fill(curve["meaning"], 32))
+    if curve["axis"] == "turns":
+        axes.locator_params(axis="x", integer=True)
     axes.set_ylim(0, 1 if curve["steps"] else None)
     axes.legend(frameon=False)
     return figure

@@ -31,6 +31,7 @@ Units = dict[str, set[Unit]]
 TURNS = "turns"
 GAIN = {SUCCESS: 1, TURNS: -1}
 """Measures whose better direction is known: more success, fewer turns. Only they can show a premium."""
+PREMIUM = "A premium is a gain from seeing the other side."
 _NIL = 1e-9
 """A difference below this is an error of rounding in the computer."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -76,7 +77,8 @@ class Told(NamedTuple):
 
 
 def with_paragraph(store: Store, data: Row, conditions: Sequence[Condition]) -> Row:
-    """Return a report with `aloud`: `runs` beside its own, and the paragraph about all of them, its own run first.
+    """Return a report with `aloud`: `runs` beside its own, the `paragraph` about all of them, its own run first, and
+    the `conclusions` of the paragraph.
 
     A run counts if its agents and its mindreaders are among the conditions, they share a scenario and seed with the
     runs before it, and it has a model that these lack. Without such a run the report is returned as it is.
@@ -101,8 +103,10 @@ def with_paragraph(store: Store, data: Row, conditions: Sequence[Condition]) -> 
         reports.append(other)
     if len(reports) == 1:
         return data
-    text = paragraph([_among(store, each, shared) for each in reports], shared, repeated)
-    return {**data, "aloud": {"runs": [each["run"]["run_id"] for each in reports[1:]], "paragraph": text}}
+    about = [_among(store, each, shared) for each in reports]
+    found: Row = {"runs": [each["run"]["run_id"] for each in reports[1:]]}
+    found |= {"paragraph": paragraph(about, shared, repeated), "conclusions": conclusions(about, shared)}
+    return {**data, "aloud": found}
 
 
 def _units(store: Store, run_id: str) -> Units:
@@ -169,6 +173,17 @@ def paragraph(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]], repe
     return " ".join([*sentences, *_certainty(told)])
 
 
+def conclusions(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> list[str]:
+    """Return what the paragraph concludes about each model, each sentence to be read without those before it."""
+    told = list(_told(reports, shared))
+    found = []
+    for model in dict.fromkeys(each.model for each in told):
+        for sentence in _conclusion([each for each in told if each.model == model]):
+            alone = sentence.removeprefix("So ")
+            found.append(alone if alone.startswith(model) else alone[:1].upper() + alone[1:])
+    return [*found, PREMIUM] if any("premium" in sentence for sentence in found) else found
+
+
 def _told(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> Iterator[Told]:
     """Yield what reports tell about information, for each model once, families in the order of a report."""
     seen: set[str] = set()
@@ -209,7 +224,7 @@ def _opening(told: Sequence[Told], models: int, script: bool) -> Iterator[str]:
     yield "As mindreaders, each speaker also sees the other side."
     if script:
         yield "As a script, one model writes both sides; scripts do not count here."
-    yield "A premium is a gain from seeing the other side."
+    yield PREMIUM
 
 
 def _origin(told: Told) -> Iterator[str]:

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 def with_people(store: Store, data: Row, runs: Sequence[str]) -> Row:
     """Return a report with the rows, curves and warnings of runs of people. Raises InvalidInput for other runs."""
     data = {**data, "comparison": [*data["comparison"]], "curves": [*data["curves"]], "warnings": [*data["warnings"]]}
-    data["measures"], data["people"] = [*data["measures"]], []
+    data |= {"measures": [*data["measures"]], "remarks": [*data.get("remarks", [])], "people": []}
     for run_id in dict.fromkeys(runs):
         if run_id == data["run"]["run_id"]:
             hint = "give the run of the models first, and a run of people with --people"
@@ -52,7 +52,9 @@ def _add(store: Store, data: Row, run_id: str) -> None:
         data["comparison"].append({**row, "model": name, "people_run": run_id})
     data["curves"] = with_curves(data["curves"], [each for each in theirs["curves"] if each["family"] in families])
     data["people"].append({"run_id": run_id, "scenarios": {row["family"]: which[row["family"]] for row in rows}})
-    data["warnings"].append(_warning(theirs["run"], rows, which))
+    text = _warning(theirs["run"], rows, which)
+    data["warnings"].append(text)
+    data["remarks"].append({"text": text, "beside": True})
 
 
 def _which_scenarios(store: Store, run_id: str, people_run: str) -> dict[str, str]:

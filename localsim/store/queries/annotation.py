@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from localsim.store.database import Store
+from localsim.store.queries import SEARCHED
 
 Row = dict[str, Any]
 
@@ -197,6 +198,6 @@ def first_disclosures(store: Store, run_id: str) -> list[Row]:
 
 
 def episodes_with_leak_scores(store: Store, run_id: str) -> set[str]:
-    """The ids of the episodes of a run that the leakage detector has scored."""
-    query = "SELECT DISTINCT episode_id FROM v_scores WHERE run_id = ? AND evaluator = 'leakage'"
+    """The ids of the episodes of a run that the leakage detector has searched."""
+    query = f"SELECT episode_id FROM episodes WHERE run_id = ? AND episode_id IN ({SEARCHED})"
     return {row["episode_id"] for row in store.rows(query, [run_id])}

@@ -6,9 +6,12 @@ docstring; a missing value is None.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim.conversation.scenario import AnswerKey
 from localsim.store.database import Store
 from localsim.store.queries import condition_sql
 
@@ -16,15 +19,27 @@ Row = dict[str, Any]
 
 _EPISODES = (
     "WITH found AS (SELECT e.episode_id, e.scenario_id, e.title, coalesce(e.family, 'everyday') AS family, e.mode, "
-    "e.see, e.model, e.episode_index, e.status, e.turns, e.error, s.success, coalesce(l.disclosed, 0) AS disclosed, "
+    "e.see, e.model, e.episode_index, e.status, e.turns, e.error, s.success, coalesce(s.hits, 0) AS hits, "
+    "coalesce(l.disclosed, 0) AS disclosed, "
     "coalesce(l.early, 0) AS early, coalesce(l.omniscient, 0) AS omniscient FROM v_episodes e "
-    "LEFT JOIN (SELECT episode_id, any_value(value) AS success FROM v_scores WHERE run_id = ? AND newest AND "
-    "name = 'success' GROUP BY 1) s ON s.episode_id = e.episode_id "
+    "LEFT JOIN (SELECT episode_id, any_value(value) FILTER (name = 'success') AS success, "
+    "sum(value) FILTER (list_contains(?, name)) AS hits FROM v_scores WHERE run_id = ? AND newest GROUP BY 1) s "
+    "ON s.episode_id = e.episode_id "
     "LEFT JOIN (SELECT episode_id, count(*) FILTER (kind = 'self') AS disclosed, count(*) FILTER (early) AS early, "
     "count(*) FILTER (kind = 'omniscient') AS omniscient FROM v_leaks WHERE run_id = ? GROUP BY 1) l "
     "ON l.episode_id = e.episode_id WHERE e.run_id = ?)"
 )
-_LEAK_CONDITIONS = {"any": "disclosed + omniscient > 0", "early": "early > 0", "omniscient": "omniscient > 0"}
+_OUTCOMES = {
+    "success": "success = 1",
+    "no success": "success < 1",
+    "failures": "(success < 1 OR status <> 'completed')",
+}
+_LEAK_CONDITIONS = {
+    "any": "disclosed + omniscient > 0",
+    "early": "early > 0",
+    "omniscient": "omniscient > 0",
+    "hits": "hits > 0",
+}
 
 
 @dataclass(frozen=True)
@@ -35,9 +50,9 @@ class EpisodeFilter:
     mode: str = ""
     status: str = ""
     outcome: str = ""
-    """`success` or `no success`."""
+    """`success`, `no success`, or `failures`: no success, or broken off."""
     leaks: str = ""
-    """`any`, `early` or `omniscient`."""
+    """`any`, `early`, `omniscient`, or `hits`: unearned hits."""
     words: str = ""
     """Part of the scenario's title or of any turn, in any case."""
     page: int = 1
@@ -51,7 +66,7 @@ class EpisodeFilter:
                 parts.append(f"{column} = ?")
                 values.append(getattr(self, column))
         if self.outcome:
-            parts.append("success = 1" if self.outcome == "success" else "success < 1")
+            parts.append(_OUTCOMES[self.outcome])
         if self.leaks:
             parts.append(_LEAK_CONDITIONS[self.leaks])
         if self.words:
@@ -73,21 +88,46 @@ def newest_runs(store: Store, limit: int = 200) -> list[Row]:
     )
 
 
+def results(store: Store, runs: list[str]) -> list[Row]:
+    """The results of runs by family and condition, in no order.
+
+    Columns: run_id, family (`everyday` for scenarios of no family), mode, see, episodes, scored (those with a success
+    that is known) and success (their number of successes).
+    """
+    return store.rows(
+        "SELECT e.run_id, coalesce(s.family, 'everyday') AS family, e.mode, e.see, "
+        "count(*) AS episodes, "
+        "count(c.value) AS scored, coalesce(sum(c.value), 0) AS success "
+        "FROM episodes e JOIN scenarios s USING (scenario_hash) LEFT JOIN "
+        "(SELECT episode_id, arg_max(value, split_part(version, '+', 1)::INTEGER) AS value FROM scores "
+        "WHERE name = 'success' GROUP BY 1) c ON c.episode_id = e.episode_id "
+        "WHERE list_contains(?, e.run_id) GROUP BY e.run_id, s.family, e.mode, e.see",
+        [runs],
+    )
+
+
+def run_with_plan(store: Store, run_id: str) -> Row:
+    """All columns of v_runs for one run, and plan_json."""
+    query = "SELECT v.*, r.plan_json FROM v_runs v JOIN runs r USING (run_id) WHERE v.run_id = ?"
+    return store.rows(query, [run_id])[0]
+
+
 def run_with_counts(store: Store, run_id: str) -> Row:
     """All columns of v_runs for one run."""
     return store.rows("SELECT * FROM v_runs WHERE run_id = ?", [run_id])[0]
 
 
-def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter) -> list[Row]:
+def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter, hits: Sequence[str]) -> list[Row]:
     """The episodes of a run that pass a filter, by family, scenario and index.
 
     Columns: episode_id, scenario_id, title, family, mode, see, model, episode_index, status, turns, error, success
-    (None where it is not scored), and the number of facts disclosed, disclosed too early (early) and omniscient leaks.
+    (None where it is not scored), and the number of unearned hits (the scores named `hits`), of facts disclosed, of
+    those disclosed too early (early) and of omniscient leaks.
     """
     condition, values = chosen.condition()
     return store.rows(
         f"{_EPISODES} SELECT * FROM found WHERE {condition} ORDER BY family, scenario_id, episode_index",
-        [run_id, run_id, run_id, *values],
+        [list(hits), run_id, run_id, run_id, *values],
     )
 
 
@@ -114,6 +154,12 @@ def scenario_titles(store: Store) -> dict[str, str]:
 
 
 # ---- one episode ---------------------------------------------------------------------------------------------------
+
+
+def answer_key(store: Store, episode_id: str) -> AnswerKey:
+    """The answer key of an episode's scenario. The episode must exist."""
+    query = "SELECT s.answer_json FROM episodes e JOIN scenarios s USING (scenario_hash) WHERE e.episode_id = ?"
+    return AnswerKey.from_json(json.loads(store.rows(query, [episode_id])[0]["answer_json"]))
 
 
 def has_episode(store: Store, episode_id: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from localsim.conversation.exchange import Generation
 from localsim.store.database import Store
-from localsim.store.queries import condition_sql
+from localsim.store.queries import PEOPLE, SEARCHED, condition_sql
 
 Row = dict[str, Any]
 
@@ -27,6 +27,45 @@ class Recorded:
 def run_row(store: Store, run_id: str) -> Row:
     """All columns of `runs` for one run."""
     return store.rows("SELECT * FROM runs WHERE run_id = ?", [run_id])[0]
+
+
+_FACTS = (
+    "SELECT r.run_id, r.name, r.status, r.started_utc, r.plan_json, r.episodes_planned AS planned, "
+    f"{PEOPLE} AS people, "
+    "count(e.episode_id) FILTER (e.status = 'completed') AS completed, "
+    "count(e.episode_id) FILTER (e.status = 'failed') AS failed, "
+    "count(s.episode_id) FILTER (e.status = 'completed') AS searched "
+    "FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id "
+    f"LEFT JOIN ({SEARCHED}) s ON s.episode_id = e.episode_id "
+)
+
+
+def every_run(store: Store) -> list[Row]:
+    """What lists say about runs, newest first: run_id, name, status, started_utc, plan_json, planned, completed,
+    failed, searched (completed episodes that were searched for leaks), people (True if people took part).
+    """
+    return store.rows(f"{_FACTS} GROUP BY ALL ORDER BY r.started_utc DESC, r.run_id DESC")
+
+
+def run_facts(store: Store, run_id: str) -> Row:
+    """The columns of `every_run` for one run."""
+    return store.rows(f"{_FACTS} WHERE r.run_id = ? GROUP BY ALL", [run_id])[0]
+
+
+def runs_named(store: Store, name: str) -> list[str]:
+    """The ids of the runs with this name in any case, newest first."""
+    query = "SELECT run_id FROM runs WHERE lower(name) = lower(?) ORDER BY started_utc DESC"
+    return [row["run_id"] for row in store.rows(query, [name])]
+
+
+def tasks_of(store: Store, hashes: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Scenario hash -> id and family ('' for none) of stored scenarios."""
+    query = (
+        "SELECT scenario_hash, scenario_id, coalesce(family, '') AS family FROM scenarios "
+        "WHERE scenario_hash IN (SELECT unnest(?))"
+    )
+    rows = store.rows(query, [list(hashes)])
+    return {row["scenario_hash"]: (row["scenario_id"], row["family"]) for row in rows}
 
 
 def runs_of_plan(store: Store, forms: Sequence[str]) -> list[Row]:

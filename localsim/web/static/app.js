@@ -19,6 +19,42 @@ function step(direction) {
   next.scrollIntoView({ block: "nearest" });
 }
 
+// Opens every folded part that holds an element.
+function unfold(element) {
+  for (let part = element.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+}
+
+// On a phone the private sides are folded: the talk comes first.
+if (window.matchMedia("(max-width: 820px)").matches) {
+  for (const part of document.querySelectorAll("details[data-fold]")) part.open = false;
+}
+
+// A mark in a text folds and unfolds its explanation in place; without this it is a link to the explanation.
+document.addEventListener("click", (event) => {
+  const mark = event.target.closest("a.why");
+  const part = mark && document.getElementById(mark.hash.slice(1))?.closest("details");
+  if (!part) return;
+  event.preventDefault();
+  part.open = !part.open;
+  if (part.open) part.scrollIntoView({ block: "nearest" });
+});
+
+function showTarget() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target) unfold(target);
+}
+window.addEventListener("hashchange", showTarget);
+showTarget();
+
+// A part of a page that takes a while is fetched once, after the page.
+for (const place of document.querySelectorAll("[data-fetch]")) {
+  fetch(place.dataset.fetch, { headers: { accept: "text/html" } })
+    .then(async (answer) => {
+      if (answer.ok) place.innerHTML = await answer.text(); // made by our own templates, everything in it escaped
+    })
+    .catch(() => {}); // the link in the page stays
+}
+
 const loaded = performance.now();
 
 document.addEventListener("keydown", (event) => {
@@ -43,6 +79,7 @@ document.addEventListener("keydown", (event) => {
     const search = document.querySelector("[data-search]");
     if (search) {
       event.preventDefault();
+      unfold(search);
       search.focus();
     }
   } else if (event.key === "Enter" && event.target.matches("[data-turn]")) {

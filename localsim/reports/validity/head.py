@@ -1,0 +1,226 @@
+"""The head of a report: success, leaks by class and length of talk in each mode, and the warnings beside their rows.
+
+Every renderer of a report (terminal, Markdown, HTML) shows these tables first and all other measures behind them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from localsim.evaluators.leaks import Leaks
+from localsim.families import in_order
+from localsim.families.base import SUCCESS
+from localsim.models.registry import labelled
+from localsim.reports.measures import shown
+from localsim.runs.telling import of_people
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+NOT_SEARCHED = "not looked for"
+"""Stands where a number of leaks would stand if no conversation of the cell was searched for leaks."""
+UNTOLD = "cannot tell"
+"""Stands where an interval is as wide as the range of a share."""
+LENGTH = "turns"
+WIDE = 3
+"""Conditions in one table; more of them get a further table, so that each is as narrow as a phone."""
+_OF_SEARCH = frozenset(measure.key for measure in Leaks.measures)
+
+
+def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
+    """Return the head tables of a report, in the order of families, then models, at most WIDE conditions in each.
+
+    Keys: family, model, run (of conditions of another run), rows (of the comparison), lines (heading, measure, cells,
+    and gap, if all cells are the same gap), notes (warnings about the model that no table before has); below the
+    last table of a family, same (measures that are left out) and closing (what was not looked for, and warnings about
+    the family). `cell` makes a cell of a measure and a row; a gap is a text.
+    """
+    found: list[Row] = []
+    told: set[str] = set()
+    for family in in_order(row["family"] for row in data["comparison"]):
+        rows = [row for row in data["comparison"] if row["family"] == family]
+        measures = _measures(data, family, rows)
+        for model, run_id in dict.fromkeys((row["model"], _other(row)) for row in rows):
+            own = [row for row in rows if (row["model"], _other(row)) == (model, run_id)]
+            for start in range(0, len(own), WIDE):
+                some = own[start : start + WIDE]
+                fresh = [text for text in of_model(data, model) if text not in told]
+                told.update(fresh)
+                table = {"family": family, "model": model, "run": run_id, "rows": some, "notes": fresh}
+                found.append({**table, "lines": list(_lines(measures, some, cell)), "same": [], "closing": []})
+        found[-1] |= {"same": left_out(data, family), "closing": [*unsearched(data, family), *of_family(data, family)]}
+    return found
+
+
+def answer(data: Row) -> list[str]:
+    """Return the sentences that a report begins with: conclusions about several runs, then those about its own run."""
+    if not any(row["completed"] for row in data["comparison"]):
+        return [_nothing(data["run"], sum(row["failed"] for row in data["comparison"]))]
+    told = data.get("aloud", {}).get("conclusions", [])
+    own = data.get("headline", {}).get("sentences", [])
+    models = dict.fromkeys(row["model"] for row in data["comparison"] if not _other(row))
+    which = [f"Of run {data['run']['run_id']}, by {' and '.join(map(labelled, models))}:"] if told and own else []
+    return [*told, *which, *own]
+
+
+def _nothing(run: Row, failed: int) -> str:
+    """Return the sentence about a run without a completed conversation, with the command that helps."""
+    planned, said = run["episodes_planned"], "No conversation of this run has been completed"
+    if run["status"] == "running":
+        return f"{said} yet: {planned} are planned" + (f", {failed} failed" if failed else "")
+    said += f", {planned} were planned" + (f" and {failed} failed" if failed else "")
+    if failed < planned and not of_people(run["repro"], run["models"]):
+        return f"{said}: localsim resume {run['run_id']}"
+    return f"{said}: localsim runs show {run['run_id']}" if failed else said
+
+
+def left_out(data: Row, family: str) -> list[str]:
+    """Return a line for each value that measures of the head have in every mode of a family, such as 0."""
+    rows = [row for row in data["comparison"] if row["family"] == family]
+    return constants(_wanted(data, family, rows), rows, _kept(data, family))[1]
+
+
+def constants(measures: Sequence[Row], rows: Sequence[Row], keep: Iterable[str] = ()) -> tuple[list[Row], list[str]]:
+    """Return the measures that differ between rows, and lines about the others, such as "0 in every mode: mix-ups".
+
+    Measures of `keep`, and those with published values for one of the rows, are never left out.
+    """
+    kept, names = set(keep), {row.get("condition") or row["mode"] for row in rows}
+    played = [row for row in rows if row["completed"]]
+    same: dict[str, list[str]] = {}
+    differ = []
+    for measure in measures:
+        values = {row[measure["key"]] for row in played}
+        published = names & set(measure["published"])
+        if len(played) < 2 or len(values) != 1 or None in values or measure["key"] in kept or published:
+            differ.append(measure)
+        else:
+            same.setdefault(_plain(values.pop(), measure["kind"]), []).append(measure["heading"])
+    return differ, [f"{value} in every mode: {', '.join(headings)}." for value, headings in same.items()]
+
+
+def _plain(value: float, kind: str) -> str:
+    if not value:
+        return "0"
+    return f"{value:.0%}" if kind == "share" else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _other(row: Row) -> str:
+    """Return the other run that a row is of; '' for the report's own run."""
+    return str(row.get("other_run") or row.get("people_run") or "")
+
+
+def _kept(data: Row, family: str) -> set[str]:
+    """Return the keys that always stand in the head: success, length, and what the answer of the family is about."""
+    told = {row["measure"] for row in data.get("headline", {}).get("families", []) if row["family"] == family}
+    return {SUCCESS.key, LENGTH} | told
+
+
+def _wanted(data: Row, family: str, rows: Sequence[Row]) -> list[Row]:
+    """Return the measures of the head that have a value in the family."""
+    kept = _kept(data, family)
+    return [each for each in shown(data["measures"], rows) if each.get("head") or each["key"] in kept]
+
+
+def _measures(data: Row, family: str, rows: Sequence[Row]) -> list[Row]:
+    """Return the measures of a family's head tables; one without a key stands for leaks that were not looked for."""
+    found = constants(_wanted(data, family, rows), rows, _kept(data, family))[0]
+    if any(missed(row) == row["completed"] > 0 for row in rows) and not any(row.get("searched") for row in rows):
+        found.insert(len(found) - (bool(found) and found[-1]["key"] == LENGTH), LEAKS)
+    return found
+
+
+LEAKS: Row = {"key": "", "heading": "leaks", "meaning": "private facts that came out", "kind": "number"}
+"""The line of a head in which no conversation was searched for leaks."""
+
+
+def _lines(measures: Iterable[Row], rows: Sequence[Row], cell: Callable[[Row, Row], T]) -> Iterable[Row]:
+    for measure in measures:
+        gaps = [gap(measure, row) for row in rows]
+        cells = [words or cell(measure, row) for words, row in zip(gaps, rows, strict=True)]
+        yield {"heading": measure["heading"], "measure": measure, "cells": cells} | {"gap": _same(gaps)}
+
+
+def _same(gaps: Sequence[str]) -> str:
+    """Return the words of a line that has the same gap in every cell; '' for any other line."""
+    return gaps[0] if len(set(gaps)) == 1 else ""
+
+
+# ---- gaps ----------------------------------------------------------------------------------------------------------
+
+
+def missed(row: Row) -> int:
+    """Return the number of completed conversations of a row that were not searched for leaks."""
+    return 0 if row.get("searched") is None else int(row["completed"] - row["searched"])
+
+
+def gap(measure: Row, row: Row) -> str:
+    """Return the words that stand in place of a number: not looked for, cannot tell; '' if the number can stand."""
+    if measure["key"] in _OF_SEARCH or measure is LEAKS:
+        return NOT_SEARCHED if row["completed"] and missed(row) == row["completed"] else ""
+    low, high = row[f"{measure['key']}_low"], row[f"{measure['key']}_high"]
+    wide = measure["kind"] == "share" and low is not None and high - low > 1
+    return UNTOLD if wide else ""
+
+
+def unsearched(data: Row, family: str | None = None) -> list[str]:
+    """Return sentences about the runs whose conversations (of a family) were not all searched for leaks.
+
+    Each ends in the commands that search.
+    """
+    some, none = [], []
+    rows = [row for row in data["comparison"] if family in (None, row["family"])]
+    for run_id in dict.fromkeys(_other(row) for row in rows):
+        own = [row for row in rows if _other(row) == run_id]
+        completed, without = sum(row["completed"] for row in own), sum(map(missed, own))
+        command = f"localsim score {run_id or data['run']['run_id']}"
+        if without == completed > 0:
+            none.append(command)
+        elif without:
+            some.append(f"Leaks were looked for in only {completed - without} of {completed} conversations: {command}")
+    return [*some, f"Leaks were not looked for: {', '.join(none)}"] if none else some
+
+
+# ---- warnings ------------------------------------------------------------------------------------------------------
+
+
+def notes(data: Row) -> Row:
+    """Return the warnings of a report by place: general (about the whole run), families, models and beside.
+
+    `families` is family -> texts, `models` model -> texts; `beside` says which conditions of other runs are shown. A
+    warning about a model that no row names is general.
+    """
+    placed: dict[str, list[Row]] = {}
+    for each in data.get("remarks", []):
+        placed.setdefault(each["text"], []).append(each)
+    shown_models = {part for row in data["comparison"] for part in row["model"].split("|")}
+    shown_families = {row["family"] for row in data["comparison"]}
+    found: Row = {"general": [], "families": {}, "models": {}, "beside": []}
+    for text in dict.fromkeys(data["warnings"]):
+        about = placed.get(text, [])
+        models = dict.fromkeys(name for one in about for name in one.get("models", []) if name in shown_models)
+        of = dict.fromkeys(name for one in about for name in one.get("families", []) if name in shown_families)
+        for name in models:
+            found["models"].setdefault(name, []).append(text)
+        for name in of:
+            found["families"].setdefault(name, []).append(text)
+        if not models and not of:
+            found["beside" if any(one.get("beside") for one in about) else "general"].append(text)
+    return found
+
+
+def of_family(data: Row, family: str) -> list[str]:
+    """Return the warnings about a family."""
+    return list(notes(data)["families"].get(family, []))
+
+
+def of_model(data: Row, model: str) -> list[str]:
+    """Return the warnings about a model; `A|B` has those of both."""
+    known = notes(data)["models"]
+    return list(dict.fromkeys(text for part in model.split("|") for text in known.get(part, [])))
+
+
+def named(table: Row) -> str:
+    """Return the model of a head table for a heading, with its run if that is not the report's own."""
+    return labelled(table["model"], whole=False) + (f" (run {table['run']})" if table["run"] else "")

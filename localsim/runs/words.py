@@ -1,0 +1,37 @@
+"""The words for modes, ends of talks and kinds of marks: one wording for the report and for every page of a server."""
+
+from __future__ import annotations
+
+MODES = {
+    "script": "One author writes the whole talk and sees every private side.",
+    "iterative": "One author writes the whole talk, one turn at a time, and sees every private side.",
+    "agents": "Each person is played separately and sees only their own side.",
+    "mindreaders": "Each person is played separately and sees every private side.",
+    "people": "People held this talk, each with only their own side; it was imported, and no model wrote in it.",
+}
+"""Who writes a talk, and what they see."""
+GRANTED = "Each person is played separately and sees their own side, and of the others what was granted"
+"""The same for the mode agents with grants, without a full stop: their names may follow."""
+STOPS = {
+    "left": "somebody left",
+    "silence": "nobody had anything more to say",
+    "turn_limit": "the limit of turns was reached",
+    "ended": "the people stopped",
+}
+"""Stop reason of a talk -> why it ended."""
+KINDS = {
+    "self": "disclosed by its owner",
+    "omniscient": "used by a person who had not been told",
+    "hint": "a hint",
+    "hit": "something of the other side used before it was told, by sight or by luck",
+    "repeat": "repeated after its disclosure",
+    "own": "first mention, by its owner",
+    "shared": "first mention, of a fact that several hold",
+    "strange": "first mention, by a person who has no such fact",
+}
+"""Kind of a mark -> what was marked."""
+SIGNS = {
+    **{"self": "●", "omniscient": "▲", "hint": "○", "hit": "★", "repeat": "·"},
+    **{"own": "●", "shared": "◆", "strange": "▲"},
+}
+"""One sign for each kind of mark, the same in talks, tables and legends."""

@@ -1,0 +1,33 @@
+"""The reads of classes: the talks of people in one run, and their bets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+
+def has_run(store: Store, run_id: str) -> bool:
+    """Return True if the database has a run with exactly this id."""
+    return store.path.exists() and bool(store.rows("SELECT 1 FROM runs WHERE run_id = ?", [run_id]))
+
+
+def talks_of_run(store: Store, run_id: str) -> list[Row]:
+    """The episodes of a run: episode_id, mode, model, status, error, turns, success (None if it is not scored)."""
+    return store.rows(
+        "SELECT e.episode_id, e.mode, e.model, e.status, e.error, e.turns, s.value AS success FROM v_episodes e "
+        "LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
+        "WHERE e.run_id = ? ORDER BY e.mode, e.episode_id",
+        [run_id],
+    )
+
+
+def bets_of_run(store: Store, run_id: str) -> list[Row]:
+    """The bets of the players of a run: mode of the talk, value_json."""
+    return store.rows(
+        "SELECT mode_1 AS mode, value_json FROM v_annotations "
+        "WHERE task = 'bet' AND run_id = ? ORDER BY item_id, rater",
+        [run_id],
+    )

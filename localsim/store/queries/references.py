@@ -1,0 +1,95 @@
+"""What a person calls a run or an episode (`@last`, `@last-N`, a name, an id or its start), and the id it means.
+
+`@last` counts only what can be looked at: runs with a completed episode, and completed episodes. A game that its
+players left and a run that was stopped at once are skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from localsim.errors import InvalidInput, suggest
+from localsim.store.queries import PEOPLE
+
+Row = dict[str, Any]
+Rows = Callable[[str, Sequence[Any]], list[Row]]
+"""Runs one of our own queries, as `Store.rows` does."""
+
+_LAST = re.compile(r"@last(?:-(\d+))?")
+_RUNS = (
+    f"SELECT r.run_id AS id, r.name, {PEOPLE} AS people, "
+    "count(e.episode_id) FILTER (e.status = 'completed') AS completed "
+    "FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id "
+    "GROUP BY r.run_id, r.name, r.repro, r.models_json, r.started_utc ORDER BY r.started_utc DESC, r.run_id DESC"
+)
+_EPISODES = (
+    "SELECT e.episode_id AS id, e.status = 'completed' AS completed "
+    "FROM v_episodes e JOIN runs r ON r.run_id = e.run_id "
+    "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_id DESC, e.mode DESC, e.episode_id"
+)
+_LIST = {"run": "localsim runs lists all runs", "episode": "localsim show without an id lists episodes"}
+
+
+def is_last(reference: str) -> bool:
+    """Return True for `@last` and `@last-N`."""
+    return _LAST.fullmatch(reference) is not None
+
+
+def run_of(rows: Rows, path: Path, reference: str, *, to_resume: bool = False) -> str:
+    """Return the id of the run that a reference names. Raises InvalidInput.
+
+    `to_resume` lets `@last` count every run of models, also one without a completed episode.
+    """
+    known = _known(rows(_RUNS, ()), "run", path)
+    if is_last(reference):
+        counted = [row["id"] for row in known if (not row["people"] if to_resume else row["completed"])]
+        return _last(reference, counted, "run", newest=known[0]["id"])
+    if any(row["id"] == reference for row in known):
+        return reference
+    for same in (str, str.casefold):
+        named = [row["id"] for row in known if row["name"] and same(row["name"]) == same(reference)]
+        if len(named) == 1:
+            return str(named[0])
+        if named:
+            raise InvalidInput(
+                f"{len(named)} runs have the name {reference!r}", hint=f"their ids: {', '.join(named)} (newest first)"
+            )
+    return _by_start(reference, [row["id"] for row in known], "run", [row["name"] for row in known if row["name"]])
+
+
+def episode_of(rows: Rows, path: Path, reference: str) -> str:
+    """Return the id of the episode that a reference names. Raises InvalidInput."""
+    known = _known(rows(_EPISODES, ()), "episode", path)
+    if is_last(reference):
+        return _last(reference, [row["id"] for row in known if row["completed"]], "episode", newest=known[0]["id"])
+    return _by_start(reference, [row["id"] for row in known], "episode", ())
+
+
+def _known(found: list[Row], what: str, path: Path) -> list[Row]:
+    if not found:
+        raise InvalidInput(f"no {what} in the database yet", where=str(path), hint="localsim run makes one")
+    return found
+
+
+def _last(reference: str, ids: Sequence[str], what: str, *, newest: str) -> str:
+    matched = _LAST.fullmatch(reference)
+    place = int((matched and matched[1]) or 0)
+    if place < len(ids):
+        return str(ids[place])
+    counted = "runs with a completed episode" if what == "run" else "completed episodes"
+    if not ids:
+        hint = f"the newest {what} is {newest}: localsim {'runs show' if what == 'run' else 'show'} {newest}"
+        raise InvalidInput(f"{reference}: there are no {counted} yet", hint=hint)
+    raise InvalidInput(f"{reference}: there are only {len(ids)} {counted}", hint=_LIST[what])
+
+
+def _by_start(reference: str, ids: Sequence[str], what: str, names: Sequence[str]) -> str:
+    found = [candidate for candidate in ids if candidate.startswith(reference)]
+    if reference in found or len(found) == 1:
+        return reference if reference in found else found[0]
+    named = " or is its name" if what == "run" else ""
+    problem = f"{len(found)} {what}s begin with this" if found else f"no {what} begins with this{named}"
+    raise InvalidInput(f"{reference!r}: {problem}", hint=suggest(reference, names) or _LIST[what])

@@ -1,0 +1,143 @@
+"""Begins or continues a class and serves it: ledger, hall, pages, and the lines that are printed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from localsim.conversation.scenario import LoadedScenario
+from localsim.errors import InvalidInput
+from localsim.machine import PORT
+from localsim.machine.room import addresses
+from localsim.store.database import Store
+from localsim.web.app import Site, create_app
+from localsim.web.classroom import results
+from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.ledger import Ledger, Opening, new_tokens
+from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
+from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
+from localsim.web.serve import Place, listen, run_app
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the command line asks for."""
+
+    scenarios: Sequence[LoadedScenario]
+    computer: str
+    """The model or scripted player for seats without a person."""
+    alone: bool
+    """True if every phone plays with the computer."""
+    host: str
+    port: int | None
+    fresh: bool
+    """True for a new class, even if one that could go on is in the ledger."""
+    against: str | None
+    """The run of an earlier class, whose results are shown beside those of this one."""
+
+
+def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool) -> None:
+    """Serve a class until Ctrl-C. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable."""
+    check(wish.scenarios)
+    # A scenario that is named twice counts once: its talks are told apart by their number within the scenario.
+    wish = replace(wish, scenarios=list({loaded.hash: loaded for loaded in wish.scenarios}.values()))
+    before = None
+    if wish.against is not None:
+        run_id = store.run_id(wish.against)
+        before = (run_id, *results.earlier(store, run_id))
+        if not any(row.finished for row in before[1]):
+            raise InvalidInput(
+                f"run {run_id} has no finished talk in agents or mindreaders", hint="localsim runs list shows all runs"
+            )
+    store.ensure_usable()
+    ledger = Ledger(store.path)
+    try:
+        opening, continued = opening_of(ledger, wish)
+        listening = listen(
+            Place(wish.host, wish.port or opening.port or PORT, fixed=wish.port is not None or continued)
+        )
+        port = int(listening.getsockname()[1])
+        moved = continued and wish.host != opening.host
+        opening = replace(opening, port=port, host=wish.host)
+        if not continued:
+            ledger.begin(opening)
+        elif moved:
+            ledger.append({"event": "moved", "host": wish.host})
+        hall = Hall(store, wish.scenarios, ledger, opening, say)
+        hall.start()
+    except BaseException:
+        ledger.close()
+        raise
+    access = None if is_loopback(wish.host) else opening.access
+    rules = Rules(
+        hosts_of(shown(wish.host)), access, seat_of=lambda request: seat_name(hall, request),
+        entrance="" if access is None else ENTRANCE,
+    )  # fmt: skip
+    app = create_app(Site(store, rules, wish.computer, frozenset({"class"}), hall=hall, before=before))
+    teacher = address_of(f"{shown(wish.host)}:{port}", f"/class/teacher?key={opening.teacher}", access)
+    if continued:
+        _tell_continued(say, hall, moved)
+    _tell(say, hall, teacher, access)
+    try:
+        run_app(app, listening, teacher if open_browser else "")
+    finally:
+        hall.stop()
+        if not hall.register.closed:
+            without = " without --new" if wish.fresh else ""
+            say(f"the class has stopped; the same command{without} goes on with it")
+
+
+def check(scenarios: Sequence[LoadedScenario]) -> None:
+    """Raise InvalidInput for a scenario that a class cannot play."""
+    for loaded in scenarios:
+        if len(loaded.scenario.names) != 2 or "speak" not in loaded.scenario.actions:
+            raise InvalidInput(
+                f"{loaded.scenario.id}: a class plays talks of two people who speak",
+                hint="localsim scenarios list shows others; localsim play has roles in larger talks",
+            )
+
+
+def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:
+    """How the class begins, and True if it continues the one in the ledger."""
+    run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    hashes = tuple(loaded.hash for loaded in wish.scenarios)
+    fresh = Opening(
+        run_id=run_id, scenarios=hashes, computer=wish.computer, alone=wish.alone, host=wish.host,
+        seed=secrets.randbelow(1 << 31), port=wish.port or 0, **new_tokens(),
+    )  # fmt: skip
+    old = ledger.opening()
+    nobody_came = not any(event.get("event") == "sit" for event in ledger.events)
+    if old is None or wish.fresh or (nobody_came and not old.continues(fresh)):
+        return fresh, False
+    if not old.continues(fresh):
+        raise InvalidInput(
+            "the class before has not ended, and this command differs from the one that began it",
+            hint="repeat that command to go on, or begin another class with --new",
+        )
+    ledger.mend()
+    return old, True
+
+
+def _tell_continued(say: Say, hall: Hall, moved: bool) -> None:
+    seats, talks = len(hall.register.seats), len(hall.register.talks)
+    if hall.register.ended:
+        say(f"the class was ended before: its run is completed ({seats} seats, {talks} talks; --new begins another)")
+    else:
+        say(f"the class goes on: {seats} seats, {talks} talks (--new begins another)")
+        if moved:
+            say("this computer has another address: free the seats on the projector page, then phones join again")
+
+
+def _tell(say: Say, hall: Hall, teacher: str, access: str | None) -> None:
+    say(f"projector page, for the teacher alone: {teacher}  (Ctrl-C stops the server; nothing is lost)")
+    if access is not None:
+        address = f"http://{shown(hall.opening.host)}:{hall.opening.port}"
+        say(f"phones scan the code on that page, or open {address} and type {hall.opening.code}")
+        return
+    found = [address for _, address in addresses()]
+    hint = f"--host {found[0]}" if found else "--host ADDRESS"
+    say(f"only this computer can join; for phones on the room's network add {hint} (localsim doctor --room checks it)")

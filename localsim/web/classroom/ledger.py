@@ -1,0 +1,130 @@
+"""The ledger of a class: one file beside the database with a line for each seat, talk and bet, on the disk at once.
+
+Talks themselves are in the journal of the run and then in the database. The ledger also keeps what a restart needs to
+let phones come back: port, tokens and join code.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from localsim import paths
+from localsim.errors import DatabaseError
+from localsim.store.journal import read_journal
+from localsim.web.classroom.seats import Event
+
+_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is decided when a class begins."""
+
+    run_id: str
+    scenarios: tuple[str, ...]
+    """Hashes of the scenarios."""
+    computer: str
+    """The model or scripted player that takes a seat where no person does."""
+    alone: bool
+    """True if every phone plays with the computer."""
+    host: str
+    seed: int
+    port: int
+    access: str
+    """The token in the address for phones."""
+    teacher: str
+    """The token of the projector page and its buttons."""
+    code: str
+    """The join code: four syllables, such as BAKO-TILU."""
+
+    def continues(self, other: Opening) -> bool:
+        """Return True if a class that would begin as `other` continues this one; a laptop may get a new address."""
+        return (self.scenarios, self.computer, self.alone) == (other.scenarios, other.computer, other.alone)
+
+
+def join_code() -> str:
+    """A code that can be read aloud; one of 24 million."""
+    rng = random.SystemRandom()
+    return "-".join("".join(rng.choice(_SYLLABLES) for _ in range(2)) for _ in range(2)).upper()
+
+
+def new_tokens() -> dict[str, str]:
+    """The tokens and the code of a new class."""
+    return {"access": secrets.token_urlsafe(9), "teacher": secrets.token_urlsafe(12), "code": join_code()}
+
+
+class Ledger:
+    """The ledger of the newest class of a database, locked for as long as it is open."""
+
+    def __init__(self, database: Path) -> None:
+        """Raises DatabaseError if another process serves a class of this database."""
+        self.path = database.with_name(database.name + ".class")
+        self._lock = FileLock(str(self.path) + ".lock", timeout=0)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+        except Timeout as error:
+            raise DatabaseError(
+                "another process serves a class of this database",
+                where=str(self.path),
+                hint="stop it, or use another database with --db",
+            ) from error
+        self.events: list[Event] = read_journal(self.path) if self.path.exists() else []
+
+    def opening(self) -> Opening | None:
+        """How the class in this file began, with its newest address; None if there is none to go on with.
+
+        One that the teacher has ended goes on until its run is complete.
+        """
+        if not self.events or any(event.get("event") == "closed" for event in self.events):
+            return None
+        first = dict(self.events[0])
+        if first.pop("event", "") != "open":
+            return None
+        moves = [event["host"] for event in self.events if event.get("event") == "moved"]
+        return Opening(**{**first, "scenarios": tuple(first["scenarios"]), "host": [first["host"], *moves][-1]})
+
+    def begin(self, opening: Opening) -> None:
+        """Begin a new class; the file of the one before is replaced, and its talks and bets stay in the database."""
+        fresh = self.path.with_name(self.path.name + ".new")
+        event: dict[str, Any] = {"event": "open", **asdict(opening)}
+        _write(fresh, event, os.O_TRUNC)
+        fresh.replace(self.path)
+        self.events = [event]
+
+    def append(self, event: Event) -> None:
+        """Write one event and wait until it is on the disk."""
+        _write(self.path, event, os.O_APPEND)
+
+    def mend(self) -> None:
+        """End a last line that a crash has torn, so that the next one is a line of its own."""
+        data = self.path.read_bytes() if self.path.exists() else b""
+        if data and not data.endswith(b"\n"):
+            with self.path.open("ab") as file:
+                file.write(b"\n")
+
+    def close(self) -> None:
+        """Let another process have the file."""
+        self._lock.release()
+
+
+def _write(path: Path, event: Event, how: int) -> None:
+    data = paths.json_text(event).encode() + b"\n"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600)
+        try:
+            os.write(handle, data)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise DatabaseError(
+            f"the ledger of the class cannot be written: {error.strerror}", where=str(path), hint="free some space"
+        ) from error

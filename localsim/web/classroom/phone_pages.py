@@ -1,0 +1,258 @@
+"""The pages of a phone: join, wait, talk, bet, and the result after the reveal."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from localsim.conversation.prompts import relationship_lines
+from localsim.conversation.transcript import Action, ActionType
+from localsim.errors import InvalidInput
+from localsim.reports import marks
+from localsim.web.classroom import results
+from localsim.web.classroom.hall import Hall, Live
+from localsim.web.classroom.seats import MODES, Seat
+from localsim.web.guard import checked_form, cookie_name, csrf_of, equal, visitor_of, with_access
+from localsim.web.render import page
+
+ENTRANCE = "/class/code"
+_SEAT_S = 12 * 3600
+_ALONE_AFTER_S = 15.0
+"""A phone that has waited this long is offered the computer as a partner."""
+
+
+def hall_of(request: Request) -> Hall:
+    """The class of this server."""
+    hall = request.app.state.hall
+    assert isinstance(hall, Hall)
+    return hall
+
+
+def hashed(secret: str) -> str:
+    """The form in which the secret of a phone is kept."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:32] if secret else ""
+
+
+def _key(request: Request) -> str:
+    return hashed(request.cookies.get(cookie_name(request, "seat"), ""))
+
+
+def seat_name(hall: Hall, request: Request) -> str:
+    """The name of the seat that a request comes from, for the limits of `guard`; '' for none."""
+    seat = hall.register.seat_of(_key(request))
+    return str(seat.number) if seat else ""
+
+
+def _seat(request: Request) -> Seat | None:
+    return hall_of(request).seat_with(_key(request))
+
+
+def _own_seat(request: Request) -> Seat:
+    seat = _seat(request)
+    if seat is None:
+        raise InvalidInput("you have no seat", hint="join the class first; your seat may have been given to another")
+    return seat
+
+
+def state_of(hall: Hall, seat: Seat | None) -> str:
+    """What a phone shows: join, wait, talk, bet, done, reveal or over."""
+    if seat is None:
+        return "over" if hall.register.ended else "join"
+    live = hall.live_of(seat)
+    if hall.register.revealed and (live is None or live.ended):
+        return "reveal"
+    if seat.waiting or live is None:
+        return "wait"
+    if not live.ended:
+        return "talk"
+    return "done" if live.talk.number in seat.bets or live.problem else "bet"
+
+
+# ---- pages ---------------------------------------------------------------------------------------------------------
+
+
+def first(_request: Request) -> Response:
+    """The address of the server leads to the class."""
+    return RedirectResponse("/class", 303)
+
+
+def phone(request: Request) -> Response:
+    """The page of a phone in its present state."""
+    hall, seat = hall_of(request), _seat(request)
+    state = state_of(hall, seat)
+    return page(request, f"class/{_TEMPLATES[state]}", state=state, seat=seat, **_values(hall, seat, state))
+
+
+_TEMPLATES = {
+    "join": "join", "over": "join", "wait": "wait", "talk": "talk", "bet": "bet", "done": "bet", "reveal": "reveal",
+}  # fmt: skip
+
+
+def part(request: Request) -> Response:
+    """The part of a phone's page that changes; it asks for the whole page when the state is another one."""
+    hall, seat = hall_of(request), _seat(request)
+    state = state_of(hall, seat)
+    if state != request.query_params.get("on"):
+        return page(request, "class/still", changed=True)
+    if state not in ("wait", "talk"):
+        return page(request, "class/still", changed=False)
+    return page(request, f"class/{state}_part", state=state, seat=seat, **_values(hall, seat, state))
+
+
+def _values(hall: Hall, seat: Seat | None, state: str) -> dict[str, Any]:
+    """The values of a phone's templates."""
+    live = hall.live_of(seat) if seat else None
+    values: dict[str, Any] = {
+        "goal": results.has_goal(hall),
+        "alone": hall.opening.alone,
+        "live": live,
+        "problem": bool(hall.problem),  # its words may name modes and models: for the projector alone
+    }
+    if seat is None or state in ("join", "over"):
+        return values
+    if state == "wait":
+        return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S, "computer": hall.opening.computer}
+    if live is not None:
+        values |= _talk(hall, seat, live)
+    if state == "reveal":
+        rows = results.by_mode(hall)
+        values |= {
+            "answer": results.answer(rows, goal=values["goal"]),
+            "best": results.best_mode(rows),
+            "bet": seat.bets.get(live.talk.number) if live else None,
+        }
+    return values
+
+
+def _talk(hall: Hall, seat: Seat, live: Live) -> dict[str, Any]:
+    role, scenario = hall.register.role_of(seat), live.spec.scenario
+    with hall.changed:
+        seen = hall.seen_by(live, role)
+        mine = hall.is_asked(live, role)
+    kinds: list[ActionType] = [kind for kind in ("speak", "leave") if kind in scenario.actions]
+    return {
+        "role": role,
+        "seen": seen,
+        "others": [agent.name for agent in seen.agents if agent.name != role],
+        "computers": [name for name in scenario.names if name not in live.talk.people],
+        "turns": seen.transcript.turns,
+        "turn": len(seen.transcript),
+        "mine": mine,
+        "kinds": kinds,
+        "chars": scenario.limits.chars,
+        "relations": relationship_lines(seen),
+        "colours": marks.colours(scenario.names),
+        "scenario": scenario,
+    }
+
+
+# ---- what phones send ----------------------------------------------------------------------------------------------
+
+
+async def _form(request: Request) -> dict[str, str]:
+    return checked_form(request, (await request.form()).items())
+
+
+async def join(request: Request) -> Response:
+    """Give the phone a seat; pressing the button twice gives the same one."""
+    await _form(request)
+    hall, visitor = hall_of(request), visitor_of(request)
+    secret = request.cookies.get(cookie_name(request, "seat"), "") or csrf_of(request)
+    if hall.register.seat_of(hashed(secret)) is None:
+        if not hall.new_seats.is_left(visitor):
+            raise InvalidInput("too many seats were taken from this address", hint="wait some minutes, then try again")
+        hall.new_seats.count(visitor)
+    await run_in_threadpool(hall.join, hashed(secret))
+    answer = RedirectResponse("/class", 303)
+    answer.set_cookie(cookie_name(request, "seat"), secret, max_age=_SEAT_S, httponly=True, samesite="lax")
+    return answer
+
+
+async def say(request: Request) -> Response:
+    """Take a turn."""
+    form = await _form(request)
+    hall, seat = hall_of(request), _own_seat(request)
+    live = hall.live_of(seat)
+    if live is None:
+        raise InvalidInput("you have no talk yet", hint="wait for a partner")
+    limits, actions = live.spec.scenario.limits, live.spec.scenario.actions
+    kind: ActionType = "leave" if form.get("leave") else "speak"
+    if kind not in actions:
+        raise InvalidInput("this scenario does not allow that", hint="go back and choose another")
+    text = " ".join(form.get("text", "").split())
+    if len(text) > limits.chars:
+        raise InvalidInput(
+            f"your text has {len(text)} characters of at most {limits.chars}", hint="go back and shorten it"
+        )
+    if not text and kind == "speak":
+        raise InvalidInput("there are no words", hint="go back and write some")
+    turn = form.get("turn", "")
+    number = int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1
+    await run_in_threadpool(hall.say, seat, number, Action(kind, text))
+    return RedirectResponse("/class", 303)
+
+
+async def bet(request: Request) -> Response:
+    """Take a bet on the talk that has ended."""
+    form = await _form(request)
+    hall, seat = hall_of(request), _own_seat(request)
+    best = next((mode for mode in MODES if mode == form.get("best")), None)
+    if form.get("saw") not in ("yes", "no") or (best is None and results.has_goal(hall)):
+        raise InvalidInput("an answer is missing", hint="go back and answer each question")
+    await run_in_threadpool(hall.bet, seat, form["saw"] == "yes", best if results.has_goal(hall) else None)
+    return RedirectResponse("/class", 303)
+
+
+async def again(request: Request) -> Response:
+    """Wait for another talk."""
+    await _form(request)
+    await run_in_threadpool(hall_of(request).again, _own_seat(request))
+    return RedirectResponse("/class", 303)
+
+
+async def computer(request: Request) -> Response:
+    """Begin a talk with the computer instead of waiting for a person."""
+    await _form(request)
+    await run_in_threadpool(hall_of(request).with_computer, _own_seat(request))
+    return RedirectResponse("/class", 303)
+
+
+# ---- the join code -------------------------------------------------------------------------------------------------
+
+
+def code(request: Request) -> Response:
+    """The page that asks for the join code."""
+    return page(request, "class/join", state="code", wrong=False)
+
+
+async def give_code(request: Request) -> Response:
+    """Let a visitor in who knows the join code."""
+    form = await _form(request)
+    hall, visitor = hall_of(request), visitor_of(request)
+    opening = hall.opening
+    if not hall.wrong_codes.is_left(visitor):
+        raise InvalidInput("too many wrong codes were given", hint="wait a minute, then try again")
+    given = "".join(char for char in form.get("code", "").upper() if char.isalpha())
+    if not equal(given, opening.code.replace("-", "")):
+        hall.wrong_codes.count(visitor)
+        return page(request, "class/join", 400, state="code", wrong=True)
+    return with_access(RedirectResponse("/class", 303), request, opening.access)
+
+
+ROUTES: list[BaseRoute] = [
+    Route("/", first),
+    Route("/class", phone),
+    Route("/class/part", part),
+    Route("/class/join", join, methods=["POST"]),
+    Route("/class/say", say, methods=["POST"]),
+    Route("/class/bet", bet, methods=["POST"]),
+    Route("/class/again", again, methods=["POST"]),
+    Route("/class/computer", computer, methods=["POST"]),
+    Route(ENTRANCE, code),
+    Route(ENTRANCE, give_code, methods=["POST"]),
+]

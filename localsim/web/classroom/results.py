@@ -1,0 +1,172 @@
+"""What a class found: talks, success and length by mode, bets against the truth, and the answer in a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from localsim.conversation.episode import Mode
+from localsim.families import family_of
+from localsim.families.base import SUCCESS
+from localsim.stats import intervals
+from localsim.store.database import Store
+from localsim.store.queries import classes as queries
+from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.seats import MODES
+
+
+@dataclass(frozen=True)
+class ModeRow:
+    """The talks of one mode."""
+
+    mode: Mode
+    finished: int
+    scored: int
+    """Talks whose success is known."""
+    successes: int
+    turns: float | None
+    """Mean length of the finished talks; None without one."""
+    going: int = 0
+
+
+@dataclass(frozen=True)
+class BetRow:
+    """The bets after the talks of one mode."""
+
+    mode: Mode
+    saw: int
+    """Players who said that the other side could see their facts."""
+    unseen: int
+    right: int
+
+
+@dataclass(frozen=True)
+class Bets:
+    """All bets of a class."""
+
+    rows: tuple[BetRow, ...]
+    best: Mapping[Mode, int]
+    """Mode -> players who bet that it does best."""
+
+    @property
+    def count(self) -> int:
+        """The number of bets."""
+        return sum(row.saw + row.unseen for row in self.rows)
+
+    @property
+    def right(self) -> int:
+        """The number of bets that named what the other side could see."""
+        return sum(row.right for row in self.rows)
+
+
+Earlier = tuple[str, list[ModeRow], Bets]
+"""The run of an earlier class, its talks and its bets."""
+
+
+def has_goal(hall: Hall) -> bool:
+    """Return True if success is scored in every scenario of the class."""
+    families = [loaded.scenario.family for loaded in hall.scenarios]
+    return all(name and any(each.key == SUCCESS.key for each in family_of(name).measures) for name in families)
+
+
+def by_mode(hall: Hall) -> list[ModeRow]:
+    """The talks of this class so far, a row for each mode."""
+    with hall.changed:
+        talks = [(live.talk.mode, live.ended, live.completed, live.success, len(live.turns)) for live in
+                 hall.live.values()]  # fmt: skip
+    rows = []
+    for mode in MODES:
+        ended = [(success, turns) for each, _, completed, success, turns in talks if each == mode and completed]
+        going = sum(each == mode and not over for each, over, *_ in talks)
+        rows.append(_row(mode, ended, going))
+    return rows
+
+
+def _row(mode: Mode, talks: Sequence[tuple[float | None, int]], going: int = 0) -> ModeRow:
+    scored = [success for success, _ in talks if success is not None]
+    turns = [length for _, length in talks]
+    return ModeRow(
+        mode, len(talks), len(scored), sum(success == 1 for success in scored),
+        sum(turns) / len(turns) if turns else None, going,
+    )  # fmt: skip
+
+
+def bets_of(hall: Hall) -> Bets:
+    """The bets of this class so far."""
+    with hall.changed:
+        every = [
+            (hall.register.talks[talk].mode, bet.saw, bet.best)
+            for seat in hall.register.seats.values()
+            for talk, bet in seat.bets.items()
+        ]
+    return _bets(every)
+
+
+def _bets(every: Iterable[tuple[str, bool, str | None]]) -> Bets:
+    found = list(every)
+    rows = []
+    for mode in MODES:
+        saw = sum(said for each, said, _ in found if each == mode)
+        unseen = sum(not said for each, said, _ in found if each == mode)
+        rows.append(BetRow(mode, saw, unseen, saw if mode == "mindreaders" else unseen))
+    return Bets(tuple(rows), {mode: sum(best == mode for _, _, best in found) for mode in MODES})
+
+
+def earlier(store: Store, run_id: str) -> tuple[list[ModeRow], Bets]:
+    """The talks and bets of an earlier class, from the database."""
+    talks = [row for row in queries.talks_of_run(store, run_id) if row["status"] == "completed"]
+    rows = [_row(mode, [(row["success"], row["turns"]) for row in talks if row["mode"] == mode]) for mode in MODES]
+    values = [(row["mode"], json.loads(row["value_json"])) for row in queries.bets_of_run(store, run_id)]
+    return rows, _bets((mode, bool(value["saw"]), value["best"]) for mode, value in values)
+
+
+# ---- sentences -----------------------------------------------------------------------------------------------------
+
+
+def answer(rows: Sequence[ModeRow], *, goal: bool) -> str:
+    """What the talks of a class say about the modes, in sentences that a class understands."""
+    own, both = rows
+    if not own.finished or not both.finished:
+        missing = "agents" if not own.finished else "mindreaders"
+        return f"No talk in {missing} has finished, so this class cannot compare the modes."
+    if not goal or not own.scored or not both.scored:
+        return (
+            f"Talks in which both sides saw everything (mindreaders) had {both.turns:.1f} turns on average, talks in "
+            f"which each saw its own side (agents) had {own.turns:.1f}. These scenarios have no goal that is scored."
+        )
+    first, second = (intervals.share(row.successes, row.scored) for row in (both, own))
+    points = 100 * ((first.value or 0) - (second.value or 0))
+    overlap = (first.low or 0) <= (second.high or 1) and (second.low or 0) <= (first.high or 1)
+    verdict = (
+        "The two intervals overlap, so this class alone cannot tell the modes apart."
+        if overlap
+        else "The two intervals do not overlap: chance alone rarely makes such a difference."
+    )
+    return (
+        f"When both sides saw everything (mindreaders), {_reached(both, first)}; when each saw its own side (agents), "
+        f"{_reached(own, second)}: {points:+.0f} points for seeing everything. {verdict}"
+    )
+
+
+def _reached(row: ModeRow, share: intervals.Estimate) -> str:
+    between = f"95% interval {share.low or 0:.0%} to {share.high or 0:.0%}"
+    return f"{row.successes} of {row.scored} talks reached their goal ({between})"
+
+
+def best_mode(rows: Sequence[ModeRow]) -> Mode | None:
+    """The mode with the larger share of successes; None for a tie, or where one has no talk that is scored."""
+    if any(not row.scored for row in rows):
+        return None
+    shares = {row.mode: row.successes / row.scored for row in rows}
+    top = max(shares.values())
+    leaders = [mode for mode, value in shares.items() if value == top]
+    return leaders[0] if len(leaders) == 1 else None
+
+
+def bets_sentence(bets: Bets) -> str:
+    """How many players knew what the other side could see."""
+    if not bets.count:
+        return "Nobody has bet."
+    chance = "Guessing would be right in half of the cases."
+    return f"{bets.right} of {bets.count} bets named rightly whether the other side could see their facts. {chance}"

@@ -1,0 +1,143 @@
+"""The projector page and its buttons, for the teacher alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from localsim.errors import InvalidInput
+from localsim.machine.room import qr_svg
+from localsim.web.classroom import results
+from localsim.web.classroom.hall import HERE_S, Hall
+from localsim.web.classroom.phone_pages import hall_of, hashed
+from localsim.web.guard import address_of, checked_form, cookie_name, equal, is_loopback, shown
+from localsim.web.render import page
+
+_LONG_S = 120.0
+"""A seat whose phone has been away for this long can be freed."""
+
+
+def _check(request: Request) -> Hall:
+    hall = hall_of(request)
+    given = request.cookies.get(cookie_name(request, "teacher"), "")
+    if not equal(given, hashed(hall.opening.teacher)):
+        raise InvalidInput("this page is for the teacher", hint="open the address that the command has printed")
+    return hall
+
+
+def teacher(request: Request) -> Response:
+    """Let the teacher in, who has the key in the printed address."""
+    hall = hall_of(request)
+    if not equal(request.query_params.get("key", ""), hall.opening.teacher):
+        raise InvalidInput("this is not the address of the teacher", hint="open the address that the command printed")
+    answer = RedirectResponse("/class/room", 303)
+    value = hashed(hall.opening.teacher)
+    answer.set_cookie(cookie_name(request, "teacher"), value, max_age=12 * 3600, httponly=True, samesite="lax")
+    return answer
+
+
+def room(request: Request) -> Response:
+    """The projector page."""
+    hall = _check(request)
+    address = f"{shown(hall.opening.host)}:{hall.opening.port}"
+    here_only = is_loopback(hall.opening.host)
+    link = address_of(address, "/class", None if here_only else hall.opening.access)
+    return page(
+        request,
+        "class/room",
+        address=address,
+        qr=qr_svg(link),
+        code=hall.opening.code,
+        here_only=here_only,
+        **_values(hall, request),
+    )
+
+
+def part(request: Request) -> Response:
+    """The part of the projector page that changes."""
+    hall = _check(request)
+    if _stage(hall) != request.query_params.get("on"):
+        return page(request, "class/still", changed=True)
+    return page(request, "class/room_part", **_values(hall, request))
+
+
+def seats_part(request: Request) -> Response:
+    """The list of seats, with what has become of each phone."""
+    return page(request, "class/seats_part", **_values(_check(request), request))
+
+
+def _stage(hall: Hall) -> str:
+    return "ended" if hall.register.ended else "revealed" if hall.register.revealed else "open"
+
+
+def _values(hall: Hall, request: Request) -> dict[str, Any]:
+    rows, bets, goal = results.by_mode(hall), results.bets_of(hall), results.has_goal(hall)
+    before = request.app.state.before
+    with hall.changed:
+        seats = [_seat_row(hall, number) for number in sorted(hall.register.seats)]
+    return {
+        "stage": _stage(hall),
+        "revealed": hall.register.revealed,
+        "rows": rows if hall.register.revealed else sorted(rows, key=lambda row: hall.register.letters()[row.mode]),
+        "letters": hall.register.letters(),
+        "bets": bets,
+        "goal": goal,
+        "answer": results.answer(rows, goal=goal),
+        "best": results.best_mode(rows),
+        "bets_text": results.bets_sentence(bets),
+        "before": before,
+        "seats": seats,
+        "here": sum(seat["here"] for seat in seats),
+        "waiting": sum(seat["state"] == "waits" for seat in seats),
+        "problem": hall.problem,
+        "run": hall.opening.run_id,
+    }
+
+
+def _seat_row(hall: Hall, number: int) -> dict[str, Any]:
+    seat = hall.register.seats[number]
+    away, live = hall.away(seat), hall.live_of(seat)
+    if seat.waiting or live is None:
+        state = "waits"
+    elif not live.ended:
+        state = f"talks, {len(live.turns)} turns"
+    else:
+        state = "has bet" if live.talk.number in seat.bets else "has talked"
+    gone = away is None or away > _LONG_S
+    return {
+        "number": number,
+        "state": state,
+        "here": bool(seat.key) and away is not None and away < HERE_S,
+        "away": None if away is None else int(away // 60),
+        "free": not seat.key,
+        "can_free": bool(seat.key) and gone and not hall.register.ended,
+    }
+
+
+async def act(request: Request) -> Response:
+    """Do what a button of the projector page asks: reveal, end, or free a seat."""
+    form = checked_form(request, (await request.form()).items())
+    hall = _check(request)
+    what, number = request.path_params["what"], form.get("seat", "")
+    if what == "reveal":
+        await run_in_threadpool(hall.reveal)
+    elif what == "end" and form.get("sure"):
+        await run_in_threadpool(hall.end)
+    elif what == "free" and number.isascii() and number.isdecimal():
+        await run_in_threadpool(hall.free, int(number[:6]))
+    else:
+        raise InvalidInput("this button needs a tick or a seat", hint="go back, and tick the box before you end it")
+    return RedirectResponse("/class/room", 303)
+
+
+ROUTES: list[BaseRoute] = [
+    Route("/class/teacher", teacher),
+    Route("/class/room", room),
+    Route("/class/room/part", part),
+    Route("/class/room/seats", seats_part),
+    Route("/class/room/{what}", act, methods=["POST"]),
+]

@@ -1,0 +1,140 @@
+"""Who sits where: seats, talks and bets as values. Every change is an event; the same events give the same state."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from localsim.conversation.episode import Mode
+
+Event = dict[str, Any]
+MODES: tuple[Mode, ...] = ("agents", "mindreaders")
+"""The modes that people can play, in the order of tables."""
+
+
+@dataclass(frozen=True)
+class Bet:
+    """What a player believes after a talk."""
+
+    saw: bool
+    """True for "the other side could see my facts"."""
+    best: Mode | None
+    """The mode in which more talks reach their goal; None where the scenarios have no goal that is scored."""
+
+
+@dataclass
+class Talk:
+    """One conversation; a role without a seat is played by the computer."""
+
+    number: int
+    scenario: int
+    """Position in the scenarios of the class."""
+    mode: Mode
+    index: int
+    """Counts the talks of this scenario and mode from 0."""
+    people: Mapping[str, int]
+    """Role -> number of the seat."""
+
+
+@dataclass
+class Seat:
+    """The place of one phone."""
+
+    number: int
+    key: str
+    """Hash of the secret that its phone has; empty while the seat is free for another phone."""
+    talk: int | None = None
+    """Number of its newest talk."""
+    bets: dict[int, Bet] = field(default_factory=dict)
+    """Number of a talk -> the bet after it."""
+    waiting: bool = True
+    """True while it waits for a talk."""
+
+
+@dataclass
+class Register:
+    """Seats, talks and bets of one class. It changes through `apply` alone."""
+
+    scenarios: Sequence[tuple[str, ...]]
+    """The roles of each scenario."""
+    seed: int
+    seats: dict[int, Seat] = field(default_factory=dict)
+    talks: dict[int, Talk] = field(default_factory=dict)
+    revealed: bool = False
+    ended: bool = False
+    closed: bool = False
+    """True once the run of the ended class is complete, so that nothing is left to do."""
+
+    def apply(self, event: Event) -> None:
+        """Change the state as one event says."""
+        kind = event["event"]
+        if kind == "sit":
+            seat = self.seats.setdefault(event["seat"], Seat(event["seat"], ""))
+            seat.key = event["key"]
+        elif kind == "free":
+            self.seats[event["seat"]].key = ""
+        elif kind == "again":
+            self.seats[event["seat"]].waiting = True
+        elif kind == "talk":
+            talk = Talk(event["talk"], event["scenario"], event["mode"], event["index"], event["people"])
+            self.talks[talk.number] = talk
+            for number in talk.people.values():
+                self.seats[number].talk, self.seats[number].waiting = talk.number, False
+        elif kind == "bet":
+            self.seats[event["seat"]].bets[event["talk"]] = Bet(event["saw"], event["best"])
+        elif kind == "reveal":
+            self.revealed = True
+        elif kind == "end":
+            self.revealed = self.ended = True
+        elif kind == "closed":
+            self.closed = True
+
+    # ---- questions -------------------------------------------------------------------------------------------------
+
+    def seat_of(self, key: str) -> Seat | None:
+        """The seat whose phone has this key."""
+        # The limits of `guard` ask without the lock of the hall, while a phone may be joining: hence the copy.
+        return next((seat for seat in list(self.seats.values()) if key and seat.key == key), None)
+
+    def free_seat(self) -> Seat | None:
+        """The first seat that was freed: the next phone gets it."""
+        return next((seat for _, seat in sorted(self.seats.items()) if not seat.key), None)
+
+    def role_of(self, seat: Seat) -> str:
+        """The role of a seat in its newest talk. Raises KeyError without one."""
+        people = self.talks[seat.talk or 0].people
+        return next(role for role, number in people.items() if number == seat.number)
+
+    def next_talk(self, seats: Sequence[int]) -> Event:
+        """The event that puts one or two seats into the next talk.
+
+        Each block of talks has every scenario in every mode once, in an order of its own, so modes stay balanced.
+        """
+        number = len(self.talks) + 1
+        conditions = [(place, mode) for place in range(len(self.scenarios)) for mode in MODES]
+        block, place = divmod(number - 1, len(conditions))
+        rng = random.Random(f"{self.seed}/{block}")
+        rng.shuffle(conditions)
+        scenario, mode = conditions[place]
+        index = sum((talk.scenario, talk.mode) == (scenario, mode) for talk in self.talks.values())
+        roles = list(self.scenarios[scenario])
+        random.Random(f"{self.seed}/{number}").shuffle(roles)
+        people = dict(zip(roles, seats, strict=False))
+        return {
+            "event": "talk", "talk": number, "scenario": scenario, "mode": mode, "index": index, "people": people,
+        }  # fmt: skip
+
+    def letters(self) -> dict[Mode, str]:
+        """Mode -> the letter under which results are shown before the reveal."""
+        first = random.Random(f"{self.seed}/letters").randrange(2)
+        return dict(zip(MODES if not first else MODES[::-1], "AB", strict=True))
+
+
+def restored(scenarios: Sequence[tuple[str, ...]], seed: int, events: Iterable[Event]) -> Register:
+    """The register that a series of events leads to."""
+    register = Register(scenarios, seed)
+    for event in events:
+        register.apply(event)
+    return register

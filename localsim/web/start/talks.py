@@ -1,0 +1,293 @@
+"""What the pages of a run in three modes show: plain values, from the run in progress or from the database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localsim.backends.open import is_scripted
+from localsim.conversation.episode import MODES
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Turn
+from localsim.errors import InvalidInput
+from localsim.models.registry import labelled
+from localsim.reports import marks
+from localsim.runs import words
+from localsim.store.database import Store
+from localsim.store.episodes import stored_scenario
+from localsim.store.journal import is_written
+from localsim.store.queries import pages as page_queries
+from localsim.store.queries import runs as run_queries
+from localsim.web import view_data
+from localsim.web.start.work import GOING, Phase, Work
+
+Row = dict[str, Any]
+_OFFERED = 5
+"""Most interrupted runs that are offered to be resumed."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """One of the three talks."""
+
+    mode: str
+    turns: Sequence[Row]
+    """turn, speaker, action, text, colour."""
+    state: str
+    """What happens in it, or how it ended, in a sentence."""
+    going: bool = False
+    marked: view_data.MarkedEpisode | None = None
+    """The stored talk with its verdict and marks, once every talk is over."""
+
+    @property
+    def about(self) -> str:
+        """Who writes it, and what they see."""
+        return words.MODES[self.mode]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A run as its page shows it."""
+
+    scenario: Scenario
+    model: str
+    seed: int
+    phase: Phase
+    run_id: str
+    talks: Sequence[Talk]
+    progress: str = ""
+    """How far it is, in a sentence."""
+    share: float | None = None
+    """How far it is, from 0 to 1; None where that is unknown."""
+    forecast: str = ""
+    memory: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    problem: str = ""
+    hint: str = ""
+    stopping: bool = False
+    """True from the press of Stop until the current turns are written."""
+
+    @property
+    def going(self) -> bool:
+        """True while a thread works on it."""
+        return self.phase in GOING
+
+    @property
+    def searched(self) -> bool:
+        """True if leaks have been looked for in every talk that was completed."""
+        talks = [talk.marked for talk in self.talks if talk.marked and talk.marked.episode.status == "completed"]
+        return all(marked.scored_for_leaks for marked in talks)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes"
+
+
+# ---- in progress ---------------------------------------------------------------------------------------------------
+
+
+def in_progress(work: Work, phase: Phase, store: Store) -> Watched:
+    """The page of a run that this server works on, or that ended with an error. `phase` is the one that was read once.
+
+    The thread may enter the next phase at any moment, and a page must not mix two.
+    """
+    if phase == "searching" and not work.marked:
+        work.marked = _marked(store, work.run_id)
+    with work.lock:
+        turns = {mode: list(work.turns.get(mode, ())) for mode in MODES}
+        over, notes = dict(work.over), list(work.notes)
+    talks = [
+        Talk(
+            mode,
+            work.marked[mode].turns if mode in work.marked else _plain(work.scenario, turns[mode]),
+            _ended(over[mode], len(turns[mode])) if mode in over else _waits(mode, phase, len(turns[mode])),
+            going=phase == "talking" and mode not in over,
+            marked=work.marked.get(mode),
+        )
+        for mode in MODES
+    ]
+    return Watched(
+        scenario=work.scenario,
+        model=work.model,
+        seed=work.seed,
+        phase=phase,
+        run_id=work.run_id,
+        talks=talks,
+        progress=_progress(work, phase, len(over), sum(map(len, turns.values()))),
+        share=_share(work, phase, len(over), sum(map(len, turns.values()))),
+        forecast=_forecast(work) if phase == "ready" else "",
+        memory=work.memory,
+        notes=notes[-3:],
+        problem=work.problem,
+        hint=work.hint,
+        stopping=work.stopping.is_set(),
+    )
+
+
+def _plain(scenario: Scenario, turns: Sequence[Turn]) -> list[Row]:
+    """The rows of turns without marks."""
+    colours = marks.colours(scenario.names)
+    return [
+        {
+            "turn": turn.index,
+            "speaker": turn.speaker,
+            "action": turn.action.type,
+            "text": turn.action.text,
+            "colour": colours.get(turn.speaker, 7),
+        }
+        for turn in turns
+    ]
+
+
+def _marked(store: Store, run_id: str) -> dict[str, view_data.MarkedEpisode]:
+    """The stored talks of a run by mode; {} as long as they are not all over and in the database."""
+    with store.held() as held:
+        found = [view_data.marked_episode(held, each) for each in page_queries.episode_ids(held, run_id)]
+    over = {marked.episode.mode: marked for marked in found if marked.episode.status != "interrupted"}
+    return over if len(over) == len(MODES) else {}
+
+
+def _waits(mode: str, phase: Phase, turns: int) -> str:
+    if phase != "talking":
+        return "" if turns else "No turn yet."
+    if mode == "script":
+        return "The author writes the whole talk as one text. It appears when it is complete."
+    return "The next turn is being written." if turns else "The players read what they know."
+
+
+def _progress(work: Work, phase: Phase, over: int, turns: int) -> str:
+    gone = duration(work.seconds)
+    if work.stopping.is_set() and phase in ("measuring", "loading", "talking"):
+        return f"It stops as soon as the current step is done ({gone}). Nothing that was said is lost."
+    if phase == "measuring":
+        return f"The speed of the model is measured; this takes seconds, or minutes if the computer is busy ({gone})."
+    if phase == "ready":
+        return "Nothing has started yet."
+    if phase == "loading":
+        return f"The players get ready ({gone})." if work.paced else f"The model is loaded ({gone})."
+    said = f"{over} of {len(MODES)} talks are over, {turns} turn{'' if turns == 1 else 's'} so far, {gone} gone"
+    if phase == "talking" and work.forecast:
+        most = work.forecast.high * 60
+        said += f" of about {duration(work.forecast.minutes * 60)}"
+        said += "; it takes longer than forecast" if work.seconds > most else ""
+    if phase == "searching":
+        return f"{said}. Leaked facts are looked for; this takes up to a minute. The talks are stored."
+    return f"{said}."
+
+
+def _share(work: Work, phase: Phase, over: int, turns: int) -> float | None:
+    if phase not in ("talking", "searching"):
+        return None
+    by_talks = over / len(MODES)
+    if work.forecast is None or not work.forecast.turns:
+        return by_talks
+    return max(by_talks, min(0.97, turns / work.forecast.turns))
+
+
+def _forecast(work: Work) -> str:
+    found = work.forecast
+    if found is None:
+        return "There is no forecast for this model."
+    return (
+        f"About {duration(found.minutes * 60)} ({duration(found.low * 60)} to {duration(found.high * 60)}) for about "
+        f"{found.turns:.0f} turns, from the speed measured now and {found.based_on}. After that, leaked facts are "
+        "looked for, which takes up to a minute."
+    )
+
+
+# ---- in the database -----------------------------------------------------------------------------------------------
+
+
+def is_startable(plan: Mapping[str, Any]) -> bool:
+    """Return True for the plan of a run that these pages can show and resume: one talk in each of the three modes."""
+    once = plan.get("episodes") == 1 and len(plan["scenarios"]) == 1 and plan.get("perturb", 0) < 2
+    return bool(once and list(plan["modes"]) == list(MODES) and not plan["roles"] and not plan.get("see"))
+
+
+def unfinished(store: Store) -> list[Row]:
+    """The newest runs in three modes that were interrupted: run_id, started_utc, title, model, completed."""
+    if not store.path.is_file():
+        return []
+    found: list[Row] = []
+    with store.held() as held:
+        for row in page_queries.newest_runs(held):
+            if len(found) == _OFFERED or row["status"] == "finished" or is_written(store.path, row["run_id"]):
+                continue
+            plan = json.loads(row["plan_json"])
+            if is_startable(plan):
+                scenario = stored_scenario(held, plan["scenarios"][0]).scenario
+                found.append({**row, "title": scenario.title, "model": plan["model"]})
+    return found
+
+
+def stored(store: Store, run_id: str) -> Watched:
+    """The page of a run in the database. Raises InvalidInput for a run that is not one talk in each of three modes."""
+    with store.held() as held:
+        row = run_queries.run_row(held, run_id)
+        plan = json.loads(row["plan_json"])
+        if not is_startable(plan):
+            hint = "open it from the list of runs"
+            raise InvalidInput(f"run {run_id} is not one talk in each of the three modes", hint=hint)
+        found = [view_data.marked_episode(held, each) for each in page_queries.episode_ids(held, run_id)]
+        scenario = stored_scenario(held, plan["scenarios"][0]).scenario
+    by_mode = {marked.episode.mode: marked for marked in found}
+    elsewhere = row["status"] != "finished" and is_written(store.path, run_id)
+    return Watched(
+        scenario=scenario,
+        model=plan["model"],
+        seed=row["seed"],
+        phase="finished" if row["status"] == "finished" else "stopped",
+        run_id=run_id,
+        talks=[_stored_talk(mode, by_mode.get(mode)) for mode in MODES],
+        problem="another localsim process is writing it" if elsewhere else "",
+        hint="wait until that process has ended" if elsewhere else "",
+    )
+
+
+def _stored_talk(mode: str, marked: view_data.MarkedEpisode | None) -> Talk:
+    if marked is None:
+        return Talk(mode, (), "This talk has not begun.")
+    episode, turns = marked.episode, len(marked.turns)
+    if episode.status == "interrupted":
+        return Talk(mode, marked.turns, f"Stopped after {_turns(turns)}.", marked=marked)
+    ended = _ended(episode.error or episode.stop_reason or "", turns)
+    return Talk(mode, marked.turns, ended, marked=marked)
+
+
+def work_of(watched: Watched) -> Work:
+    """The work that resumes a run: it begins with what is stored."""
+    talks = {talk.mode: talk.marked.episode for talk in watched.talks if talk.marked}
+    over = {mode: each.error or each.stop_reason or "" for mode, each in talks.items() if each.status != "interrupted"}
+    return Work(
+        scenario=watched.scenario,
+        model=watched.model,
+        seed=watched.seed,
+        plan=None,
+        phase="searching" if len(over) == len(MODES) else "loading",
+        run_id=watched.run_id,
+        turns={mode: list(each.transcript.turns) for mode, each in talks.items()},
+        over=over,
+    )
+
+
+# ---- sentences -----------------------------------------------------------------------------------------------------
+
+
+def _turns(count: int) -> str:
+    return f"{count} turn{'' if count == 1 else 's'}"
+
+
+def _ended(reason: str, turns: int) -> str:
+    return f"Over after {_turns(turns)}: {words.STOPS.get(reason, reason)}."
+
+
+def names_of(model: str) -> str:
+    """Say who plays, for people who know no names of models."""
+    if not is_scripted(model):
+        return f"the model {labelled(model, whole=False)}"
+    return "scripted players who use all that they see" if model.endswith(":omniscient") else "scripted players"

@@ -1,0 +1,301 @@
+"""A class in which something goes wrong: odd phones, a crash at the end, a new address, a defect, intruders."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click.testing
+import pytest
+from starlette.testclient import TestClient
+
+from localsim.cli.config import doctor
+from localsim.errors import InvalidInput, LocalsimError
+from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Busy, Store
+from localsim.web.classroom import begin
+from localsim.web.classroom.begin import Wish, opening_of, serve_class
+from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.ledger import Ledger
+from localsim.web.classroom.phone_pages import ENTRANCE
+from localsim.web.classroom.playing import Playing
+from localsim.web.classroom.seats import Register, Seat
+from localsim.web.guard import Allowance
+from tests.test_class import SCENARIOS, app_of, first_speaker, free_port, hall_at, joined
+from tests.web_server import field
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def said_goodbye(hall: Hall, clients: tuple[TestClient, TestClient]) -> TestClient:
+    """Let the first talk end; return the phone that ended it."""
+    speaker = clients[first_speaker(hall) - 1]
+    page = speaker.get("/class").text
+    speaker.post("/class/say", data={"csrf": field(page, "csrf"), "turn": "0", "text": "Bye", "leave": "1"})
+    return speaker
+
+
+def wish(host: str = "127.0.0.1", fresh: bool = False) -> Wish:
+    return Wish(find_scenarios(list(SCENARIOS)), "scripted", False, host, free_port(), fresh, None)
+
+
+def test_a_phone_that_waits_at_the_reveal_sees_the_results_of_the_class(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "w.duckdb") as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three:
+        for client in (one, two, three):
+            joined(client)
+        hall.reveal()
+        answer = three.get("/class")
+        assert answer.status_code == 200 and "The reveal" in answer.text and "Your talk" not in answer.text
+        assert three.get("/class/part?on=reveal").status_code == 200
+        hall.end()
+        until(lambda: hall.register.closed)
+        assert three.get("/class").status_code == 200
+
+
+def test_a_crash_after_the_end_was_pressed_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "k.duckdb"
+    with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three, app_of(hall) as four:
+        for client in (one, two, three, four):
+            joined(client)
+        said_goodbye(hall, (one, two))
+        run = hall.opening.run_id
+    with path.with_name("k.duckdb.class").open("a") as ledger:  # what the crash leaves: the bet is in no database yet
+        ledger.write(json.dumps({"event": "bet", "seat": 1, "talk": 1, "saw": True, "best": "agents"}) + "\n")
+        ledger.write(json.dumps({"event": "end"}) + "\n")
+    with hall_at(path) as hall:
+        assert hall.opening.run_id == run and hall.register.ended
+        until(lambda: hall.register.closed)
+    store = Store(path)
+    assert [row["status"] for row in store.rows("SELECT status FROM runs")] == ["finished"]
+    ended = store.rows("SELECT status FROM v_episodes ORDER BY status")
+    assert [row["status"] for row in ended] == ["completed", "failed"]
+    assert len(store.rows("SELECT * FROM annotations WHERE task = 'bet'")) == 1
+    with hall_at(path) as hall:
+        assert hall.opening.run_id != run, "a class whose run is complete does not go on"
+
+
+def test_bets_that_the_database_did_not_take_keep_the_class_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "b.duckdb"
+
+    def busy(*_: object) -> None:
+        raise Busy("another program holds it")
+
+    with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two:
+        monkeypatch.setattr("localsim.web.classroom.playing.annotation_queries.store_answers", busy)
+        for client in (one, two):
+            joined(client)
+        speaker = said_goodbye(hall, (one, two))
+        bet = {"csrf": field(speaker.get("/class").text, "csrf"), "saw": "yes", "best": "agents"}
+        assert speaker.post("/class/bet", data=bet).status_code == 200
+        hall.end()
+        hall.playing.stop()
+        assert not hall.register.closed
+    monkeypatch.undo()
+    with hall_at(path) as hall:
+        until(lambda: hall.register.closed)
+    assert len(Store(path).rows("SELECT * FROM annotations WHERE task = 'bet'")) == 1
+
+
+def test_a_class_goes_on_at_another_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, told, runs = Store(tmp_path / "a.duckdb"), list[str](), list[str]()
+
+    def visited(app: object, *_: object) -> None:
+        hall = app.state.hall  # type: ignore[attr-defined]
+        runs.append(hall.opening.run_id)
+        if not hall.register.seats:
+            hall.join("a phone")
+
+    monkeypatch.setattr(begin, "run_app", visited)
+    for host in ("127.0.0.1", "127.0.0.2", "127.0.0.2"):
+        serve_class(store, wish(host), told.append, open_browser=False)
+    assert len(set(runs)) == 1
+    assert [line.startswith("this computer has another address") for line in told].count(True) == 1
+    assert any("http://127.0.0.2:" in line for line in told)
+
+
+def test_the_last_line_of_a_new_class_says_how_to_go_on_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(begin, "run_app", lambda *_: None)
+    serve_class(Store(tmp_path / "n.duckdb"), wish(fresh=True), told.append, open_browser=False)
+    assert told[-1] == "the class has stopped; the same command without --new goes on with it"
+    serve_class(Store(tmp_path / "n.duckdb"), wish(), told.append, open_browser=False)
+    assert told[-1] == "the class has stopped; the same command goes on with it"
+
+
+def test_a_scenario_that_is_named_twice_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    halls: list[Hall] = []
+    monkeypatch.setattr(begin, "run_app", lambda app, *_: halls.append(app.state.hall))
+    twice = replace(wish(), scenarios=[*wish().scenarios, *wish().scenarios])
+    serve_class(Store(tmp_path / "d.duckdb"), twice, lambda _: None, open_browser=False)
+    assert len(halls[0].scenarios) == len(SCENARIOS)
+    ledger = Ledger(tmp_path / "d.duckdb")
+    try:
+        opening, _ = opening_of(ledger, wish())
+        assert len(opening.scenarios) == len(SCENARIOS)
+    finally:
+        ledger.close()
+
+
+# ---- the thread of the talks ---------------------------------------------------------------------------------------
+
+
+def test_phones_and_projector_say_that_the_talks_have_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails, seen = threading.Event(), list[str]()
+
+    def round_of(playing: Playing) -> None:
+        playing._ready.set()
+        if fails.is_set():
+            raise RuntimeError("a defect")
+
+    monkeypatch.setattr(Playing, "_each_round", round_of)
+    monkeypatch.setattr(threading, "excepthook", lambda about: seen.append(str(about.exc_value)))
+    with hall_at(tmp_path / "x.duckdb") as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three:
+        for client in (one, two, three):
+            joined(client)
+        fails.set()
+        until(lambda: bool(hall.problem))
+        for client, state in ((one, "talk"), (two, "talk"), (three, "wait")):
+            assert "talks have stopped" in client.get(f"/class/part?on={state}").text
+        page = three.get(f"/class/teacher?key={hall.opening.teacher}").text
+        assert "something unexpected happened" in page
+    assert seen == ["a defect"], "the terminal shows the details"
+
+
+def test_a_class_that_cannot_begin_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Playing) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(Playing, "_needs", broken)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    with pytest.raises(LocalsimError, match="unexpected"), hall_at(tmp_path / "y.duckdb"):
+        pass
+
+
+# ---- visitors ------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_of_foreign_letters_is_refused_as_any_other(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "e.duckdb") as hall, app_of(hall) as phone:
+        assert phone.get("/class/teacher?key=é").status_code == 400
+
+
+def test_wrong_codes_and_seats_are_counted_for_each_address(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "v.duckdb") as hall:
+        hall.wrong_codes, hall.new_seats = Allowance(2, seconds=60), Allowance(1, seconds=60)
+        rules = {"access": hall.opening.access, "entrance": ENTRANCE}
+        with app_of(hall, **rules) as one, app_of(hall, **rules) as other:
+            other._transport.client = ("192.168.1.7", 1)  # type: ignore[attr-defined]
+            codes = []
+            for code in ("WRONG", "WRONG", hall.opening.code):
+                csrf = field(one.get(ENTRANCE).text, "csrf")
+                codes.append(one.post(ENTRANCE, data={"csrf": csrf, "code": code}).text)
+            assert "This is not the code" in codes[0] and "too many wrong codes" in codes[2]
+            csrf = field(other.get(ENTRANCE).text, "csrf")
+            assert "Take a seat" in other.post(ENTRANCE, data={"csrf": csrf, "code": hall.opening.code}).text
+            joined(other)
+            assert other.post("/class/join", data={"csrf": csrf}).status_code == 200
+            assert len(hall.register.seats) == 1, "its own seat again"
+            other.cookies.clear()
+            csrf = field(other.get(f"/class?token={hall.opening.access}").text, "csrf")
+            assert "too many seats" in other.post("/class/join", data={"csrf": csrf}).text
+            one.get(f"/class?token={hall.opening.access}")
+            joined(one)
+            assert len(hall.register.seats) == 2
+
+
+def test_a_seat_is_found_while_another_phone_joins() -> None:
+    register = Register([("Ana", "Bo")], 1)
+
+    class Joining(Seat):
+        def __getattribute__(self, name: str) -> object:
+            if name == "key":
+                register.seats.setdefault(len(register.seats) + 1, Seat(9, "other"))
+            return super().__getattribute__(name)
+
+    register.seats = {1: Joining(1, "first"), 2: Seat(2, "second")}
+    assert register.seat_of("second") is register.seats[2]
+
+
+def test_an_allowance_comes_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("localsim.web.guard.time.monotonic", lambda: now[0])
+    allowance = Allowance(2, seconds=60)
+    for at in (0.0, 30.0):
+        now[0] = at
+        assert allowance.is_left("one")
+        allowance.count("one")
+    assert not allowance.is_left("one") and allowance.is_left("another")
+    now[0] = 61.0
+    assert allowance.is_left("one")
+    allowance.count("one")
+    assert not allowance.is_left("one")
+
+
+def test_without_scripts_no_page_is_loaded_again_while_somebody_writes(tmp_path: Path) -> None:
+    refresh = 'http-equiv="refresh"'
+    with hall_at(tmp_path / "r.duckdb") as hall, app_of(hall) as one, app_of(hall) as two:
+        assert refresh in joined(one)
+        joined(two)
+        speaks = first_speaker(hall)
+        speaker, listener = (one, two) if speaks == 1 else (two, one)
+        assert refresh not in speaker.get("/class").text and refresh in listener.get("/class").text
+        said_goodbye(hall, (one, two))
+        page = speaker.get("/class").text
+        assert "Your bet</h1>" in page and refresh not in page and 'class="pick"' in page
+        page = speaker.post("/class/bet", data={"csrf": field(page, "csrf"), "saw": "yes", "best": "agents"}).text
+        assert "Thank you" in page and refresh in page
+
+
+# ---- doctor --room -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", [("--port", "7600"), ("--host", "192.168.1.20")])
+def test_options_of_the_room_are_refused_without_it(option: tuple[str, str]) -> None:
+    result = click.testing.CliRunner().invoke(doctor, list(option))
+    assert isinstance(result.exception, InvalidInput) and option[0] in str(result.exception)
+
+
+def test_the_test_page_ends_with_the_exit_code_of_its_signal() -> None:
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 0)):
+        command = [sys.executable, "-m", "localsim", "doctor", "--room", "--host", "127.0.0.1", "--port"]
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        page = subprocess.Popen(
+            [*command, str(free_port())],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=hear_control_c,
+        )
+        try:
+            assert page.stderr is not None
+            for line in page.stderr:
+                if "scan the code" in line:
+                    break
+            time.sleep(0.3)
+            page.send_signal(number)
+            assert page.wait(timeout=30) == code
+        finally:
+            page.kill()
+            page.communicate()
+
+
+def hear_control_c() -> None:
+    """Let a process end by Ctrl-C, which a shell's background jobs, and so the tests, may ignore."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
