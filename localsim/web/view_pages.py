@@ -13,11 +13,12 @@ from starlette.responses import HTMLResponse, Response
 
 from localsim.errors import InvalidInput
 from localsim.families import family_of
+from localsim.leakage.detector import BUILT_IN
 from localsim.reports.card import card
 from localsim.reports.conversation import tenths
 from localsim.reports.html import examples, render
 from localsim.reports.report import report
-from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
+from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.episodes import prompt_of
@@ -143,7 +144,7 @@ def episode(request: Request, store: Store) -> Response:
     before, after = page_queries.neighbours(store, stored.run_id, stored.episode_id)
     by_wording = marked.scored_for_leaks and not family_of(stored.scenario.family).terms_disclose
     used = thresholds(store, stored.run_id) if by_wording else []
-    usual = all(labels_of(row) is None for row in used)
+    usual = all(row["weights"] == BUILT_IN for row in used)
     return page(
         request,
         "view/episode",
