@@ -120,8 +120,8 @@ def in_progress(work: Work, phase: Phase, store: Store) -> Watched:
             [
                 {
                     "turn": turn.index,
-                    "speaker": turn.speaker,
-                    "action": turn.action.type,
+                    "speaker": turn.who,
+                    "action": turn.doing,
                     "text": turn.action.text,
                     "colour": colours.get(turn.speaker, 7),
                 }
