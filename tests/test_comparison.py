@@ -321,3 +321,13 @@ def test_what_people_must_say_is_named_and_taken(played: tuple[Store, str], tmp_
     file.write_text("purpose: x")
     with pytest.raises(InvalidInput, match="purpose"):
         read_human(file)
+
+
+def test_an_interval_of_turns_ends_at_the_turn_limit(store: Store) -> None:
+    """Two scenarios with very different lengths: Student's t alone would go far beyond 20 turns and below 1."""
+    scenarios = (generated("mutual_friends", 3), generated("mutual_friends", 4))
+    run_id = runner.start(Plan(scenarios, ("agents",), "scripted:guesser"), store, Quiet(), lambda _: None).run_id
+    (row,) = report(store, run_id)["comparison"]
+    for key in ("first_mention_turn", "turns"):
+        low, value, high = row[f"{key}_low"], row[key], row[f"{key}_high"]
+        assert 0 <= low <= value <= high <= 20, key
