@@ -53,7 +53,11 @@ def main(database: Path) -> None:
     with sync_playwright() as playwright, serving(store) as base:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, address in pages.items():
-            picture(browser, f"{base}{address}", f"web-{name}-desktop", 1280, full=name != "play")
+            whole = name not in (
+                "play",
+                "annotate-pair",
+            )  # a bar that stays at the bottom would cut a whole page in two
+            picture(browser, f"{base}{address}", f"web-{name}-desktop", 1280, full=whole)
         html = FOLDER / "report.html"
         html.write_text(render(report(store, run_id), examples(store, run_id)), encoding="utf-8")
         for name, width, dark in (
