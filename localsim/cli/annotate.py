@@ -15,6 +15,7 @@ from localsim.annotation.selection import selected
 from localsim.cli import completion
 from localsim.cli.common import (
     Pages,
+    Reassurance,
     clean,
     colour_of,
     db_option,
@@ -110,8 +111,9 @@ def terminal(conditions: tuple[str, ...], rater: str, kind: str, task: Task, tie
     checked_rater(rater)
     made_by = checked_kind(_KINDS[kind])
     store = store_of(db)
-    chosen = selected(store, conditions)
-    items = items_of(store, chosen, task, rater, ties=ties)
+    with Reassurance("choosing the items"):
+        chosen = selected(store, conditions)
+        items = items_of(store, chosen, task, rater, ties=ties)
     mine = [item.item_id for item in items]
     while True:
         finished = done(store, task, chosen.runs, rater)
@@ -286,8 +288,9 @@ def bundle(
     checked_rater(rater)
     store = store_of(db)
     chosen = selected(store, conditions)
-    items = items_of(store, chosen, task, rater, ties=ties)
-    _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], checked_kind(_KINDS[kind])))
+    with Reassurance("choosing the items", quiet=as_json):
+        items = items_of(store, chosen, task, rater, ties=ties)
+        _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], checked_kind(_KINDS[kind])))
     if as_json:
         named = ", ".join(chosen.runs)
         print_json({"run_id": named, "task": task, "rater": rater, "items": len(items), "output": output})
@@ -313,8 +316,9 @@ def import_(files: Sequence[Path], db: str | None, as_json: bool) -> None:
     from localsim.annotation.records import save_all
 
     store = store_of(db)
-    answers = [(str(file), read_answers(file, store)) for file in files]
-    save_all(store, [annotation for _, annotations in answers for annotation in annotations])
+    with Reassurance("reading the answers", quiet=as_json):
+        answers = [(str(file), read_answers(file, store)) for file in files]
+        save_all(store, [annotation for _, annotations in answers for annotation in annotations])
     summary = [
         {
             "file": file,
@@ -353,7 +357,8 @@ def labels(run: str, output: str, conversations: bool, db: str | None, as_json: 
 
     store = store_of(db)
     run_id = store.run_id(run)
-    rows = made.conversations(store, run_id) if conversations else made.labels(store, run_id)
+    with Reassurance("reading the disclosures", quiet=as_json):
+        rows = made.conversations(store, run_id) if conversations else made.labels(store, run_id)
     if not rows:
         hint = f"localsim annotate terminal {run_id} --rater NAME --task disclosures"
         raise InvalidInput(f"run {run_id} has no disclosures on which most raters agree", hint=hint)
@@ -395,7 +400,8 @@ def agreement(conditions: tuple[str, ...], all_raters: bool, db: str | None, as_
 
     store = store_of(db)
     names = {each: each.label for each in labelled(store, conditions or ("@last",))}
-    found = measure(store, selected(store, conditions), drop_inattentive=not all_raters, names=names)
+    with Reassurance("measuring the agreement", quiet=as_json):
+        found = measure(store, selected(store, conditions), drop_inattentive=not all_raters, names=names)
     if as_json:
         print_json(found)
         return

@@ -17,6 +17,7 @@ from localsim import paths
 from localsim.cli import completion
 from localsim.cli.common import (
     Finite,
+    Reassurance,
     clean,
     db_option,
     echo,
@@ -164,13 +165,14 @@ def export(run: str, form: str, output: str | None, db: str | None, as_json: boo
     store = store_of(db)
     run_id = store.run_id(run)
     target = Path(output or f"export-{run_id}{'' if form in ('parquet', 'csv') else '.jsonl'}")
-    if form in ("sft", "sharegpt"):
-        from localsim.finetune.source import chats_of_episodes, episodes_of_run, write_chats
+    with Reassurance("writing the files", quiet=as_json):
+        if form in ("sft", "sharegpt"):
+            from localsim.finetune.source import chats_of_episodes, episodes_of_run, write_chats
 
-        write_chats(chats_of_episodes(store, episodes_of_run(store, run_id)), form, target)
-        written = [str(target)]
-    else:
-        written = [str(path) for path in export_run(store, run_id, form, target)]
+            write_chats(chats_of_episodes(store, episodes_of_run(store, run_id)), form, target)
+            written = [str(target)]
+        else:
+            written = [str(path) for path in export_run(store, run_id, form, target)]
     if as_json:
         print_json(written)
     else:

@@ -8,7 +8,18 @@ from localsim.backends.open import chosen_model
 from localsim.backends.person import NAME
 from localsim.backends.scripted import PREFIX
 from localsim.cli import completion
-from localsim.cli.common import HERE, Pages, clean, colour_of, db_option, say, serve_pages, store_of, web_options
+from localsim.cli.common import (
+    HERE,
+    Pages,
+    Reassurance,
+    clean,
+    colour_of,
+    db_option,
+    say,
+    serve_pages,
+    store_of,
+    web_options,
+)
 from localsim.conversation.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
 from localsim.conversation.exchange import Request
 from localsim.conversation.prompts import relationship_lines
@@ -153,7 +164,7 @@ def class_(
     if computer == NAME:
         raise InvalidInput("--with names a model or scripted player", hint="leave it out to pair the phones")
     wish = Wish(find_scenarios(list(scenarios)), computer, alone, host, port, fresh, against)
-    serve_class(store_of(db), wish, say, open_browser=open_browser)
+    serve_class(store_of(db), wish, say, open_browser=open_browser, during=Reassurance)
 
 
 def _in_terminal(plan: Plan, role: str, store: Store) -> None:

@@ -217,7 +217,8 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     from localsim.reports.card import markdown, missing, read_human
 
     store = store_of(db)
-    made = make_card(store, store.run_id(run), read_human(human) if human else None)
+    with Reassurance("writing the card", quiet=as_json):
+        made = make_card(store, store.run_id(run), read_human(human) if human else None)
     if output:
         try:
             Path(output).write_text(markdown(made), encoding="utf-8")
@@ -381,7 +382,8 @@ def design(run: str, difference: float, db: str | None, as_json: bool, **options
     run_id = store.run_id(run)
     key, contrast = primary_of(run_row(store, run_id)["plan_json"])
     key, contrast = options["measure"] or key, options["contrast"] or contrast
-    rows = designed(store, run_id, abs(difference), key, contrast, options["seeds"], options["power"])
+    with Reassurance("computing the power", quiet=as_json):
+        rows = designed(store, run_id, abs(difference), key, contrast, options["seeds"], options["power"])
     if as_json:
         print_json(rows)
         return
@@ -461,9 +463,10 @@ def plot(
 
     store = store_of(db)
     try:
-        run_id, others = _first_and_others(store, conditions)
-        chosen = [store.run_id(each) for each in people]
-        files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
+        with Reassurance("drawing the figures", quiet=as_json):
+            run_id, others = _first_and_others(store, conditions)
+            chosen = [store.run_id(each) for each in people]
+            files = figures(store, run_id, output, forms or ("svg", "png"), measures, chosen, others)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(output)) from error
     if as_json:

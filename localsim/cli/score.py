@@ -187,10 +187,11 @@ def bench(file: Path, weights: str | None, as_json: bool) -> None:
     from localsim.leakage.detector import LeakageDetector
     from localsim.leakage.pairs import LabelledPair, read_labelled
 
-    detector = LeakageDetector(weights=weights_from(weights))
     rows: Any = read_labelled(file)
     pairs = isinstance(rows[0], LabelledPair)
-    measured = accuracy.of_pairs(detector, rows) if pairs else accuracy.of_transcripts(detector, rows)
+    with Reassurance("searching the labelled examples", quiet=as_json):
+        detector = LeakageDetector(weights=weights_from(weights))
+        measured = accuracy.of_pairs(detector, rows) if pairs else accuracy.of_transcripts(detector, rows)
     if as_json:
         print_json(measured)
         return
@@ -238,7 +239,8 @@ def calibrate(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
     talks = [row for row in rows if isinstance(row, LabelledTranscript)]
     names = [file.name for file in dict.fromkeys(files)]
     try:
-        weights = calibrated(LeakageDetector(), pairs, talks, names)
+        with Reassurance("searching the labelled examples", quiet=as_json):
+            weights = calibrated(LeakageDetector(), pairs, talks, names)
         weights.write(output)
     except InvalidInput as error:
         raise InvalidInput(error.message, where=", ".join(map(str, files)), hint=error.hint) from error

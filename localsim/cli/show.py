@@ -15,6 +15,7 @@ from localsim.cli import completion
 from localsim.cli.common import (
     HERE,
     Pages,
+    Reassurance,
     clean,
     colour_of,
     db_option,
@@ -194,7 +195,8 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
 
     store = store_of(db)
     run_id = store.run_id(run)
-    result = audit_run(store, run_id)
+    with Reassurance("checking the prompts", quiet=as_json):
+        result = audit_run(store, run_id)
     if as_json:
         print_json(result.as_json())
     elif not result.prompts_checked:

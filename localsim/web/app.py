@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -72,6 +72,10 @@ _ROUTES: dict[str, list[BaseRoute]] = {
 PARTS = ("view", "annotate", "play")
 
 
+During = Callable[[str], AbstractContextManager[object]]
+"""Given words such as "opening the class", returns what stands around that work."""
+
+
 @dataclass(frozen=True)
 class Site:
     """The content of a server. One for raters or players has only their pages, without modes and secrets."""
@@ -87,6 +91,8 @@ class Site:
     """The class of the part `class`."""
     before: Earlier | None = None
     """The earlier class whose results stand beside those of `hall`."""
+    during: During = nullcontext
+    """Stands around work that lasts; the command line counts its seconds."""
 
 
 def create_app(site: Site) -> Starlette:
@@ -112,6 +118,7 @@ def create_app(site: Site) -> Starlette:
     app.state.desk = Desk(site.store) if "view" in site.parts and site.rules.access is None else None
     app.state.hall = site.hall
     app.state.before = site.before
+    app.state.during = site.during
     return app
 
 
@@ -120,7 +127,8 @@ async def _until_stored(app: Starlette) -> AsyncIterator[None]:
     """Stop the run in progress when the server ends, so that all of it is stored."""
     yield
     if app.state.desk is not None:
-        await run_in_threadpool(app.state.desk.close)
+        with app.state.during("storing the run in progress"):
+            await run_in_threadpool(app.state.desk.close)
 
 
 def _first_part(request: Request) -> Response:

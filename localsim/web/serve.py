@@ -9,6 +9,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import uvicorn
@@ -18,7 +19,7 @@ from localsim.annotation.selection import Selection
 from localsim.errors import BackendUnavailable, InvalidInput
 from localsim.machine import PORT
 from localsim.store.database import Store
-from localsim.web.app import Site, create_app
+from localsim.web.app import During, Site, create_app
 from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
 
 HOST = "127.0.0.1"
@@ -46,6 +47,8 @@ class Content:
     parts: frozenset[str]
     selection: Selection | None = None
     """The conversations that raters judge; None lets them choose a run."""
+    during: During = nullcontext
+    """As in `Site`."""
 
 
 def serve(place: Place, content: Content, path: str, say: Callable[[str], None], *, open_browser: bool) -> None:
@@ -57,7 +60,7 @@ def serve(place: Place, content: Content, path: str, say: Callable[[str], None],
     port = int(listening.getsockname()[1])
     access = None if is_loopback(place.host) else secrets.token_urlsafe(12)
     rules = Rules(hosts_of(shown(place.host)), access)
-    app = create_app(Site(content.store, rules, content.model, content.parts, content.selection))
+    app = create_app(Site(content.store, rules, content.model, content.parts, content.selection, during=content.during))
     address = address_of(f"{shown(place.host)}:{port}", path, access)
     say(f"localsim is at {address}  (Ctrl-C stops it)")
     if access:

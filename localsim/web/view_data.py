@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from localsim.conversation.grants import condition_name
 from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
-from localsim.reports.conversation import MarkedTurn, marked_turns, verdict_on
+from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
 from localsim.reports.marks import kind_of
 from localsim.reports.report import beginning
+from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
 from localsim.runs import telling
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
@@ -184,6 +185,18 @@ def _totals(rows: Sequence[Row]) -> Row:
 
 
 @dataclass(frozen=True)
+class Instrument:
+    """How sure the marks of an episode are. Empty where names decide, and no threshold."""
+
+    tenths: Mapping[str, int] = field(default_factory=dict)
+    """Kind of mark -> of ten such marks, how many are right, on labelled examples."""
+    pairs: Mapping[str, Any] | None = None
+    """Precision and recall on labelled pairs."""
+    found_with: Sequence[str] = ()
+    """Sentences on thresholds that are not the built-in ones."""
+
+
+@dataclass(frozen=True)
 class MarkedEpisode:
     """An episode with everything that its page marks."""
 
@@ -196,6 +209,7 @@ class MarkedEpisode:
     """The other conditions on the same scenario and seed, in the order of modes."""
     verdict: Verdict | None = None
     """What they settled on and what is true; None if no outcome is right or wrong."""
+    instrument: Instrument = Instrument()
 
     @property
     def hits(self) -> int:
@@ -235,7 +249,19 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
         leak["by_name"] = names and leak["evidence"] != ""
     turns = [_turn(turn, every=not disclosed) for turn in marked_turns(stored, disclosed)]
     verdict = verdict_on(stored, page_queries.answer_key(store, episode_id))
-    return MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings), verdict)
+    marked = MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings), verdict)
+    return replace(marked, instrument=_instrument(store, marked))
+
+
+def _instrument(store: Store, marked: MarkedEpisode) -> Instrument:
+    """Return how sure the marks are; own thresholds have no accuracy on examples that they were not fitted to."""
+    if not marked.scored_for_leaks or family_of(marked.episode.scenario.family).terms_disclose:
+        return Instrument()
+    used = thresholds(store, marked.episode.run_id)
+    if not used or any(labels_of(row) is not None for row in used):
+        return Instrument(found_with=sentences(used))
+    accuracy = used[0]["accuracy"]
+    return Instrument(tenths(accuracy), accuracy.get("pairs"))
 
 
 def _in_order(row: Row) -> tuple[int, str, str]:

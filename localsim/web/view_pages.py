@@ -12,12 +12,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from localsim.errors import InvalidInput
-from localsim.families import family_of
 from localsim.reports.card import card
-from localsim.reports.conversation import tenths
 from localsim.reports.html import examples, render
 from localsim.reports.report import report
-from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
 from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.episodes import prompt_of
@@ -141,9 +138,6 @@ def episode(request: Request, store: Store) -> Response:
     marked = view_data.marked_episode(store, request.path_params["episode"])
     stored = marked.episode
     before, after = page_queries.neighbours(store, stored.run_id, stored.episode_id)
-    by_wording = marked.scored_for_leaks and not family_of(stored.scenario.family).terms_disclose
-    used = thresholds(store, stored.run_id) if by_wording else []
-    usual = all(labels_of(row) is None for row in used)
     return page(
         request,
         "view/episode",
@@ -151,9 +145,6 @@ def episode(request: Request, store: Store) -> Response:
         episode=stored,
         timeline=view_data.timeline(marked),
         head=view_data.run_head(store, stored.run_id),
-        tenths=tenths(used[0]["accuracy"]) if used and usual else {},
-        accuracy=used[0]["accuracy"].get("pairs") if used and usual else None,
-        found_with=[] if usual else sentences(used),
         judgement_count=page_queries.judgement_count(store, stored.episode_id),
         before=before,
         after=after,

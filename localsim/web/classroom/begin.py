@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -12,7 +13,7 @@ from localsim.errors import InvalidInput
 from localsim.machine import PORT
 from localsim.machine.room import addresses
 from localsim.store.database import Store
-from localsim.web.app import Site, create_app
+from localsim.web.app import During, Site, create_app
 from localsim.web.classroom import results
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.ledger import Ledger, Opening, new_tokens
@@ -40,8 +41,11 @@ class Wish:
     """The run of an earlier class, whose results are shown beside those of this one."""
 
 
-def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool) -> None:
-    """Serve a class until Ctrl-C. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable."""
+def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, during: During = nullcontext) -> None:
+    """Serve a class until Ctrl-C; `during` is that of `Site`.
+
+    Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
+    """
     check(wish.scenarios)
     # A scenario that is named twice counts once: its talks are told apart by their number within the scenario.
     wish = replace(wish, scenarios=list({loaded.hash: loaded for loaded in wish.scenarios}.values()))
@@ -67,8 +71,9 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool) -> No
             ledger.begin(opening)
         elif moved:
             ledger.append({"event": "moved", "host": wish.host})
-        hall = Hall(store, wish.scenarios, ledger, opening, say)
-        hall.start()
+        with during("opening the class"):
+            hall = Hall(store, wish.scenarios, ledger, opening, say)
+            hall.start()
     except BaseException:
         ledger.close()
         raise
@@ -85,7 +90,8 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool) -> No
     try:
         run_app(app, listening, teacher if open_browser else "")
     finally:
-        hall.stop()
+        with during("storing what was played"):
+            hall.stop()
         if not hall.register.closed:
             without = " without --new" if wish.fresh else ""
             say(f"the class has stopped; the same command{without} goes on with it")
