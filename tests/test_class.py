@@ -402,12 +402,12 @@ def test_an_end_breaks_off_what_goes_on_and_an_earlier_class_is_read_back(tmp_pa
     assert [row["status"] for row in store.rows("SELECT status FROM v_episodes ORDER BY status")] == [
         "completed", "failed",
     ]  # fmt: skip
-    rows, bets = results.earlier(store, run)
-    assert sum(row.finished for row in rows) == 1 and bets.count == 1
-    assert "cannot compare" in results.answer(rows, goal=True)
+    before = results.earlier(store, run)
+    assert sum(row.finished for row in before.rows) == 1 and before.bets.count == 1
+    assert "cannot compare" in results.answer(before.rows, goal=True)
     with hall_at(path) as hall, app_of(hall) as projector:
         assert not hall.register.seats, "after its end a class does not go on"
-        projector.app.state.before = (run, rows, bets)  # type: ignore[attr-defined]
+        projector.app.state.before = before  # type: ignore[attr-defined]
         page = projector.get(f"/class/teacher?key={hall.opening.teacher}").text
         assert "the earlier class" not in page, "its results would name the modes before the reveal"
         page = projector.post("/class/room/reveal", data={"csrf": field(page, "csrf")}).text

@@ -21,7 +21,7 @@ from localsim.cli.config import doctor
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Busy, Store
-from localsim.web.classroom import begin
+from localsim.web.classroom import begin, results
 from localsim.web.classroom.begin import Wish, opening_of, serve_class
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.ledger import Ledger
@@ -137,6 +137,51 @@ def test_the_last_line_of_a_new_class_says_how_to_go_on_with_it(
     assert told[-1] == "the class has stopped; the same command without --new goes on with it"
     serve_class(Store(tmp_path / "n.duckdb"), wish(), told.append, open_browser=False)
     assert told[-1] == "the class has stopped; the same command goes on with it"
+
+
+def test_a_class_plays_against_an_earlier_one(tmp_path: Path) -> None:
+    path = tmp_path / "v.duckdb"
+    with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two:
+        for client in (one, two):
+            joined(client)
+        said_goodbye(hall, (one, two))
+        hall.end()
+        until(lambda: hall.register.closed)
+        run = hall.opening.run_id
+    before = results.earlier(Store(path), run)
+    (old,) = before.talks
+    assert old.success == 0
+    with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as projector:
+        for client in (one, two):
+            joined(client)
+        speaker = said_goodbye(hall, (one, two))
+        (live,) = hall.live.values()
+        until(lambda: live.completed)
+        assert results.contest(hall, replace(before, talks=[replace(old, scenario_id="other")])) == (0, 0, 0)
+        before = replace(before, talks=[replace(old, scenario_id=live.spec.scenario.id, mode=live.talk.mode)])
+        assert results.contest(hall, before) == (0, 0, 1), "neither reached its goal"
+        live.success = 1.0
+        for client in (speaker, projector):
+            client.app.state.before = before  # type: ignore[attr-defined]
+        hall.reveal()
+        assert "it beats 1 of them and loses to 0" in speaker.get("/class").text
+        page = projector.get(f"/class/teacher?key={hall.opening.teacher}").text
+        assert "won 1, lost 0, tied 0 of 1" in page
+
+
+def test_a_talk_wins_if_it_alone_reaches_its_goal_or_reaches_it_sooner() -> None:
+    def talk(success: float | None, turns: int, mode: str = "agents") -> results.Played:
+        return results.Played("friends", mode, success, turns)
+
+    assert talk(1, 9).beats(talk(0, 3)) and not talk(0, 3).beats(talk(1, 9))
+    assert talk(1, 5).beats(talk(1, 6)) and not talk(1, 6).beats(talk(1, 6))
+    assert not talk(0, 2).beats(talk(0, 9)), "nobody wins without the goal"
+    other = [talk(1, 6), talk(0, 9), talk(1, 8, "mindreaders")]
+    before = results.Earlier("run", [], results.Bets((), {}), other)
+    assert before.rivals(talk(None, 3)) == [] and before.rivals(talk(1, 3)) == other[:2]
+    told = results.rivals_sentence(talk(1, 7), before.rivals(talk(1, 7)))
+    assert "2 times and reached the goal once, in 6 turns" in told and "beats 1 of them and loses to 1" in told
+    assert results.rivals_sentence(talk(1, 7), []) == results.contest_sentence(0, 0, 0) == ""
 
 
 def test_a_scenario_that_is_named_twice_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

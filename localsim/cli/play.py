@@ -123,7 +123,7 @@ def play(
 @click.option(
     "--against",
     metavar="RUN",
-    help="Show the results of this run, an earlier class, beside those of this class.",
+    help="Play against the talks of this run, an earlier class; the reveal shows who won.",
 )
 @click.option(
     "--new",

@@ -52,8 +52,8 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
     before = None
     if wish.against is not None:
         run_id = store.run_id(wish.against)
-        before = (run_id, *results.earlier(store, run_id))
-        if not any(row.finished for row in before[1]):
+        before = results.earlier(store, run_id)
+        if not any(row.finished for row in before.rows):
             raise InvalidInput(
                 f"run {run_id} has no finished talk in agents or mindreaders", hint="localsim runs list shows all runs"
             )

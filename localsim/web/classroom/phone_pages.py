@@ -85,7 +85,7 @@ def phone(request: Request) -> Response:
     """The page of a phone in its present state."""
     hall, seat = hall_of(request), _seat(request)
     state = state_of(hall, seat)
-    return page(request, f"class/{_TEMPLATES[state]}", state=state, seat=seat, **_values(hall, seat, state))
+    return page(request, f"class/{_TEMPLATES[state]}", state=state, seat=seat, **_values(request, seat, state))
 
 
 _TEMPLATES = {
@@ -101,11 +101,12 @@ def part(request: Request) -> Response:
         return page(request, "class/still", changed=True)
     if state not in ("wait", "talk"):
         return page(request, "class/still", changed=False)
-    return page(request, f"class/{state}_part", state=state, seat=seat, **_values(hall, seat, state))
+    return page(request, f"class/{state}_part", state=state, seat=seat, **_values(request, seat, state))
 
 
-def _values(hall: Hall, seat: Seat | None, state: str) -> dict[str, Any]:
+def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     """The values of a phone's templates."""
+    hall: Hall = hall_of(request)
     live = hall.live_of(seat) if seat else None
     values: dict[str, Any] = {
         "goal": results.has_goal(hall),
@@ -125,8 +126,15 @@ def _values(hall: Hall, seat: Seat | None, state: str) -> dict[str, Any]:
             "answer": results.answer(rows, goal=values["goal"]),
             "best": results.best_mode(rows),
             "bet": seat.bets.get(live.talk.number) if live else None,
+            "rivals": _rivals(live, request.app.state.before),
         }
     return values
+
+
+def _rivals(live: Live | None, before: results.Earlier | None) -> str:
+    """How a talk did against the earlier class."""
+    talk = results.played(live) if live else None
+    return results.rivals_sentence(talk, before.rivals(talk)) if talk and before else ""
 
 
 def _talk(hall: Hall, seat: Seat, live: Live) -> dict[str, Any]:

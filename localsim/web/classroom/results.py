@@ -12,7 +12,7 @@ from localsim.families.base import SUCCESS
 from localsim.stats import intervals
 from localsim.store.database import Store
 from localsim.store.queries import classes as queries
-from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.hall import Hall, Live
 from localsim.web.classroom.seats import MODES
 
 
@@ -60,8 +60,37 @@ class Bets:
         return sum(row.right for row in self.rows)
 
 
-Earlier = tuple[str, list[ModeRow], Bets]
-"""The run of an earlier class, its talks and its bets."""
+@dataclass(frozen=True)
+class Played:
+    """A talk that was played to its end."""
+
+    scenario_id: str
+    mode: str
+    success: float | None
+    turns: int
+
+    def beats(self, other: Played) -> bool:
+        """Return True if this talk alone reached its goal, or both did and this one in fewer turns."""
+        if self.success != 1:
+            return False
+        return other.success != 1 or self.turns < other.turns
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier class, against which this one plays."""
+
+    run_id: str
+    rows: Sequence[ModeRow]
+    bets: Bets
+    talks: Sequence[Played]
+    """Those whose success is known."""
+
+    def rivals(self, talk: Played) -> list[Played]:
+        """The talks of the earlier class on the same scenario in the same mode; none if the success is not scored."""
+        if talk.success is None:
+            return []
+        return [each for each in self.talks if (each.scenario_id, each.mode) == (talk.scenario_id, talk.mode)]
 
 
 def has_goal(hall: Hall) -> bool:
@@ -113,12 +142,37 @@ def _bets(every: Iterable[tuple[str, bool, str | None]]) -> Bets:
     return Bets(tuple(rows), {mode: sum(best == mode for _, _, best in found) for mode in MODES})
 
 
-def earlier(store: Store, run_id: str) -> tuple[list[ModeRow], Bets]:
+def earlier(store: Store, run_id: str) -> Earlier:
     """The talks and bets of an earlier class, from the database."""
     talks = [row for row in queries.talks_of_run(store, run_id) if row["status"] == "completed"]
     rows = [_row(mode, [(row["success"], row["turns"]) for row in talks if row["mode"] == mode]) for mode in MODES]
     values = [(row["mode"], json.loads(row["value_json"])) for row in queries.bets_of_run(store, run_id)]
-    return rows, _bets((mode, bool(value["saw"]), value["best"]) for mode, value in values)
+    bets = _bets((mode, bool(value["saw"]), value["best"]) for mode, value in values)
+    scored = [
+        Played(row["scenario_id"], row["mode"], row["success"], row["turns"])
+        for row in talks
+        if row["success"] is not None
+    ]
+    return Earlier(run_id, rows, bets, scored)
+
+
+def played(live: Live) -> Played | None:
+    """A talk of this class; None until it is completed."""
+    if not live.completed:
+        return None
+    return Played(live.spec.scenario.id, live.talk.mode, live.success, len(live.turns))
+
+
+def contest(hall: Hall, before: Earlier) -> tuple[int, int, int]:
+    """Play this class against the earlier one: pairs of talks that this class won, that the other won, and ties.
+
+    A pair is a talk of each class on the same scenario in the same mode.
+    """
+    with hall.changed:
+        own = [talk for live in hall.live.values() if (talk := played(live)) is not None]
+    pairs = [(talk, rival) for talk in own for rival in before.rivals(talk)]
+    won, lost = sum(a.beats(b) for a, b in pairs), sum(b.beats(a) for a, b in pairs)
+    return won, lost, len(pairs) - won - lost
 
 
 # ---- sentences -----------------------------------------------------------------------------------------------------
@@ -162,6 +216,30 @@ def best_mode(rows: Sequence[ModeRow]) -> Mode | None:
     top = max(shares.values())
     leaders = [mode for mode, value in shares.items() if value == top]
     return leaders[0] if len(leaders) == 1 else None
+
+
+def contest_sentence(won: int, lost: int, ties: int) -> str:
+    """How this class did against the earlier one; "" without a pair of talks to compare."""
+    pairs = won + lost + ties
+    if not pairs:
+        return ""
+    return (
+        f"Against the earlier class, talk by talk on the same scenario in the same mode: won {won}, lost {lost}, tied "
+        f"{ties} of {pairs}. A talk wins if it alone reaches its goal, or reaches it in fewer turns."
+    )
+
+
+def rivals_sentence(talk: Played, rivals: Sequence[Played]) -> str:
+    """How a talk did against those of the earlier class on the same scenario in the same mode; "" without one."""
+    if not rivals:
+        return ""
+    reached = [each for each in rivals if each.success == 1]
+    turns = f", in {sum(each.turns for each in reached) / len(reached):.0f} turns on average" if reached else ""
+    return (
+        f"The earlier class played this scenario in this mode {len(rivals)} times and reached the goal {len(reached)} "
+        f"times{turns}. Your talk had {talk.turns} turns: it beats {sum(talk.beats(each) for each in rivals)} of them "
+        f"and loses to {sum(each.beats(talk) for each in rivals)}."
+    ).replace(" 1 times", " once")
 
 
 def bets_sentence(bets: Bets) -> str:

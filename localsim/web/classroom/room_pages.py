@@ -90,6 +90,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "best": results.best_mode(rows),
         "bets_text": results.bets_sentence(bets),
         "before": before,
+        "contest": results.contest_sentence(*results.contest(hall, before)) if before else "",
         "seats": seats,
         "here": sum(seat["here"] for seat in seats),
         "waiting": sum(seat["state"] == "waits" for seat in seats),
