@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from localsim.__main__ import run
 from localsim.cli import common
 from localsim.cli.common import Progress, Reassurance, duration, say
 from localsim.conversation.episode import Episode
@@ -27,8 +29,11 @@ from localsim.evaluators import leaks
 from localsim.evaluators.evaluate import score_run
 from localsim.leakage.detector import LeakageDetector
 from localsim.machine.forecast import Remaining
+from localsim.reports import audit as audited
 from localsim.runs import telling
+from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
+from localsim.web.classroom import begin
 from tests.conftest import generated, spec_of
 
 SILENCE = 3.0
@@ -206,3 +211,34 @@ def test_a_run_begins_while_another_program_holds_the_database(run: str, store: 
         assert time.monotonic() - begun < 5
         progress.close()
         other.communicate()
+
+
+def test_an_audit_says_what_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "a.duckdb")
+    monkeypatch.setattr(common, "SILENCE_S", 0.1)
+    assert run(["run", "mutual_friends_01", "-m", "scripted", "--db", file]) == 0
+    audit = audited.audit_run
+
+    def slow(store: Store, run_id: str) -> audited.Audit:
+        time.sleep(0.6)
+        return audit(store, run_id)
+
+    monkeypatch.setattr(audited, "audit_run", slow)
+    capsys.readouterr()
+    assert run(["audit", "--db", file]) == 0
+    assert "still checking the prompts" in capsys.readouterr().err
+
+
+def test_a_class_says_what_it_does_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(begin, "run_app", lambda *_: told.append("served"))
+    wish = begin.Wish(find_scenarios(["mutual_friends_01"]), "scripted", False, "127.0.0.1", None, False, None)
+
+    def during(doing: str) -> AbstractContextManager[None]:
+        told.append(doing)
+        return nullcontext()
+
+    begin.serve_class(Store(tmp_path / "c.duckdb"), wish, lambda _: None, open_browser=False, during=during)
+    assert told == ["opening the class", "served", "storing what was played"]

@@ -203,7 +203,8 @@ def _simulate(
         try:
             summary = simulation.run(job.specs, recorded)
         except KeyboardInterrupt:
-            say(f"stopped at once; to continue: localsim resume {run_id} --db {store.path}")
+            continued = f"; to continue: localsim resume {run_id} --db {store.path}"
+            say(f"stopped at once{'' if NAME in job.plan.roles.values() else continued}")
             raise
     in_database = recorder.close(finished_utc=_now(), complete=not summary.stopped)
     summary.completed += sum(status == "completed" for status in finished.values())
