@@ -57,6 +57,10 @@ CREATE TABLE turns (
     words INTEGER NOT NULL,
     truncated BOOLEAN NOT NULL,
     generation INTEGER NOT NULL,
+    values_json VARCHAR,
+    readers_json VARCHAR,
+    beat INTEGER,
+    phase VARCHAR,
     PRIMARY KEY (episode_id, turn)
 );
 
@@ -197,7 +201,8 @@ FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
 CREATE OR REPLACE VIEW v_turns AS
 SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see
+       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see,
+       t.values_json, t.readers_json, t.beat, t.phase
 FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation;
 
@@ -324,7 +329,7 @@ COMMENT ON COLUMN episodes.seed IS 'Seed of the episode, equal in every mode; 0 
 
 COMMENT ON COLUMN episodes.status IS 'State of the episode: completed, failed or interrupted';
 
-COMMENT ON COLUMN episodes.stop_reason IS 'Rule that ended the episode: turn_limit, left, silence or (people) ended; NULL unless completed';
+COMMENT ON COLUMN episodes.stop_reason IS 'Rule that ended the episode: turn_limit, left, silence, done (phases) or (people) ended; NULL unless completed';
 
 COMMENT ON COLUMN episodes.error IS 'Reason why the episode failed; NULL if it did not fail';
 
@@ -346,9 +351,9 @@ COMMENT ON COLUMN turns.episode_id IS 'The episode that the turn belongs to';
 
 COMMENT ON COLUMN turns.turn IS 'Number of the turn, from 0';
 
-COMMENT ON COLUMN turns.speaker IS 'Name of the agent whose turn it is';
+COMMENT ON COLUMN turns.speaker IS 'Name of the agent whose turn it is; empty if the rules tell something';
 
-COMMENT ON COLUMN turns.action IS 'Type of the action: speak, non-verbal communication, action, leave or none';
+COMMENT ON COLUMN turns.action IS 'Type of the action: speak, non-verbal communication, action, leave or none; the name of a move; or told, by the rules';
 
 COMMENT ON COLUMN turns.text IS 'The words of the agent, or a description of the action';
 
@@ -356,7 +361,15 @@ COMMENT ON COLUMN turns.words IS 'Number of words in speech; 0 for other actions
 
 COMMENT ON COLUMN turns.truncated IS 'True if the text was cut at its limit';
 
-COMMENT ON COLUMN turns.generation IS 'Number of the generation that contains the turn; -1 for people';
+COMMENT ON COLUMN turns.generation IS 'Number of the generation that contains the turn; -1 for people and for what the rules tell';
+
+COMMENT ON COLUMN turns.values_json IS 'Values of a move, as a list of texts; NULL for actions without values';
+
+COMMENT ON COLUMN turns.readers_json IS 'Agents who can read the turn, its author first; NULL if everybody can';
+
+COMMENT ON COLUMN turns.beat IS 'Number of the first turn of its beat; the turns of one beat are simultaneous';
+
+COMMENT ON COLUMN turns.phase IS 'Name of the phase of the scenario; empty where it has none';
 
 COMMENT ON TABLE generations IS 'One row for each text that a backend wrote, including malformed and failed ones';
 

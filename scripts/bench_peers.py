@@ -24,7 +24,7 @@ from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.open import physical_cores
 from localsim.conversation.exchange import Form, Generation, Request, StopCause
-from localsim.conversation.grammar import ActionLines
+from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
 from scripts.bench_pace import ABREAST
 
@@ -267,7 +267,7 @@ class ServerBackend:
 
 def endless(form: Form) -> str:
     """The grammar of a reply that must not end by itself: without its end, or with as many lines again."""
-    assert isinstance(form, ActionLines) and form.actions == ("speak",)
-    if form.turns > 1:
-        return replace(form, turns=2 * form.turns).grammar()
+    assert isinstance(form, ActionLines) and form.lines[0].ways == ("speak",)
+    if len(form.lines) > 1:
+        return replace(form, lines=2 * form.lines).grammar()
     return replace(form, max_chars=2 * form.max_chars).grammar().replace(r' "\n"?', "")

@@ -10,7 +10,7 @@ import pytest
 
 from localsim.backends.llama.lib import LlamaModel, library
 from localsim.backends.llama.sampler import Candidates, _cloned_grammar
-from localsim.conversation.grammar import ActionLines, _head
+from localsim.conversation.rules.grammar import ActionLines, Line, _head
 from localsim.conversation.transcript import ACTION_TYPES, Action, line_of
 
 NAMES = ("Ana", "Bo")
@@ -18,7 +18,8 @@ NAMES = ("Ana", "Bo")
 
 def form(turns: int = 1, turn: int = 0, nones: int = 0, given: int = 0, chars: int = 60, **kw: Any) -> ActionLines:
     actions = kw.get("actions", ACTION_TYPES)
-    return ActionLines(NAMES, actions, max_chars=chars, silence=3, turn=turn, turns=turns, nones=nones, given=given)
+    lines = tuple(Line(NAMES[(turn + number) % 2], actions) for number in range(turns))
+    return ActionLines(lines, max_chars=chars, silence=3, nones=nones, given=given)
 
 
 def admits(model: LlamaModel, lines: ActionLines, text: str) -> bool:

@@ -185,8 +185,10 @@ def test_all_modes_are_the_three_of_the_paper() -> None:
 def test_a_view_that_shows_more_than_the_grant_is_found(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     real = visibility.observe
 
-    def broken(scenario: Scenario, mode: Any, viewer: str, transcript: Transcript, grants: Grants) -> Observation:
-        return real(scenario, mode, viewer, transcript, replace(grants, everyone=Grant(facts=2)))
+    def broken(
+        scenario: Scenario, mode: Any, viewer: str, transcript: Transcript, grants: Grants, allowed: Any
+    ) -> Observation:
+        return real(scenario, mode, viewer, transcript, replace(grants, everyone=Grant(facts=2)), allowed)
 
     plan = Plan((LOADED[1], FRIENDS), ("agents",), "scripted", see=("facts:1", "goal,facts:2"))
     sound = audit.audit_run(store, start(plan, store, Quiet(), print).run_id)

@@ -19,7 +19,7 @@ from localsim.store.database import Store
 from localsim.store.migrations import MIGRATIONS, Migration, is_current, migrate
 from localsim.store.schema import TABLES, VIEWS, schema_sql
 
-FILES = sorted((Path(__file__).parent / "data" / "schema").glob("v*.gz"))
+FILES = sorted((Path(__file__).parent / "data" / "schema").glob("v*.gz"), key=lambda file: int(file.stem[1:]))
 SCHEMA = (
     "SELECT table_name, column_name, data_type, is_nullable, comment FROM duckdb_columns() WHERE NOT internal",
     "SELECT view_name, sql, comment FROM duckdb_views() WHERE NOT internal",

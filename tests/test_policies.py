@@ -31,7 +31,9 @@ SEEDS = range(1, 21)
 FEW = range(1, 7)
 """Where a rule must hold in each talk, so that more of them would add little."""
 EVERYDAY = [
-    path for path in sorted((ROOT / "scenarios").glob("*.yaml")) if "family:" not in path.read_text(encoding="utf-8")
+    path
+    for path in sorted((ROOT / "scenarios").glob("*.yaml"))
+    if not re.search(r"^(family|phases):", path.read_text(encoding="utf-8"), re.M)
 ]
 ASKED = re.compile(r"(?:Do you know|Have you ever met|Is|I have a friend called) (\w+)(?:\?| a friend|\.)")
 

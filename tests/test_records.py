@@ -43,6 +43,7 @@ KIND_OF = {
     "float": NUMBER,
     "float | None": st.none() | NUMBER,
     "bool": st.booleans(),
+    "Sequence[str] | None": st.none() | st.lists(TEXT, max_size=3),
     "Sequence[int]": st.lists(COUNT, max_size=4),
     "Sequence[float]": st.lists(NUMBER, max_size=4),
     "Sequence[Sequence[str]]": st.lists(st.lists(TEXT, min_size=2, max_size=2), max_size=3),

@@ -182,7 +182,7 @@ def test_a_seat_shows_its_own_observation(tmp_path: Path, monkeypatch: pytest.Mo
         seen = observe(scenario, mode, viewer, transcript)
         heard = tuple(turn for turn in transcript.turns if viewer == turn.speaker or "psst" not in turn.action.text)
         hidden_goal = tuple(replace(agent, goal="only this goal") for agent in seen.agents)
-        return replace(seen, transcript=Transcript(heard), agents=hidden_goal, actions=("speak", "leave"))
+        return replace(seen, transcript=Transcript(heard), agents=hidden_goal, allowed=("speak", "leave"))
 
     monkeypatch.setattr("localsim.web.stage.observe", deaf)
     store = Store(tmp_path / "o.duckdb")

@@ -355,7 +355,8 @@ def _person(agent: Agent, secrets: bool) -> Row:
 
 
 def _lines(episode: StoredEpisode) -> list[Row]:
-    return [{name: turn[name] for name in ("turn", "speaker", "text", "action")} for turn in episode.turns]
+    shown = [(row["text"], turn) for row, turn in zip(episode.turns, episode.transcript.turns, strict=True)]
+    return [{"turn": turn.index, "speaker": turn.who, "text": text, "action": turn.doing} for text, turn in shown]
 
 
 # ---- progress ------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from localsim.backends.base import THINKING_TEMPERATURE, Done
 from localsim.conversation.exchange import THINK, THOUGHT, Generation, Message, Request, Thought
-from localsim.conversation.grammar import ActionLines
+from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
 
@@ -377,7 +377,7 @@ def _after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
     thought, end, after = content.rpartition(THOUGHT)
     details: dict[str, Any] = {"thinking_characters": len(thought)} if end else {}
     text = after.lstrip().replace("\r\n", "\n")
-    one_line = isinstance(request.form, ActionLines) and request.form.turns == 1
+    one_line = isinstance(request.form, ActionLines) and len(request.form.lines) == 1
     if request.observation is not None and (request.speaker != WRITER or one_line):
         text = text.partition("\n")[0] + "\n"
     start = _start(request)

@@ -16,6 +16,7 @@ from typing import Any
 from localsim.backends.base import Done
 from localsim.conversation.episode import Observation
 from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.rules.grammar import ActionLines, Line
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
 from localsim.errors import GenerationFailed, InvalidInput, MalformedReply
@@ -92,19 +93,22 @@ class ScriptedBackend:
         if request.speaker != WRITER:
             return [Turn(request.turn, request.speaker, player(seen, rng))]
         turns: list[Turn] = list(seen.transcript.turns)
-        names = [agent.name for agent in seen.agents]
-        while len(turns) < seen.turn_limit:
-            speaker = names[len(turns) % len(names)]
-            view = _part(seen, speaker, Transcript(tuple(turns)))
-            turns.append(Turn(len(turns), speaker, player(view, rng)))
-            if request.form.finished("".join(turn.line + "\n" for turn in turns)):
+        written = "".join(turn.line + "\n" for turn in turns)
+        form = request.form
+        assert isinstance(form, ActionLines), "a writer's reply has the form of lines"
+        for _ in form.lines:
+            line = form.line(written)
+            view = _part(seen, line, Transcript(tuple(turns)))
+            turns.append(Turn(len(turns), line.speaker, player(view, rng)))
+            written += turns[-1].line + "\n"
+            if form.finished(written):
                 break
         return turns
 
 
-def _part(seen: Observation, speaker: str, transcript: Transcript) -> Observation:
+def _part(seen: Observation, line: Line, transcript: Transcript) -> Observation:
     """The writer's view with one character in front."""
-    return replace(seen, viewer=speaker, transcript=transcript)
+    return replace(seen, viewer=line.speaker, transcript=transcript, allowed=line.ways)
 
 
 def _after_prefill(request: Request, turns: list[Turn]) -> str:
@@ -115,7 +119,8 @@ def _after_prefill(request: Request, turns: list[Turn]) -> str:
 def open_scripted(name: str) -> ScriptedBackend:
     """The backend that `scripted`, `scripted:PLAYER` or `scripted:@FILE` names. Raises InvalidInput.
 
-    A file holds one reply a line: plain text is spoken; a line of JSON such as {"action": "leave"} is that action.
+    A file holds one reply a line: plain text is spoken; a line of JSON such as {"action": "leave"} is that action, and
+    {"action": "offer", "values": ["40"], "text": "How about forty?"} a move.
     """
     _, _, detail = name.partition(":")
     if detail.startswith("@"):
@@ -138,7 +143,9 @@ def _read_replies(file: Path) -> list[Action | str]:
             data = None
         if isinstance(data, dict) and isinstance(data.get("action"), str):
             try:
-                replies.append(Action(data["action"], str(data.get("text", ""))))
+                values = data.get("values")
+                given = tuple(map(str, values)) if isinstance(values, list) else None
+                replies.append(Action(data["action"], str(data.get("text", "")), given))
             except MalformedReply as error:
                 hint = f"actions are {', '.join(ACTION_TYPES)}"
                 raise InvalidInput(error.message, where=f"{file}:{number}", hint=hint) from error

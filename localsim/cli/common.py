@@ -295,7 +295,7 @@ class Progress(Watcher):
         """Print a turn if --live asks for it."""
         if self._live:
             head = f"{_named(spec)} {turn.index:>2} "
-            name = turn.line.partition(":")[0]
+            name = turn.who if turn.doing == "speak" else f"{turn.who} [{turn.doing}]"
             if sys.stderr.isatty() and not paths.no_color():
                 name = click.style(name, fg=colour_of(spec.scenario.names, turn.speaker))
             text = f": {turn.action.text}" if turn.action.text else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from localsim.backends.open import chosen_model
@@ -23,8 +25,9 @@ from localsim.cli.common import (
 from localsim.conversation.episode import AgentView, Episode, EpisodeSpec, Mode, Observation
 from localsim.conversation.exchange import Request
 from localsim.conversation.prompts import relationship_lines
+from localsim.conversation.rules.lines import Bound, Way, described
 from localsim.conversation.scenario import LoadedScenario
-from localsim.conversation.transcript import Action, ActionType, Transcript, Turn
+from localsim.conversation.transcript import Action, ActionType, Transcript, Turn, typed_move
 from localsim.conversation.visibility import observe
 from localsim.errors import Interrupted, InvalidInput, suggest
 from localsim.models.registry import labelled
@@ -161,9 +164,14 @@ def class_(
         raise InvalidInput(f"a class needs {error.name}", hint='pip install "localsim[web]"') from error
     alone = partner is not None
     computer = chosen_model(partner) if alone else PREFIX
+    loaded = find_scenarios(list(scenarios))
+    for each in loaded:
+        if each.scenario.moves or each.scenario.phases:
+            problem = "phones cannot play a scenario with moves or phases"
+            raise InvalidInput(problem, where=each.path, hint="localsim play --browser")
     if computer == NAME:
         raise InvalidInput("--with names a model or scripted player", hint="leave it out to pair the phones")
-    wish = Wish(find_scenarios(list(scenarios)), computer, alone, host, port, fresh, against)
+    wish = Wish(loaded, computer, alone, host, port, fresh, against)
     serve_class(store_of(db), wish, say, open_browser=open_browser, during=Reassurance)
 
 
@@ -210,26 +218,37 @@ class _Asker:
             except EOFError:
                 raise Interrupted("the conversation was broken off; its turns are stored", hint="play again") from None
             try:
-                return read_action(text, seen.actions)
+                return read_action(text, seen.allowed)
             except InvalidInput as error:
-                say(f"{error.message}. {_HELP}")
+                say(f"{error.message}. {_HELP} {_moves_help(seen)}")
 
 
-def read_action(text: str, actions: tuple[ActionType, ...]) -> Action:
+def read_action(text: str, ways: Sequence[Way]) -> Action:
     """Return the action that a person typed. Raises InvalidInput."""
     word, _, rest = text.strip().partition(" ")
     kind: ActionType = "speak"
+    move = next((way for way in ways if isinstance(way, Bound) and word.rstrip(":") == f"/{way.name}"), None)
+    if move is not None:
+        values, _, words = rest.partition(":")
+        return typed_move(move, "" if word.endswith(":") else values, rest if word.endswith(":") else words)
     if word.startswith("/"):
         if word not in _COMMANDS:
             raise InvalidInput(f"{word} is not known")
         kind = _COMMANDS[word]
     else:
         rest = text.strip()
-    if kind not in actions:
-        raise InvalidInput(f"this scenario does not allow {kind}")
+    if kind not in ways:
+        raise InvalidInput(f"this scenario does not allow {kind} now")
     if not rest.strip() and kind not in ("leave", "none"):
         raise InvalidInput("there are no words")
     return Action(kind, "" if kind == "none" else rest.strip())
+
+
+def _moves_help(seen: Observation) -> str:
+    """Return the moves that are allowed now, as a person types them."""
+    moves = [way.move for way in seen.allowed if isinstance(way, Bound)]
+    forms = (f"/{move.name} {'; '.join(map(described, move.values))}".strip() for move in moves)
+    return f"Moves now: {', '.join(forms)}. Words follow after a colon." if moves else ""
 
 
 def _tell(seen: Observation) -> None:
@@ -243,6 +262,8 @@ def _tell(seen: Observation) -> None:
         if agent.name != seen.viewer:
             _side(agent, f"{agent.name}'s")
     click.echo(f"\nAt most {seen.turn_limit} turns. {_HELP}\n")
+    for move in seen.moves:
+        click.echo(f"/{move.name}: {move.tell}")
 
 
 def _side(agent: AgentView, whose: str) -> None:
@@ -259,17 +280,22 @@ def _side(agent: AgentView, whose: str) -> None:
 
 
 class _Stage(Watcher):
-    """Prints what the others do."""
+    """Prints what the others do, as far as the player can read it."""
 
     def __init__(self, role: str) -> None:
         self._role = role
+        self._talk = Transcript()
+        self._printed: set[int] = set()
 
     def turn(self, spec: EpisodeSpec, turn: Turn) -> None:
-        """Print another role's turn; the player's own has been typed."""
-        if turn.speaker != self._role:
-            head, _, _ = turn.line.partition(":")
-            names = spec.scenario.names
-            click.echo(click.style(head, fg=colour_of(names, turn.speaker)) + clean(turn.line[len(head) :]))
+        """Print the turns that the player can read from now on; the player's own have been typed."""
+        self._talk = self._talk.plus(turn)
+        for each in observe(spec.scenario, spec.mode, self._role, self._talk).transcript.turns:
+            if each.speaker != self._role and each.index not in self._printed:
+                self._printed.add(each.index)
+                head = each.who if each.doing == "speak" else f"{each.who} [{each.doing}]"
+                words = f": {clean(each.action.text)}" if each.action.text or each.doing == "speak" else ""
+                click.echo(click.style(head, fg=colour_of(spec.scenario.names, each.speaker)) + words)
 
     def ended(self, episode: Episode) -> None:
         """Print the reason if the conversation failed."""

@@ -9,7 +9,8 @@ import click
 
 from localsim.cli import completion
 from localsim.cli.common import echo, json_option, print_json, print_table
-from localsim.conversation.scenario import LoadedScenario, ScenarioFile
+from localsim.conversation.rules.lines import described
+from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
 from localsim.scenarios.find import find_scenarios, scenario_paths, shipped_files
@@ -77,6 +78,7 @@ def show(scenario: str, reveal: bool, as_json: bool) -> None:
         for fact in agent.facts:
             rule = fact.disclosure if isinstance(fact.disclosure, str) else f"after {fact.disclosure.as_text}"
             echo(f"  knows ({fact.id}, tell: {rule}): {fact.text}")
+    _show_rules(found)
     if found.info.things_to_try:
         echo("\nThings to try", bold=True)
         for thing in found.info.things_to_try:
@@ -85,6 +87,23 @@ def show(scenario: str, reveal: bool, as_json: bool) -> None:
         echo("\nAnswer key (judges only)", bold=True)
         for key, value in loaded.answer.answer.items():
             echo(f"  {key}: {value}")
+
+
+def _show_rules(found: Scenario) -> None:
+    """Print the moves and phases of a scenario."""
+    if found.moves:
+        echo("\nMoves", bold=True)
+    for move in found.moves:
+        readers = {"all": [], "self": ["read by nobody else"], "named": ["read by those who are named"]}[move.readers]
+        about = "; ".join([*map(described, move.values), *readers, *([f"by {', '.join(move.by)}"] if move.by else [])])
+        echo(f"  {move.name}: {move.tell}{f' ({about})' if about else ''}")
+    if found.phases:
+        echo("\nPhases", bold=True)
+    for phase in found.phases:
+        parts = [phase.order.replace("_", " "), *([f"moderator {phase.moderator}"] if phase.moderator else [])]
+        parts += [f"{count} {name}" for name in ("turns", "rounds") if (count := getattr(phase, name))]
+        parts += [f"{name}: {', '.join(given)}" for name in ("who", "actions") if (given := getattr(phase, name))]
+        echo(f"  {phase.name}: {'; '.join(parts)}")
 
 
 @scenarios.command()

@@ -30,7 +30,7 @@ from localsim.cli.common import (
 )
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
-from localsim.reports.conversation import hits_in, remark_on
+from localsim.reports.conversation import hits_in, in_words, remark_on
 from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
@@ -153,6 +153,7 @@ def _print_episode(found: StoredEpisode, scores: bool) -> None:
 
 def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
     notes = [mention for mention in found.mentions if mention.turn == turn["turn"]]
+    turn = in_words(turn)
     head = f"{turn['turn']:>3} {turn['speaker']}"
     kind = "" if turn["action"] == "speak" else f" [{turn['action']}]"
     body = f"{kind}: {turn['text']}" if turn["text"] else kind

@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from localsim.conversation.grants import NOTHING, Grants, Sight
+from localsim.conversation.rules.lines import Way, name_of
+from localsim.conversation.rules.values import Move
 from localsim.conversation.scenario import AnswerKey, Fact, RelationshipLevel, Scenario, canonical_hash
 from localsim.conversation.transcript import ActionType, Transcript
 
@@ -36,8 +38,8 @@ Overflow = Literal["error", "window"]
 """Treatment of a conversation that outgrows its context: it fails, or its oldest turns are left out."""
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 Status = Literal["completed", "failed", "interrupted"]
-StopReason = Literal["turn_limit", "left", "silence", "ended"]
-"""Rule that ended an episode; `ended`: people stopped, and no rule applied."""
+StopReason = Literal["turn_limit", "left", "silence", "ended", "done"]
+"""Rule that ended an episode; `ended`: people stopped, and no rule applied; `done`: the last phase was over."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ class Observation:
     actions: tuple[ActionType, ...]
     turn_limit: int
     transcript: Transcript
+    """The turns that the viewer can read. Of simultaneous turns, its own comes first."""
     family: str | None = None
     sees: Sight = ()
     """Items of each other agent in this view that were granted to the viewer."""
@@ -152,6 +155,16 @@ class Observation:
     """What each agent sees of the others, if all agents are told so."""
     decoys: tuple[AgentView, ...] = ()
     """People who were made up and are not here; their items are as long as those that are hidden."""
+    moves: tuple[Move, ...] = ()
+    """The moves that the viewer can make at some time; for a writer, those of all agents."""
+    allowed: tuple[Way, ...] = ()
+    """The ways in which the viewer can act now."""
+    phased: bool = False
+    """True if phases decide who acts next."""
+
+    def may(self, name: str) -> bool:
+        """Return True if the viewer can take an action or move of this name now."""
+        return any(name_of(way) == name for way in self.allowed)
 
     def me(self) -> AgentView:
         """The viewer's own entry (KeyError for the writer, who has none)."""

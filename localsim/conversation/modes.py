@@ -5,8 +5,8 @@ tells one author from one generation.
 
 Modes are generators without I/O. They yield `Ask(request)` and receive a Generation; they yield `Say(turn)` for each
 valid turn and `Reject(...)` for a reply that does not parse; they return the reason why the episode ended. They use no
-backend, clock or database. Only the information differs between modes: action format, stop rules, temperature,
-penalties and repair are the same code.
+backend, clock or database. Only the information differs between modes: rules, action format, temperature, penalties
+and repair are the same code.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from dataclasses import dataclass
 
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
-from localsim.conversation.grammar import ActionLines
+from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, script_prefill, writer_messages
+from localsim.conversation.rules.deciding import RULES, Slot, Stop, Tell, ahead, silent_turns, slots, told_turn
+from localsim.conversation.rules.grammar import ActionLines
+from localsim.conversation.rules.lines import Bound
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
@@ -58,10 +61,21 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
 
     Agents and mindreaders differ only in `observe`.
     """
-    transcript = Transcript()
-    while (reason := stop_reason(spec, transcript)) is None:
-        transcript = yield from _agent_turn(spec, transcript)
-    return reason
+    talk = Transcript()
+    while not isinstance(step := RULES.next(spec.scenario, talk, spec.seed), Stop):
+        if isinstance(step, Tell):
+            talk = yield from _tell(talk, step)
+            continue
+        for slot in slots(spec.scenario, talk, step):
+            talk = yield from _agent_turn(spec, talk, slot)
+    return step.reason
+
+
+def _tell(talk: Transcript, tell: Tell) -> Generator[Step, Generation | None, Transcript]:
+    """Let the rules tell something: a turn without a request."""
+    turn = told_turn(len(talk), tell)
+    yield Say(turn)
+    return talk.plus(turn)
 
 
 def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, tuple[list[str], bool]]:
@@ -72,52 +86,64 @@ def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, t
     return [line for line in text.split("\n") if line], generation.cause == "length" and not text.endswith("\n")
 
 
-def _agent_turn(spec: EpisodeSpec, transcript: Transcript) -> Generator[Step, Generation | None, Transcript]:
-    speaker = speaker_at(spec, len(transcript))
-    request = _line_request if spec.mode in SINGLE_AUTHOR else _turn_request
+def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[Step, Generation | None, Transcript]:
     for attempt in range(ATTEMPTS):
-        lines, cut = yield from _ask(request(spec, transcript, attempt), speaker)
+        if spec.mode in SINGLE_AUTHOR:
+            request = _script_request(spec, talk, attempt, (slot,))
+        else:
+            request = _turn_request(spec, talk, attempt, slot)
+        lines, cut = yield from _ask(request, slot.speaker)
         try:
-            turn = _read(spec, len(transcript), "\n".join(lines), cut)
+            turn = _read(spec, len(talk), slot, "\n".join(lines), cut)
         except MalformedReply as error:
-            yield Reject(len(transcript), error.message)
+            yield Reject(len(talk), error.message)
             continue
         yield Say(turn)
-        return transcript.plus(turn)
-    raise MalformedReply(f"turn {len(transcript)} by {speaker} did not parse in {ATTEMPTS} attempts")
+        return talk.plus(turn)
+    raise MalformedReply(f"turn {len(talk)} by {slot.speaker} did not parse in {ATTEMPTS} attempts")
 
 
 def script(spec: EpisodeSpec) -> Play:
-    """Let one model that sees everything write the whole conversation in one generation.
+    """Let one model that sees everything write the whole conversation, as much of it at once as is certain.
 
-    If a line does not parse, the model tries once more from there; the turns before it are kept.
+    That is all of it in one generation, unless phases make the next speaker depend on what is said. If a line does not
+    parse, the model tries once more from there; the turns before it are kept.
     """
-    transcript = Transcript()
-    attempt = 0
-    while (reason := stop_reason(spec, transcript)) is None:
-        start = len(transcript)
-        request = _script_request(spec, transcript, attempt, spec.scenario.limits.turns - start)
-        lines, cut = yield from _ask(request, speaker_at(spec, start))
+    talk, attempt = Transcript(), 0
+    coming: tuple[Slot, ...] = ()
+    while True:
+        if not coming:
+            step = RULES.next(spec.scenario, talk, spec.seed)
+            if isinstance(step, Stop):
+                return step.reason
+            if isinstance(step, Tell):
+                talk = yield from _tell(talk, step)
+                continue
+            coming = ahead(RULES, spec.scenario, talk, spec.seed, step)
+        lines, cut = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
         if cut and len(lines) > 1:
             lines, cut = lines[:-1], False  # the model can write that line again, whole
+        malformed, start = "the script ends before a stop rule does", len(talk)
         for line in lines:
             try:
-                turn = _read(spec, len(transcript), line, cut)
+                turn = _read(spec, len(talk), coming[0], line, cut)
             except MalformedReply as error:
                 malformed = error.message
                 break
             yield Say(turn)
-            transcript = transcript.plus(turn)
-            if (reason := stop_reason(spec, transcript)) is not None:
-                return reason
-        else:
-            malformed = "the script ends before a stop rule does"
-        yield Reject(len(transcript), malformed)
-        attempt = attempt + 1 if len(transcript) == start else 1
+            talk, ended, coming = talk.plus(turn), coming[0].closes, coming[1:]
+            if ended and isinstance(found := RULES.next(spec.scenario, talk, spec.seed), Stop):
+                return found.reason
+            if not coming:
+                break
+        if not coming:
+            attempt = 0
+            continue
+        yield Reject(len(talk), malformed)
+        attempt = attempt + 1 if len(talk) == start else 1
         if attempt >= ATTEMPTS:
-            speaker = speaker_at(spec, len(transcript))
-            raise MalformedReply(f"turn {len(transcript)} by {speaker} did not parse in {ATTEMPTS} attempts")
-    return reason
+            speaker = coming[0].speaker
+            raise MalformedReply(f"turn {len(talk)} by {speaker} did not parse in {ATTEMPTS} attempts")
 
 
 MODES: dict[Mode, Callable[[EpisodeSpec], Play]] = {
@@ -128,102 +154,62 @@ MODES: dict[Mode, Callable[[EpisodeSpec], Play]] = {
 }
 
 
-def speaker_at(spec: EpisodeSpec, turn: int) -> str:
-    """Return the speaker of a turn: round-robin in the order of the scenario."""
-    names = spec.scenario.names
-    return names[turn % len(names)]
-
-
-def stop_reason(spec: EpisodeSpec, transcript: Transcript) -> StopReason | None:
-    """Return the stop rule that applies now, if any: an agent left, silence, or the turn limit. Equal in every mode."""
-    limits = spec.scenario.limits
-    if transcript.turns and transcript.turns[-1].action.type == "leave":
-        return "left"
-    if silent_turns(transcript) >= limits.silence:
-        return "silence"
-    return "turn_limit" if len(transcript) >= limits.turns else None
-
-
-def silent_turns(transcript: Transcript) -> int:
-    """Return the number of `none` turns at the end of a transcript."""
-    count = 0
-    for turn in reversed(transcript.turns):
-        if turn.action.type != "none":
-            break
-        count += 1
-    return count
-
-
 def roles(mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the roles that need a model in a mode."""
     return (WRITER,) if mode in SINGLE_AUTHOR else names
 
 
-def _read(spec: EpisodeSpec, index: int, line: str, cut: bool) -> Turn:
-    scenario = spec.scenario
-    speaker = speaker_at(spec, index)
-    parsed = parse_line(line, speaker, scenario.actions, scenario.limits.chars)
-    return Turn(index, speaker, parsed.action, truncated=cut or parsed.truncated)
+def _read(spec: EpisodeSpec, index: int, slot: Slot, line: str, cut: bool) -> Turn:
+    actions = tuple(way for way in slot.ways if isinstance(way, str))
+    moves = tuple(way for way in slot.ways if isinstance(way, Bound))
+    parsed = parse_line(line, slot.speaker, actions, spec.scenario.limits.chars, moves)
+    return slot.turn(spec.scenario, index, parsed.action, truncated=cut or parsed.truncated)
 
 
-def _turn_request(spec: EpisodeSpec, transcript: Transcript, attempt: int) -> Request:
-    limits = spec.scenario.limits
-    speaker = speaker_at(spec, len(transcript))
-    seen = observe(spec.scenario, spec.mode, speaker, transcript, spec.grants)
+def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot) -> Request:
+    speaker = slot.speaker
+    seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, slot.ways)
     return Request(
         session=f"{spec.hash}/{speaker}",
         speaker=speaker,
-        turn=len(transcript),
+        turn=len(talk),
         attempt=attempt,
         messages=agent_messages(seen, spec.variant),
         prefill=speaker,
-        seed=spec.turn_seed(len(transcript), attempt),
-        max_tokens=limits.tokens,
+        seed=spec.turn_seed(len(talk), attempt),
+        max_tokens=spec.scenario.limits.tokens,
         sampling=spec.sampling,
-        form=_form(spec, transcript, turns=1, given=0),
-        heard=_heard(transcript),
+        form=_form(spec, talk, (slot,), given=0),
+        heard=_heard(seen.transcript),
         observation=seen,
     )
 
 
-def _line_request(spec: EpisodeSpec, transcript: Transcript, attempt: int) -> Request:
-    return _script_request(spec, transcript, attempt, 1)
-
-
-def _script_request(spec: EpisodeSpec, transcript: Transcript, attempt: int, turns: int) -> Request:
-    """Return the request for the next `turns` lines of a script."""
-    limits = spec.scenario.limits
-    seen = observe(spec.scenario, spec.mode, WRITER, transcript)
-    turn = len(transcript)
+def _script_request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Slot, ...]) -> Request:
+    """Return the request for the next lines of a script."""
+    seen = observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, coming[0].ways)
+    turn = len(talk)
     return Request(
         session=f"{spec.hash}/{WRITER}",
         speaker=WRITER,
         turn=turn,
         attempt=attempt,
         messages=writer_messages(seen, spec.variant),
-        prefill=script_prefill(transcript.turns, speaker_at(spec, turn)),
+        prefill=script_prefill(talk.turns, coming[0].speaker),
         seed=spec.turn_seed(turn, attempt),
-        max_tokens=limits.tokens * turns,
+        max_tokens=spec.scenario.limits.tokens * len(coming),
         sampling=spec.sampling,
-        form=_form(spec, transcript, turns=turns, given=turn),
-        heard=_heard(transcript),
+        form=_form(spec, talk, coming, given=turn),
+        heard=_heard(talk),
         observation=seen,
     )
 
 
-def _heard(transcript: Transcript) -> tuple[tuple[str, str], ...]:
-    return tuple((turn.speaker, turn.action.text) for turn in transcript.turns if turn.action.text)
+def _heard(talk: Transcript) -> tuple[tuple[str, str], ...]:
+    return tuple((turn.speaker, turn.action.text) for turn in talk.acts if turn.action.text)
 
 
-def _form(spec: EpisodeSpec, transcript: Transcript, *, turns: int, given: int) -> ActionLines:
-    scenario = spec.scenario
-    return ActionLines(
-        names=scenario.names,
-        actions=scenario.actions,
-        max_chars=scenario.limits.chars,
-        silence=scenario.limits.silence,
-        turn=len(transcript),
-        turns=turns,
-        nones=silent_turns(transcript),
-        given=given,
-    )
+def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...], *, given: int) -> ActionLines:
+    limits = spec.scenario.limits
+    lines = tuple(slot.line for slot in coming)
+    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), given)

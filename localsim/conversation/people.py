@@ -102,7 +102,7 @@ def turns_of(said: list[tuple[str, str, str]]) -> tuple[tuple[str, Action], ...]
     for name, kind, text in said:
         words = plain_text(text)
         if words or kind in ("leave", "none"):
-            turns.append((name, Action(kind, words)))  # type: ignore[arg-type]  # Action checks it
+            turns.append((name, Action(kind, words)))
     if not any(action.type == "speak" for _, action in turns):
         raise LeftOut("nothing is said")
     if len({name for name, _ in turns}) < 2:

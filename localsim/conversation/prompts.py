@@ -12,6 +12,7 @@ import re
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.exchange import Message
 from localsim.conversation.transcript import Action, ActionType, Turn, line_of
+from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
 from localsim.conversation.wording.variants import Layout, variant_of
 from localsim.conversation.wording.wordings import WORDINGS, Wording
@@ -71,7 +72,7 @@ def writer_messages(seen: Observation, variant: int = 0) -> tuple[Message, ...]:
         parts += _about(agent, words, layout)
     parts.append(words.each_line)
     parts += _rules(seen, words, seen.agents[0].name)
-    ask = words.write_now.format(first=seen.agents[0].name, names=names)
+    ask = WRITE_PHASES if seen.phased else words.write_now.format(first=seen.agents[0].name, names=names)
     return (Message("system", layout.between.join(parts)), Message("user", ask))
 
 
@@ -118,9 +119,9 @@ def relationship_lines(seen: Observation, words: Wording = WORDINGS[0]) -> list[
 
 
 def _rules(seen: Observation, words: Wording, name: str) -> list[str]:
-    """Return an example line for each action, and the limit of turns."""
+    """Return an example line for each action and move, and the limit of turns."""
     lines = [f"{words.actions[kind]}: {line_of(name, _example(kind))}" for kind in seen.actions]
-    return [*lines, words.limit.format(turns=seen.turn_limit)]
+    return [*lines, *move_lines(seen, name), words.limit.format(turns=seen.turn_limit)]
 
 
 def _example(kind: ActionType) -> Action:

@@ -15,9 +15,20 @@ from functools import cached_property
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from localsim.conversation.rules.values import (
+    NEXT,
+    Identifier,
+    Move,
+    Phase,
+    Place,
+    Text,
+    Value,
+    problems_of_move,
+    problems_of_phase,
+)
 from localsim.conversation.transcript import ACTION_TYPES, ActionType
 
 RelationshipLevel = Literal["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
@@ -29,23 +40,10 @@ WRITER = "writer"
 CONFLICT = "conflict"
 """Type of the error that lists contradictions between parts of a scenario, with their places."""
 
-Place = tuple[str | int, ...]
 _NAME = re.compile(r"[^\W\d_][\w .'’-]*", re.UNICODE)
-Text = Annotated[str, Field(min_length=1, max_length=4000)]
-Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=80)]
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        str_strip_whitespace=True,
-        use_attribute_docstrings=True,
-        coerce_numbers_to_str=True,
-    )
-
-
-class After(_Value):
+class After(Value):
     """A rule that forbids a disclosure until something has happened. Exactly one field is given."""
 
     turn: Annotated[int, Field(ge=0)] | None = None
@@ -66,7 +64,7 @@ def _kind_of_rule(value: Any) -> str:
     return "after" if isinstance(value, Mapping | After) else "rule"
 
 
-class Fact(_Value):
+class Fact(Value):
     """A piece of knowledge that an agent has and others do not."""
 
     id: Identifier
@@ -81,7 +79,7 @@ class Fact(_Value):
     """When the owner may disclose it: `free`, `late` (from the middle on), `never`, or after a turn, fact or words."""
 
 
-class Profile(_Value):
+class Profile(Value):
     """The part of an agent that others may see, by relationship level; every field is optional."""
 
     age: str | None = None
@@ -100,7 +98,7 @@ class Profile(_Value):
     """Style of deciding, which friends and closer people know."""
 
 
-class Agent(_Value):
+class Agent(Value):
     """A participant."""
 
     name: Annotated[str, Field(max_length=40)]
@@ -124,7 +122,7 @@ class Agent(_Value):
         return name
 
 
-class Relationship(_Value):
+class Relationship(Value):
     """The relationship between two agents."""
 
     between: tuple[str, str]
@@ -133,10 +131,10 @@ class Relationship(_Value):
     """Closeness of the two, from stranger to family."""
 
 
-class Limits(_Value):
+class Limits(Value):
     """Limits that end an episode or a turn; equal in every mode."""
 
-    turns: Annotated[int, Field(ge=1, le=200)] = 20
+    turns: Annotated[int, Field(ge=1, le=5000)] = 20
     """Most turns of all agents together."""
     chars: Annotated[int, Field(ge=20, le=1000)] = 280
     """Most characters in the text of one turn; the grammar ends the text there."""
@@ -144,9 +142,11 @@ class Limits(_Value):
     """Most tokens generated for one turn; enough for `chars` to end a text first, also where words need many tokens."""
     silence: Annotated[int, Field(ge=1, le=20)] = 3
     """Consecutive `none` turns that end the episode."""
+    leave: Literal["ends", "goes_on"] = "ends"
+    """Whether the episode ends when somebody leaves, or when fewer than two are left."""
 
 
-class Info(_Value):
+class Info(Value):
     """Information for people who choose a scenario; never part of a prompt."""
 
     what: Text
@@ -157,7 +157,7 @@ class Info(_Value):
     """Experiments worth making."""
 
 
-class Check(_Value):
+class Check(Value):
     """An event that the author expects or excludes, decided without a model; exactly one kind is given."""
 
     name: Identifier
@@ -190,8 +190,8 @@ CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
 ANYBODY = "anybody"
 
 
-class Scenario(_Value):
-    """A social task, without its answer key. Agents speak round-robin in the order given."""
+class Scenario(Value):
+    """A social task, without its answer key. Agents speak round-robin in the order given, unless phases say more."""
 
     version: Literal[1]
     """Format of this file."""
@@ -205,10 +205,14 @@ class Scenario(_Value):
     """The situation that all agents know."""
     relationship: RelationshipLevel | tuple[Relationship, ...] = "stranger"
     """One level for all pairs, or a list with one entry for each pair."""
-    agents: Annotated[tuple[Agent, ...], Field(min_length=2, max_length=8)]
+    agents: Annotated[tuple[Agent, ...], Field(min_length=2, max_length=1000)]
     """The agents in speaking order."""
     actions: Annotated[tuple[ActionType, ...], Field(min_length=1)] = ACTION_TYPES
     """Action types that agents may use."""
+    moves: tuple[Move, ...] = ()
+    """Actions with values, beside those types."""
+    phases: tuple[Phase, ...] = ()
+    """Parts of the conversation, each with its own order; without any, everybody acts in turn."""
     limits: Limits = Limits()
     """Limits of the episode and of its turns."""
     family: Identifier | None = None
@@ -247,11 +251,36 @@ class Scenario(_Value):
         yield from _repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])
         if self.actions == ("none",):
             yield ("actions",), "some action besides none must be allowed"
+        yield from self._conflicts_of_rules()
         if not isinstance(self.relationship, str):
             wanted = {frozenset(pair) for pair in combinations(self.names, 2)}
             given = [frozenset(item.between) for item in self.relationship]
             if set(given) != wanted or len(given) != len(wanted):
                 yield ("relationship",), f"needs exactly one entry for each pair of {', '.join(self.names)}"
+
+    def _conflicts_of_rules(self) -> Iterator[tuple[Place, str]]:
+        """Yield the contradictions of moves and phases."""
+        known = (*self.actions, *(move.name for move in self.moves))
+        yield from _repeats("move", [(("moves", number, "name"), move.name) for number, move in enumerate(self.moves)])
+        yield from _repeats(
+            "phase", [(("phases", number, "name"), each.name) for number, each in enumerate(self.phases)]
+        )
+        for number, move in enumerate(self.moves):
+            place: Place = ("moves", number)
+            yield from (((*place, *inner), message) for inner, message in problems_of_move(move))
+            if move.name in ACTION_TYPES:
+                yield (*place, "name"), f"{move.name!r} is an action; choose another name"
+            if move.name == NEXT and [param.agents for param in move.values] != ["one"]:
+                yield (*place, "values"), f"the value of {NEXT!r} is one agent: {{agents: one}}"
+            for position, name in enumerate(move.by):
+                if name not in self.names:
+                    yield (*place, "by", position), f"no agent is called {name!r}"
+        for number, phase in enumerate(self.phases):
+            place = ("phases", number)
+            found = problems_of_phase(phase, self.names, known, self.moves)
+            yield from (((*place, *inner), message) for inner, message in found)
+            if number < len(self.phases) - 1 and not (phase.turns or phase.rounds or phase.ends_with):
+                yield place, "only the last phase can go on without turns, rounds or ends_with"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -275,17 +304,21 @@ class Scenario(_Value):
     def hash(self) -> str:
         """The sha256 of the canonical JSON of this scenario, without the answer key."""
         data = self.model_dump(mode="json", include=set(Scenario.model_fields))
-        if self.language is None:  # so that files without it keep their hash
-            del data["language"]
+        # Files without these fields keep the hash that they had before the fields existed.
+        for name, default in (("language", None), ("moves", []), ("phases", [])):
+            if data[name] == default:
+                del data[name]
+        if self.limits.leave == "ends":
+            del data["limits"]["leave"]
         return canonical_hash(data)
 
 
 class ScenarioFile(Scenario):
     """A whole scenario file: the scenario, how it was generated, and the answer key."""
 
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
     """Parameters of the family's generator; only judges see them."""
-    answer: dict[str, Any] = {}
+    answer: dict[str, Any] = {}  # noqa: RUF012
     """The answer key, for judges only; never part of a prompt."""
     checks: tuple[Check, ...] = ()
     """Events that the author expects or excludes; only judges see them."""

@@ -1,7 +1,8 @@
 """Actions, turns and transcripts: pure values that know nothing of models, scenarios or storage.
 
 An action is one line of text in every mode, for writer and reader alike: `Ana: words`, or `Ana [leave]: words` for an
-action other than speech. The five action types are Sotopia's (arXiv 2310.11667, section 2).
+action other than speech. The five action types are Sotopia's (arXiv 2310.11667, section 2). A move of the scenario has
+values: `Ana [offer 40]: words`. What the rules tell is a line in brackets: `(Round 2 begins.)`.
 """
 
 from __future__ import annotations
@@ -11,10 +12,16 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from localsim.errors import MalformedReply
+from localsim.conversation.rules.lines import SEPARATOR, Bound, name_of, read_values
+from localsim.conversation.rules.values import TOLD
+from localsim.errors import InvalidInput, MalformedReply
 
 ActionType = Literal["speak", "non-verbal communication", "action", "leave", "none"]
 ACTION_TYPES: tuple[ActionType, ...] = get_args(ActionType)
+WORLD = ""
+"""The speaker of turns in which the rules tell something."""
+NARRATOR = "Narrator"
+"""The name of this speaker for people."""
 
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _FOLD = str.maketrans(dict.fromkeys(_LINE_BREAKS, " "))
@@ -29,13 +36,21 @@ def fold_lines(text: str) -> str:
 class Action:
     """The action of an agent in one turn."""
 
-    type: ActionType
+    type: str
+    """One of ACTION_TYPES, or the name of a move."""
     text: str = ""
+    values: tuple[str, ...] | None = None
+    """The values of a move, as in its line; None for the five actions, which have none."""
 
     def __post_init__(self) -> None:
-        if self.type not in ACTION_TYPES:
+        if self.values is None and self.type not in ACTION_TYPES:
             raise MalformedReply(f"unknown action {self.type!r}")
         object.__setattr__(self, "text", fold_lines(self.text))
+
+    @property
+    def bracket(self) -> tuple[str, ...]:
+        """The values as one text, if there are any."""
+        return (SEPARATOR.join(self.values),) if self.values else ()
 
 
 @dataclass(frozen=True)
@@ -44,13 +59,32 @@ class Turn:
 
     index: int
     speaker: str
+    """An agent, or WORLD."""
     action: Action
     truncated: bool = False
+    readers: tuple[str, ...] | None = None
+    """Who can read it, an author first; None: everybody."""
+    beat: int = -1
+    """Index of the first turn of its beat. The turns of one beat are simultaneous; -1 stands for `index`."""
+    beat_size: int = 1
+    """Number of turns of its beat, also of those that are still to come."""
+    phase: str = ""
+
+    def __post_init__(self) -> None:
+        if self.beat < 0:
+            object.__setattr__(self, "beat", self.index)
+
+    @property
+    def told(self) -> bool:
+        """True if the rules tell something and no agent acts."""
+        return self.speaker == WORLD
 
     @property
     def said(self) -> bool:
         """True if the turn contains words that others hear."""
-        return self.action.type in ("speak", "leave") and bool(self.action.text)
+        if not self.action.text or self.told or self.readers == (self.speaker,):
+            return False
+        return self.action.values is not None or self.action.type in ("speak", "leave")
 
     @property
     def words(self) -> int:
@@ -58,8 +92,23 @@ class Turn:
         return len(self.action.text.split()) if self.said else 0
 
     @property
+    def who(self) -> str:
+        """The speaker, for people."""
+        return self.speaker or NARRATOR
+
+    @property
+    def doing(self) -> str:
+        """The type of the action with its values and readers, for people; `speak` for plain speech."""
+        if self.told:
+            return f"to {SEPARATOR.join(self.readers)}" if self.readers else "to everybody"
+        alone = ["(nobody else reads it)"] if self.readers == (self.speaker,) else []
+        return " ".join([self.action.type, *self.action.bracket, *alone])
+
+    @property
     def line(self) -> str:
         """The turn as one line, as models write and read it."""
+        if self.told:
+            return told_line(self.action.text, self.readers)
         return line_of(self.speaker, self.action)
 
 
@@ -76,6 +125,11 @@ class Transcript:
         """Return this transcript with one more turn."""
         return Transcript((*self.turns, turn))
 
+    @property
+    def acts(self) -> tuple[Turn, ...]:
+        """The turns of agents, without what the rules told."""
+        return tuple(turn for turn in self.turns if not turn.told)
+
     def position(self, turn: int) -> float:
         """Return the relative position of a turn: 0 at the start, 1 at the end (0 in a transcript of one turn)."""
         return turn / (len(self.turns) - 1) if len(self.turns) > 1 else 0.0
@@ -83,8 +137,19 @@ class Transcript:
 
 def line_of(name: str, action: Action) -> str:
     """Return the line of a turn. The colon comes after any bracket, so speech cannot imitate another action."""
-    head = name if action.type == "speak" else f"{name} [{action.type}]"
+    does = " ".join([action.type, *action.bracket])
+    head = name if action.type == "speak" else f"{name} [{does}]"
     return f"{head}: {action.text}" if action.text or action.type == "speak" else head
+
+
+def told_line(text: str, readers: tuple[str, ...] | None) -> str:
+    """Return the line of something that the rules tell. A name begins with a letter, so no agent can forge one."""
+    return f"({text})" if readers is None else f"(Only to {SEPARATOR.join(readers)}: {text})"
+
+
+def told(text: str) -> Action:
+    """Return the action of a turn in which the rules tell something."""
+    return Action(TOLD, text, ())
 
 
 _AFTER_NAME = re.compile(r"(?: \[(?P<kind>[^]]*)\])?(?:: ?(?P<text>.*))?")
@@ -98,7 +163,9 @@ class ParsedLine:
     truncated: bool
 
 
-def parse_line(line: str, name: str, actions: tuple[str, ...], max_chars: int) -> ParsedLine:
+def parse_line(
+    line: str, name: str, actions: tuple[str, ...], max_chars: int, moves: tuple[Bound, ...] = ()
+) -> ParsedLine:
     """Read one line written by `name`. Raises MalformedReply naming what is wrong.
 
     Grammars limit a text to `max_chars` characters, so a text of that length was cut. People and scripted players have
@@ -110,10 +177,31 @@ def parse_line(line: str, name: str, actions: tuple[str, ...], max_chars: int) -
     if match is None:
         raise MalformedReply(f'not one line of the form "{name}: words" or "{name} [action]: words"')
     kind, text = match["kind"] or "speak", fold_lines(match["text"] or "").strip()
-    if kind not in actions:
-        raise MalformedReply(f"action {kind!r} is not among {', '.join(actions)}")
+    move = next((each for each in moves if kind.partition(" ")[0] == each.name), None)
+    if move is None and kind not in actions:
+        known = [*actions, *(name_of(each) for each in moves)]
+        raise MalformedReply(f"action {kind!r} is not among {', '.join(known)}")
     if any(unicodedata.category(char) == "Cs" for char in text):
         raise MalformedReply("half of a surrogate pair in the text")
+    if move is not None:
+        return ParsedLine(_moved(move, kind, text), truncated=len(text) == max_chars)
     if not text and kind in ("speak", "non-verbal communication", "action"):
         raise MalformedReply(f"an empty {kind}")
-    return ParsedLine(Action(kind, text), truncated=len(text) == max_chars)  # type: ignore[arg-type]
+    return ParsedLine(Action(kind, text), truncated=len(text) == max_chars)
+
+
+def typed_move(way: Bound, values: str, words: str) -> Action:
+    """Return the move that a person made. Raises InvalidInput."""
+    try:
+        return _moved(way, f"{way.name} {values.strip()}", fold_lines(words).strip())
+    except MalformedReply as error:
+        raise InvalidInput(error.message) from error
+
+
+def _moved(way: Bound, kind: str, text: str) -> Action:
+    """Return a move with its values. Raises MalformedReply."""
+    if text and way.move.text == "no":
+        raise MalformedReply(f"{way.name} has no words after it")
+    if not text and way.move.text == "must":
+        raise MalformedReply(f"an empty {way.name}")
+    return Action(way.name, text, read_values(way, kind.partition(" ")[2]))

@@ -6,24 +6,33 @@
     others' profile           full                         by relationship (PROFILE_SEEN)  full
     others' goal              yes                          no, unless granted              yes
     others' secret, facts     yes                          no, unless granted              yes
+    turns for some readers    yes                          readers                         yes
+    turns of the same beat    earlier lines                no                              no
+    turns after leaving       yes                          no                              no
     answer key, info          no                           no                              no
 
 In agents mode `grants` add items of others: goal, secret, facts, whole profile (with the relationships among the
-others). Levels follow Sotopia's table (get_bio; arXiv 2310.11667, appendix): a stranger sees only the name in the list
-of participants. The answer key is not even an argument.
+others), and none of their turns. Levels follow Sotopia's table (get_bio; arXiv 2310.11667, appendix): a stranger sees
+only the name in the list of participants. The answer key is not even an argument.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 from localsim.conversation.episode import OMNISCIENT, SINGLE_AUTHOR, AgentView, Mode, Observation
 from localsim.conversation.grants import EVERY, NOTHING, Grant, Grants, Sight, first_facts
+from localsim.conversation.rules.deciding import every_way
+from localsim.conversation.rules.lines import Way
 from localsim.conversation.scenario import WRITER, Agent, RelationshipLevel, Scenario
-from localsim.conversation.transcript import Transcript
+from localsim.conversation.transcript import Transcript, Turn
 from localsim.conversation.wording.decoys import decoy_of
 
 _ACQUAINTED = ("age", "gender", "pronouns", "occupation", "public_info")
+_MANY = 8
+"""Of more agents with one relationship among all, prompts have one sentence instead of one for each pair."""
 _CLOSE = (*_ACQUAINTED, "personality_and_values", "decision_making_style")
 
 PROFILE_SEEN: dict[RelationshipLevel, tuple[str, ...]] = {
@@ -41,11 +50,18 @@ _OWN = Grant(goal=True, secret=True, facts=EVERY, profile=True)
 
 
 def observe(
-    scenario: Scenario, mode: Mode, viewer: str, transcript: Transcript, grants: Grants = NOTHING
+    scenario: Scenario,
+    mode: Mode,
+    viewer: str,
+    transcript: Transcript,
+    grants: Grants = NOTHING,
+    allowed: tuple[Way, ...] | None = None,
 ) -> Observation:
     """Return everything that `viewer` (an agent's name, or `writer` if one model writes all) may know now.
 
-    `grants` count in agents mode only. Raises ValueError for a viewer that the mode does not have.
+    `transcript` is the whole one; the observation holds its readable part. `allowed` are the ways in which the viewer
+    can act now, by default all that it has at some time. `grants` count in agents mode only. Raises ValueError for a
+    viewer that the mode does not have.
     """
     if (viewer == WRITER) != (mode in SINGLE_AUTHOR):
         raise ValueError(f"{viewer} has no view in {mode} mode")
@@ -60,20 +76,60 @@ def observe(
     seen = Observation(
         viewer=viewer,
         setting=scenario.setting,
-        relationships=tuple(
-            (one, other, scenario.level(one, other))
-            for position, one in enumerate(names)
-            for other in names[position + 1 :]
-            if omniscient or grant.profile or viewer in (one, other)
-        ),
+        relationships=_relationships(scenario, viewer, everybody=omniscient or grant.profile),
         agents=views,
         omniscient=omniscient,
         actions=scenario.actions,
         turn_limit=scenario.limits.turns,
-        transcript=transcript,
+        transcript=readable(transcript, viewer, everything=omniscient, goes_on=scenario.limits.leave == "goes_on"),
         family=scenario.family,
+        moves=tuple(move for move in scenario.moves if viewer == WRITER or viewer in (move.by or (viewer,))),
+        allowed=every_way(scenario, viewer) if allowed is None else allowed,
+        phased=bool(scenario.phases),
     )
     return _with_grants(seen, scenario, granted) if granted else seen
+
+
+def _relationships(
+    scenario: Scenario, viewer: str, *, everybody: bool
+) -> tuple[tuple[str, str, RelationshipLevel], ...]:
+    names = scenario.names
+    if len(names) > _MANY and isinstance(scenario.relationship, str):
+        return (("Everybody", "everybody else", scenario.relationship),)
+    pairs = combinations(names, 2) if everybody else _pairs_with(viewer, names)
+    return tuple((one, other, scenario.level(one, other)) for one, other in pairs)
+
+
+def _pairs_with(viewer: str, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    place = names.index(viewer)
+    yield from ((name, viewer) for name in names[:place])
+    yield from ((viewer, name) for name in names[place + 1 :])
+
+
+def readable(transcript: Transcript, viewer: str, *, everything: bool, goes_on: bool = False) -> Transcript:
+    """Return the turns that a viewer can read, with the numbers that they have in the whole transcript.
+
+    `everything` adds the turns for other readers, but no simultaneous ones: that nobody sees the others' acts of its
+    beat is a rule, and no information. Of a beat that is over the viewer's own act comes first, as it was written
+    first. `goes_on`: others go on when the viewer has left, who then reads nothing more.
+    """
+    turns = transcript.turns
+    if viewer == WRITER or not turns:
+        return transcript
+    last = turns[-1].beat
+    is_open = sum(turn.beat == last for turn in turns[-turns[-1].beat_size :]) < turns[-1].beat_size
+    leaves = [turn.beat for turn in turns if turn.speaker == viewer and turn.action.type == "leave"] if goes_on else []
+    left = leaves[0] if leaves else last
+
+    def reads(turn: Turn) -> bool:
+        if turn.speaker == viewer:
+            return True
+        if (is_open and turn.beat == last) or turn.beat > left:
+            return False
+        return everything or turn.readers is None or viewer in turn.readers
+
+    kept = [turn for turn in turns if reads(turn)]
+    return Transcript(tuple(sorted(kept, key=lambda turn: (turn.beat, turn.speaker != viewer, turn.index))))
 
 
 def _view(scenario: Scenario, viewer: str, agent: Agent, grant: Grant) -> AgentView:

@@ -55,7 +55,7 @@ CHECKS = Checks()
 
 
 def _one(check: Check, transcript: Transcript, scenario: Scenario) -> Score:
-    turns = [turn for turn in transcript.turns if check.after <= transcript.position(turn.index) <= check.before]
+    turns = [turn for turn in transcript.acts if check.after <= transcript.position(turn.index) <= check.before]
     turn = next(_KINDS[check.kind](check, turns, scenario), None)
     happened = turn is not None
     reason = (

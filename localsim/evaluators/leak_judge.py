@@ -152,7 +152,7 @@ class Inquiry:
 
 def ends_of(subject: Subject) -> tuple[int, ...]:
     """Return the turns that have words, after which a fact can be known."""
-    return tuple(number for number, turn in enumerate(subject.transcript.turns) if turn.action.text)
+    return tuple(turn.index for turn in subject.transcript.acts if turn.action.text)
 
 
 def facts_asked(scenario: Scenario) -> tuple[PrivateFact, ...]:

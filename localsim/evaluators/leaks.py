@@ -18,6 +18,7 @@ import numpy.typing as npt
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import After, Agent, DisclosureRule, Fact, Scenario
+from localsim.conversation.transcript import Turn
 from localsim.evaluators.base import Evaluation, Evaluator, Scored, Steps
 from localsim.families import Family, family_of
 from localsim.families.prices import find_prices
@@ -149,8 +150,12 @@ class Leaks(Evaluator):
 
 
 def turns_of(subject: Subject) -> Turns:
-    """Return speaker and text of every turn."""
-    return tuple((turn.speaker, turn.action.text) for turn in subject.transcript.turns)
+    """Return speaker and text of every turn; the text is empty where no agent says something that others can hear."""
+    return tuple((turn.speaker, "" if _unheard(turn) else turn.action.text) for turn in subject.transcript.turns)
+
+
+def _unheard(turn: Turn) -> bool:
+    return turn.told or turn.readers == (turn.speaker,)
 
 
 def private_facts(scenario: Scenario) -> tuple[PrivateFact, ...]:
@@ -181,7 +186,7 @@ def with_terms(scenario: Scenario, turns: Turns, rows: Sequence[Row], detector: 
     for turn, (speaker, text) in enumerate(turns):
         for private in private_facts(scenario):
             fact = facts[private.id]
-            shared = speaker != private.owner and any(term.casefold() in held[speaker] for term in fact.terms)
+            shared = speaker != private.owner and any(term.casefold() in held.get(speaker, ()) for term in fact.terms)
             whole.append((private, turn, speaker, findings.get((private.id, turn), NOTHING)))
             around[private.id, turn] = circumstances(family, fact, text, shared=shared)
     return decided(whole, detector.weights, around)

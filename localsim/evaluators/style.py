@@ -97,7 +97,7 @@ class Style(Scorer):
         judge).
         """
         said = [turn for turn in transcript.turns if turn.said]
-        scores = [Score("turns", float(len(transcript))), Score("turn_limit", float(scenario.limits.turns))]
+        scores = [Score("turns", float(len(transcript.acts))), Score("turn_limit", float(scenario.limits.turns))]
         if not said:
             return scores
         scores.append(Score("words_per_turn", sum(turn.words for turn in said) / len(said)))

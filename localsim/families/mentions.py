@@ -42,7 +42,7 @@ def first_mentions(turns: Sequence[Turn], scenario: Scenario) -> list[Mention]:
     family = family_of(scenario.family)
     mentions = []
     for term, holders in owners.items():
-        for turn in turns:
+        for turn in (turn for turn in turns if not turn.told):
             span = family.span(turn.action.text, term)
             if span is not None:
                 mentions.append(Mention(facts[term], tuple(holders), term, turn.index, turn.speaker, *span))

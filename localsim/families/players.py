@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 from localsim.conversation.episode import Observation
+from localsim.conversation.rules.lines import Bound, Way
 from localsim.conversation.transcript import Action, Turn
 
 Player = Callable[[Observation, random.Random], Action]
@@ -13,7 +14,9 @@ Player = Callable[[Observation, random.Random], Action]
 
 
 def smalltalk(seen: Observation, rng: random.Random) -> Action:
-    """Say a few friendly words, then goodbye; suits any scenario."""
+    """Say a few friendly words, then goodbye; where there are moves or phases, take any move that is allowed now."""
+    if seen.moves or seen.phased:
+        return any_way(seen, rng)
     own = sum(turn.speaker == seen.viewer for turn in seen.transcript.turns)
     if own >= 3:
         return leave(seen, "It was good talking to you. Goodbye!")
@@ -23,6 +26,38 @@ def smalltalk(seen: Observation, rng: random.Random) -> Action:
         ("I see what you mean.", "Let us find a way that works for both of us.", "Thank you for telling me."),
     )
     return Action("speak", rng.choice(lines[own]))
+
+
+def any_way(seen: Observation, rng: random.Random, words: str = "") -> Action:
+    """Act in any way that is allowed now; leave or do nothing only where nothing else is. `words` are said with it."""
+    moves = [way for way in seen.allowed if isinstance(way, Bound)]
+    spoken = [way for way in seen.allowed if isinstance(way, str) and way not in ("leave", "none")]
+    ways: list[Way] = [*moves, *spoken]
+    way = rng.choice(ways or list(seen.allowed))
+    words = words or rng.choice(("I see.", "Let us think about it.", "That is how I see it.", "What do you think?"))
+    if isinstance(way, str):
+        return Action(way, "" if way == "none" else words)
+    silent = way.move.text == "no" or (way.move.text == "may" and rng.random() < 0.3)
+    return Action(way.name, "" if silent else words, any_values(way, rng))
+
+
+def any_values(way: Bound, rng: random.Random) -> tuple[str, ...]:
+    """Return values of a move, drawn at random."""
+    found: list[str] = []
+    for param in way.move.values:
+        if param.number is not None:
+            low, high = param.number
+            found.append(param.written(low + param.step * rng.randint(0, int((high - low) / param.step))))
+        elif param.one_of is not None:
+            found.append(rng.choice(param.one_of))
+        elif param.agents == "one":
+            found.append(rng.choice(way.others))
+        elif param.agents == "several":
+            named = rng.sample(way.others, rng.randint(1, min(3, len(way.others))))
+            found += sorted(named, key=way.others.index)
+        else:
+            found.append("a thought"[: param.words])
+    return tuple(found)
 
 
 def leave(seen: Observation, text: str) -> Action:

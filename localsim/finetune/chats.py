@@ -61,7 +61,10 @@ def chats_of(scenario: Scenario, mode: Mode, transcript: Transcript) -> list[Cha
     if mode == "script":
         lines = "\n".join(turn.line for turn in transcript.turns)
         prompt = writer_messages(observe(scenario, mode, WRITER, Transcript()))
-        return [Chat(transcript.turns[0].speaker, (*prompt, Message("assistant", lines)), scenario.id)]
+        # The writer did not write what the rules told.
+        weights = tuple(0.0 if turn.told else 1.0 for turn in transcript.turns)
+        weights = weights if 0.0 in weights else ()
+        return [Chat(transcript.turns[0].speaker, (*prompt, Message("assistant", lines)), scenario.id, weights)]
     chats = []
     for name in scenario.names:
         own = [turn.index for turn in transcript.turns if turn.speaker == name]

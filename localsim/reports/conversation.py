@@ -18,7 +18,7 @@ from localsim.families.base import Verdict
 from localsim.families.mentions import Mention
 from localsim.reports import marks
 from localsim.reports.marks import Mark
-from localsim.store.episodes import StoredEpisode
+from localsim.store.episodes import StoredEpisode, transcript_of
 
 Row = dict[str, Any]
 
@@ -46,6 +46,12 @@ class MarkedTurn:
         return [mention.term for mention in self.mentions if not mention.by_owner]
 
 
+def in_words(row: Row) -> Row:
+    """Return the row of a turn with its speaker and action in words for people."""
+    turn = transcript_of([row]).turns[0]
+    return {**row, "speaker": turn.who, "action": turn.doing}
+
+
 def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> list[MarkedTurn]:
     """Return the turns of an episode; `leaks` are the rows to mark, by default its first disclosures."""
     shown = episode.leaks if leaks is None else leaks
@@ -57,7 +63,8 @@ def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> 
         mentions = [mention for mention in episode.mentions if mention.turn == row["turn"]]
         marked = marks.of_leaks(row["text"], here) if shown else marks.of_mentions(mentions)
         parts = marks.parts(row["text"], marked)
-        turns.append(MarkedTurn(row, colours.get(row["speaker"], 7), parts, mentions, here, hits.get(row["turn"], "")))
+        hit = hits.get(row["turn"], "")
+        turns.append(MarkedTurn(in_words(row), colours.get(row["speaker"], 7), parts, mentions, here, hit))
     return turns
 
 

@@ -39,9 +39,9 @@ from localsim.store.records import (
     Record,
     RunEnded,
     RunRecord,
-    TurnRecord,
     scenario_record,
     score_records,
+    turn_record,
 )
 
 EVALUATOR = "corpus"
@@ -278,7 +278,7 @@ def _plan(talks: Sequence[HumanTalk], options: Options, source: dict[str, Any]) 
 
 def _of_talk(talk: HumanTalk, run_id: str, label: str, index: int) -> Iterator[Record]:
     """Yield the records of a conversation, with its scores."""
-    loaded, content = talk.scenario, canonical_hash([(name, vars(action)) for name, action in talk.turns])
+    loaded, content = talk.scenario, _content_hash(talk.turns)
     spec_hash = canonical_hash([loaded.scenario.hash, PEOPLE, talk.name, content])
     episode_id = canonical_hash([run_id, spec_hash, index])[:16]
     subject = _subject(episode_id, talk, talk.turns, index)
@@ -295,13 +295,15 @@ def _of_talk(talk: HumanTalk, run_id: str, label: str, index: int) -> Iterator[R
         spec_json=json.dumps({"models": dict.fromkeys(loaded.scenario.names, label), "conversation": talk.name}),
     )
     for turn in transcript.turns:
-        action = turn.action
-        yield TurnRecord(
-            episode_id, turn.index, turn.speaker, action.type, action.text, turn.words, truncated=False, generation=-1
-        )
+        yield turn_record(episode_id, turn, -1)
     yield EpisodeEnded(episode_id, "completed", talk.stop_reason, None, len(transcript), 0.0)
     yield from evaluated(subject)
     yield from score_records(episode_id, EVALUATOR, VERSION, talk.outcome)
+
+
+def _content_hash(turns: Sequence[tuple[str, Action]]) -> str:
+    """Return a hash of what people said. They make no moves, so values are no part of it."""
+    return canonical_hash([(name, {"type": action.type, "text": action.text}) for name, action in turns])
 
 
 # ---- the corpus's own outcome --------------------------------------------------------------------------------------

@@ -25,10 +25,10 @@ from localsim.store.records import (
     RejectRecord,
     RunEnded,
     RunRecord,
-    TurnRecord,
     episode_record,
     hash_of,
     scenario_record,
+    turn_record,
 )
 
 EVERY_S = 10.0
@@ -112,17 +112,7 @@ class Recorder:
 
     def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
         """Record a valid turn."""
-        record = TurnRecord(
-            episode_id=episode_id,
-            turn=turn.index,
-            speaker=turn.speaker,
-            action=turn.action.type,
-            text=turn.action.text,
-            words=turn.words,
-            truncated=turn.truncated,
-            generation=generation,
-        )
-        self._note(episode_id, record)
+        self._note(episode_id, turn_record(episode_id, turn, generation))
 
     def reject(self, episode_id: str, generation: int, reason: str) -> None:
         """Record that a generation contains a malformed reply."""

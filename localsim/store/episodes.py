@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from localsim.families.mentions import Mention, first_mentions
 from localsim.store.database import Store
 
 Row = dict[str, Any]
+TURN = "turn, speaker, action, text, truncated, values_json, readers_json, beat, phase"
+"""The columns of a turn that a transcript needs."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,27 @@ class StoredEpisode:
 
 
 def transcript_of(rows: Sequence[Row]) -> Transcript:
-    """Return a transcript from rows with turn, speaker, action, text and truncated, such as those of v_turns."""
+    """Return a transcript from the columns TURN of turns or v_turns."""
+    sizes = Counter(row["beat"] for row in rows)
     return Transcript(
-        tuple(Turn(row["turn"], row["speaker"], Action(row["action"], row["text"]), row["truncated"]) for row in rows)
+        tuple(
+            Turn(
+                row["turn"],
+                row["speaker"],
+                Action(row["action"], row["text"], _texts(row["values_json"])),
+                row["truncated"],
+                _texts(row["readers_json"]),
+                row["beat"],
+                sizes[row["beat"]],
+                row["phase"],
+            )
+            for row in rows
+        )
     )
+
+
+def _texts(listed: str | None) -> tuple[str, ...] | None:
+    return None if listed is None else tuple(json.loads(listed))
 
 
 def load_episode(store: Store, episode_id: str) -> StoredEpisode:
@@ -81,9 +101,7 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
     episode = store.rows(
         "SELECT e.*, s.document_json FROM v_episodes e JOIN scenarios s USING (scenario_hash) WHERE episode_id = ?", key
     )[0]
-    turns = store.rows(
-        "SELECT turn, speaker, action, text, words, truncated FROM turns WHERE episode_id = ? ORDER BY turn", key
-    )
+    turns = store.rows(f"SELECT {TURN}, words FROM turns WHERE episode_id = ? ORDER BY turn", key)
     scores = store.rows(
         "SELECT evaluator, version, name, agent, value, label, reason, turns_json FROM v_scores "
         "WHERE episode_id = ? AND newest ORDER BY evaluator, name, agent",
@@ -124,7 +142,9 @@ def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:
     if not rows and store.rows("SELECT 1 FROM turns WHERE episode_id = ? LIMIT 1", [episode_id]):
         raise InvalidInput(f"episode {episode_id} has no prompts: people wrote it", hint=f"localsim show {episode_id}")
     by_number = {row["generation"]: row for row in rows}
-    holder = store.rows("SELECT generation FROM turns WHERE episode_id = ? AND turn = ?", [episode_id, turn])
+    holder = store.rows(f"SELECT {TURN}, generation FROM turns WHERE episode_id = ? AND turn = ?", [episode_id, turn])
+    if holder and (told := transcript_of(holder).turns[0]).told:
+        return [{"role": "told by the rules", "text": told.line}]
     numbers = [row["generation"] for row in holder] or [row["generation"] for row in rows if row["turn"] == turn]
     if not numbers:
         raise InvalidInput(f"episode {episode_id} has no turn {turn}", hint=f"localsim show {episode_id} lists them")

@@ -224,6 +224,14 @@ _SEARCHES = (
 
 _NAMES = ("ALTER TABLE runs ADD COLUMN name VARCHAR",)
 
+_READERS = (
+    "ALTER TABLE turns ADD COLUMN values_json VARCHAR",
+    "ALTER TABLE turns ADD COLUMN readers_json VARCHAR",
+    "ALTER TABLE turns ADD COLUMN beat INTEGER",
+    "ALTER TABLE turns ADD COLUMN phase VARCHAR",
+    "UPDATE turns SET beat = turn, phase = ''",
+)
+
 MIGRATIONS: list[Migration] = [
     Migration("m001_initial", _INITIAL),
     Migration("m002_shared_and_dropped", _SHARED_AND_DROPPED),
@@ -234,6 +242,7 @@ MIGRATIONS: list[Migration] = [
     Migration("m007_grants", _GRANTS),
     Migration("m008_searches", _SEARCHES),
     Migration("m009_names", _NAMES),
+    Migration("m010_readers", _READERS),
 ]
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from localsim.conversation.episode import EpisodeSpec, Score
 from localsim.conversation.scenario import LoadedScenario, canonical_hash
+from localsim.conversation.transcript import Turn
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,11 @@ class TurnRecord:
     words: int
     truncated: bool
     generation: int
+    values: Sequence[str] | None = None
+    readers: Sequence[str] | None = None
+    beat: int | None = None
+    """None in journals of versions that knew no beats: the turn itself."""
+    phase: str = ""
 
 
 @dataclass(frozen=True)
@@ -325,6 +331,24 @@ def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: Episo
         spec_json=json.dumps(settings, sort_keys=True),
         variant=spec.variant,
         see=spec.grants.text,
+    )
+
+
+def turn_record(episode_id: str, turn: Turn, generation: int) -> TurnRecord:
+    """Return the record of a turn; `generation` is -1 for turns without one."""
+    return TurnRecord(
+        episode_id=episode_id,
+        turn=turn.index,
+        speaker=turn.speaker,
+        action=turn.action.type,
+        text=turn.action.text,
+        words=turn.words,
+        truncated=turn.truncated,
+        generation=-1 if turn.told else generation,
+        values=turn.action.values,
+        readers=turn.readers,
+        beat=turn.beat,
+        phase=turn.phase,
     )
 
 

@@ -48,12 +48,14 @@ _TABLE: dict[type[Any], str] = {
 }
 """The table of each record that is one row."""
 _JSON: dict[type[Any], dict[str, str]] = {
+    TurnRecord: {"values": "values_json", "readers": "readers_json"},
     GenerationRecord: {"messages": "messages_json", "details": "details_json"},
     ScoreRecord: {"turns": "turns_json"},
     JudgementRecord: {"details": "details_json"},
 }
 """Fields that are stored as JSON text, with their columns."""
 _EMPTY: dict[str, Any] = {"messages": [], "details": {}, "turns": []}
+"""What stands for None in these fields; in others it is NULL."""
 
 
 def rows_of(records: Sequence[Record]) -> Rows:
@@ -92,6 +94,10 @@ def _row(record: Record) -> dict[str, Any]:
     row = dict(vars(record))
     if isinstance(record, EpisodeRecord):
         return {"status": "interrupted", "turns": 0, **row}
+    if isinstance(record, TurnRecord):
+        row["beat"] = record.turn if record.beat is None else record.beat
     for name, column in _JSON.get(type(record), {}).items():
-        row[column] = json.dumps(row.pop(name) or _EMPTY[name])
+        value = row.pop(name)
+        value = _EMPTY.get(name) if value is None else value
+        row[column] = None if value is None else json.dumps(value)
     return row

@@ -87,7 +87,8 @@ TABLES: dict[str, Table] = {
             "status": ("VARCHAR NOT NULL", "State of the episode: completed, failed or interrupted"),
             "stop_reason": (
                 "VARCHAR",
-                "Rule that ended the episode: turn_limit, left, silence or (people) ended; NULL unless completed",
+                "Rule that ended the episode: turn_limit, left, silence, done (phases) or (people) ended; NULL unless "
+                "completed",
             ),
             "error": ("VARCHAR", "Reason why the episode failed; NULL if it did not fail"),
             "turns": ("INTEGER NOT NULL", "Number of valid turns"),
@@ -113,15 +114,23 @@ TABLES: dict[str, Table] = {
         {
             "episode_id": ("VARCHAR NOT NULL", "The episode that the turn belongs to"),
             "turn": ("INTEGER NOT NULL", "Number of the turn, from 0"),
-            "speaker": ("VARCHAR NOT NULL", "Name of the agent whose turn it is"),
+            "speaker": ("VARCHAR NOT NULL", "Name of the agent whose turn it is; empty if the rules tell something"),
             "action": (
                 "VARCHAR NOT NULL",
-                "Type of the action: speak, non-verbal communication, action, leave or none",
+                "Type of the action: speak, non-verbal communication, action, leave or none; the name of a move; or "
+                "told, by the rules",
             ),
             "text": ("VARCHAR NOT NULL", "The words of the agent, or a description of the action"),
             "words": ("INTEGER NOT NULL", "Number of words in speech; 0 for other actions"),
             "truncated": ("BOOLEAN NOT NULL", "True if the text was cut at its limit"),
-            "generation": ("INTEGER NOT NULL", "Number of the generation that contains the turn; -1 for people"),
+            "generation": (
+                "INTEGER NOT NULL",
+                "Number of the generation that contains the turn; -1 for people and for what the rules tell",
+            ),
+            "values_json": ("VARCHAR", "Values of a move, as a list of texts; NULL for actions without values"),
+            "readers_json": ("VARCHAR", "Agents who can read the turn, its author first; NULL if everybody can"),
+            "beat": ("INTEGER", "Number of the first turn of its beat; the turns of one beat are simultaneous"),
+            "phase": ("VARCHAR", "Name of the phase of the scenario; empty where it has none"),
         },
         "episode_id, turn",
     ),
@@ -332,7 +341,8 @@ FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
         "Turns, with their position in the conversation from 0 to 1",
         """SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
-       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see
+       t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see,
+       t.values_json, t.readers_json, t.beat, t.phase
 FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation""",
     ),

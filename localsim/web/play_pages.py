@@ -9,8 +9,9 @@ from starlette.responses import RedirectResponse, Response
 
 from localsim.conversation.episode import Mode, Observation
 from localsim.conversation.prompts import relationship_lines
+from localsim.conversation.rules.lines import Bound, described, name_of
 from localsim.conversation.scenario import Scenario
-from localsim.conversation.transcript import Action
+from localsim.conversation.transcript import Action, typed_move
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
 from localsim.reports import marks
@@ -74,9 +75,19 @@ def seat(request: Request) -> Response:
         **now,
         others={seat: name for seat, name in game.seats.items() if seat not in game.taken},
         relations=relationship_lines(seen),
-        kinds={kind: label for kind, label in KINDS.items() if kind in seen.actions},
+        kinds=_kinds(seen),
+        valued=any(move.values for move in seen.moves),
         chars=game.scenario.scenario.limits.chars,
     )
+
+
+def _kinds(seen: Observation) -> dict[str, str]:
+    """All actions and moves of a role with their labels; which of them are allowed now is checked when one is sent."""
+    kinds: dict[str, str] = {kind: label for kind, label in KINDS.items() if kind in seen.allowed}
+    for move in (way.move for way in seen.allowed if isinstance(way, Bound)):
+        values = "; ".join(map(described, move.values))
+        kinds[move.name] = f"{move.name}: {values}" if values else move.name
+    return kinds
 
 
 def turns(request: Request) -> Response:
@@ -89,17 +100,21 @@ async def say(request: Request) -> Response:
     """Take a person's turn from the form."""
     form = checked_form(request, (await request.form()).items())
     game, role = _game_and_role(request)
-    kind = next((kind for kind in KINDS if kind == form.get("kind", "speak")), None)
-    if kind is None or kind not in game.scenario.scenario.actions:
-        raise InvalidInput("this scenario does not allow that action", hint="go back and choose another")
+    ways = game.ways if game.is_asked(role) else game.seen_by(role).allowed
+    way = next((way for way in ways if name_of(way) == form.get("kind", "speak")), None)
+    if way is None:
+        raise InvalidInput("that action is not allowed now", hint="go back and choose another")
     limit = game.scenario.scenario.limits.chars
     text = " ".join(form.get("text", "").split())
     if len(text) > limit:
         raise InvalidInput(f"your text has {len(text)} characters of at most {limit}", hint="go back and shorten it")
-    if not text and kind not in ("leave", "none"):
+    if isinstance(way, str) and not text and way not in ("leave", "none"):
         raise InvalidInput("there are no words", hint="go back and write some")
     turn = form.get("turn", "")
-    action = Action(kind, "" if kind == "none" else text)
+    if isinstance(way, str):
+        action = Action(way, "" if way == "none" else text)
+    else:
+        action = typed_move(way, " ".join(form.get("values", "").split()), text)
     taken = game.say(role, action, int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1)
     if not taken and not _just_said(game, role, action):
         raise InvalidInput(f"it is not your turn, so this was not said: {text}", hint="go back, and wait for your turn")

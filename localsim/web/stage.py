@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from localsim.backends.person import NAME
 from localsim.conversation.episode import Episode, EpisodeSpec, Mode, Observation
 from localsim.conversation.exchange import Request
+from localsim.conversation.rules.lines import Way
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, ActionType, Transcript, Turn
 from localsim.conversation.visibility import observe
@@ -45,6 +46,8 @@ class Game:
     turns: list[Turn] = field(default_factory=list)
     asked: str | None = None
     """The role whose turn it is, where a person plays it."""
+    ways: tuple[Way, ...] = ()
+    """The ways in which this role can act now."""
     given: Action | None = None
     ended: bool = False
     problem: str = ""
@@ -82,6 +85,7 @@ class Game:
         """Wait for the person whose turn it is. Raises InvalidInput where that takes too long."""
         with self.turned:
             self.asked, self.given = request.speaker, None
+            self.ways = request.observation.allowed if request.observation else ()
             begun = time.monotonic()
             while self.given is None:
                 if time.monotonic() - begun > PATIENCE_S or time.monotonic() - self.visited > AWAY_S:

@@ -13,6 +13,7 @@ from typing import Any
 from localsim import paths
 from localsim.conversation.episode import CONDITIONS
 from localsim.conversation.grants import condition_name
+from localsim.conversation.transcript import NARRATOR
 from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
@@ -313,7 +314,7 @@ def live(store: Store, run_id: str) -> list[Row]:
             row = {"mode": name, "model": event["model"], "title": title, "turns": []}
             episodes[event["episode_id"]] = row
         elif event["event"] == "turn" and event["episode_id"] in episodes:
-            episodes[event["episode_id"]]["turns"].append(event)
+            episodes[event["episode_id"]]["turns"].append({**event, "speaker": event["speaker"] or NARRATOR})
         elif event["event"] == "episode_ended":
             episodes.pop(event["episode_id"], None)
     return [row for row in episodes.values() if row["turns"]][-LIVE_EPISODES:]

@@ -13,7 +13,7 @@ from localsim.backends.llama.lib import BATCH, LlamaModel
 from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.modes import roles
 from localsim.conversation.prompts import agent_messages, writer_messages
-from localsim.conversation.scenario import WRITER
+from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.errors import ModelMissing
@@ -80,7 +80,7 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
     needed = _STEP
     for spec in {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in specs}.values():
         limits = spec.scenario.limits
-        turns = limits.turns * (limits.chars // _CHARS_PER_TOKEN + _LINE_TOKENS)
+        turns = limits.turns * (limits.chars // _CHARS_PER_TOKEN + _LINE_TOKENS) + _told_tokens(spec.scenario)
         for role in roles(spec.mode, spec.scenario.names):
             if spec.models[role] != name:
                 continue
@@ -89,6 +89,13 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
             messages = prompt(seen, spec.variant)
             needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _STEP)
     return min(-(-needed // _STEP) * _STEP, model.n_ctx_train)
+
+
+def _told_tokens(scenario: Scenario) -> int:
+    """Return the tokens of everything that the phases of a scenario tell."""
+    told = [text for phase in scenario.phases for text in (phase.announce, *(event.text for event in phase.events))]
+    texts = [text for text in told if text] + ["-" * scenario.limits.chars for phase in scenario.phases if phase.count]
+    return sum(len(text) // _CHARS_PER_TOKEN + _LINE_TOKENS for text in texts)
 
 
 def context_of_judge(question: int, think: int, model: LlamaModel) -> int:

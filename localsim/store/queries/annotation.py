@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from localsim.store.database import Store
+from localsim.store.episodes import TURN
 from localsim.store.queries import SEARCHED
 
 Row = dict[str, Any]
@@ -63,11 +64,10 @@ def completed_episodes(store: Store, run_id: str) -> list[Row]:
 
 
 def turns_by_episode(store: Store, run_id: str) -> dict[str, list[Row]]:
-    """The turns of every episode of a run by episode_id: turn, speaker, action, text, words, truncated."""
+    """The turns of every episode of a run by episode_id: words, and the columns TURN of `episodes`."""
     turns: dict[str, list[Row]] = defaultdict(list)
     for row in store.rows(
-        "SELECT episode_id, turn, speaker, action, text, words, truncated FROM v_turns WHERE run_id = ? "
-        "ORDER BY episode_id, turn",
+        f"SELECT episode_id, {TURN}, words FROM v_turns WHERE run_id = ? ORDER BY episode_id, turn",
         [run_id],
     ):
         turns[row.pop("episode_id")].append(row)

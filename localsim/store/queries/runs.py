@@ -9,6 +9,7 @@ from typing import Any
 
 from localsim.conversation.exchange import Generation
 from localsim.store.database import Store
+from localsim.store.episodes import TURN
 from localsim.store.queries import PEOPLE, SEARCHED, condition_sql
 
 Row = dict[str, Any]
@@ -183,11 +184,11 @@ def only_episode(store: Store, run_id: str) -> str:
     return str(store.rows("SELECT episode_id FROM v_episodes WHERE run_id = ?", [run_id])[0]["episode_id"])
 
 
-def spoken_texts(store: Store, run_id: str) -> list[Row]:
-    """The turns of a run in order: episode_id, turn, text."""
+def spoken_turns(store: Store, run_id: str) -> list[Row]:
+    """The turns of a run in order: episode_id, and the columns TURN of `episodes`."""
     return store.rows(
-        "SELECT t.episode_id, t.turn, t.text FROM turns t JOIN episodes e USING (episode_id) "
-        "WHERE e.run_id = ? ORDER BY t.episode_id, t.turn",
+        f"SELECT episode_id, {TURN} FROM turns JOIN episodes e USING (episode_id) "
+        "WHERE e.run_id = ? ORDER BY episode_id, turn",
         [run_id],
     )
 

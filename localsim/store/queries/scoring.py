@@ -10,7 +10,7 @@ from typing import Any
 from localsim.conversation.episode import Subject
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.store.database import Store
-from localsim.store.episodes import transcript_of
+from localsim.store.episodes import TURN, transcript_of
 
 Row = dict[str, Any]
 
@@ -35,8 +35,8 @@ def subjects(store: Store, run_id: str) -> list[Subject]:
     }
     turns: dict[str, list[Row]] = defaultdict(list)
     for row in store.rows(
-        "SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.truncated FROM turns t "
-        "JOIN episodes e USING (episode_id) WHERE e.run_id = ? ORDER BY t.episode_id, t.turn",
+        f"SELECT episode_id, {TURN} FROM turns t "
+        "JOIN episodes e USING (episode_id) WHERE e.run_id = ? ORDER BY episode_id, turn",
         [run_id],
     ):
         turns[row["episode_id"]].append(row)

@@ -18,6 +18,7 @@ from localsim.conversation.transcript import Transcript as Spoken
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
+from localsim.store.episodes import transcript_of
 from localsim.store.queries import annotation as annotation_queries
 from localsim.store.queries import classes as queries
 from localsim.store.queries.runs import finished_episodes
@@ -95,10 +96,7 @@ class Hall:
             row = rows[live.episode_id]
             live.ended, live.completed = True, row["status"] == "completed"
             live.success, live.problem = row["success"], row["error"] or ""
-            live.turns = [
-                Turn(each["turn"], each["speaker"], Action(each["action"], each["text"]), each["truncated"])
-                for each in turns.get(live.episode_id, [])
-            ]
+            live.turns = list(transcript_of(turns.get(live.episode_id, [])).turns)
 
     def start(self) -> None:
         """Open the models and let the talks run. Raises what prevents it."""

@@ -135,8 +135,8 @@ def _plain(scenario: Scenario, turns: Sequence[Turn]) -> list[Row]:
     return [
         {
             "turn": turn.index,
-            "speaker": turn.speaker,
-            "action": turn.action.type,
+            "speaker": turn.who,
+            "action": turn.doing,
             "text": turn.action.text,
             "colour": colours.get(turn.speaker, 7),
         }

@@ -9,36 +9,42 @@ It compares in two ways, and each of them is enough for a violation:
   not count. Ends of sentences do, because the words around them belong to different texts of a prompt.
 
 A text is granted if it is part of a text that the viewer was given, knows itself (a friend on both lists) or heard, or
-of the fixed wording of the prompts.
+of the fixed wording of the prompts. A turn that its viewer could not read is withheld, and what the rules tell is
+searched as a prompt of each of its readers, unless the scenario file has these words.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Any
 
 from localsim.conversation import prompts
-from localsim.conversation.episode import AgentView, Observation
+from localsim.conversation.episode import SINGLE_AUTHOR, AgentView, Observation
 from localsim.conversation.grants import Grant, condition_name, parse
 from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario, canonical_hash
 from localsim.conversation.transcript import Transcript
+from localsim.conversation.wording import moving
 from localsim.conversation.wording.sight import SENTENCES
 from localsim.conversation.wording.variants import variant_of
+from localsim.reports.audit.texts import (
+    APART,
+    END,
+    SENTENCE,
+    SHORTEST,
+    both,
+    is_plain,
+    parts,
+    pattern,
+    visible,
+    words,
+)
+from localsim.reports.audit.turns import Heard, Readers
 from localsim.store.database import Store
-from localsim.store.episodes import contents_of, stored_scenarios
+from localsim.store.episodes import contents_of, stored_scenarios, transcript_of
 from localsim.store.queries import runs as queries
-
-RUN = 4
-"""This many consecutive words of a withheld sentence count as a part of it."""
-_SENTENCE = 3
-"""A sentence of fewer words is searched only as part of its text."""
-_SHORTEST = 3
-"""Shorter strings (an age, a small number) occur in prompts by chance."""
 
 _OMNISCIENT = ("script", "iterative", "mindreaders")
 _ACQUAINTED = {"age", "gender", "pronouns", "occupation", "public_info"}
@@ -85,49 +91,114 @@ class Audit:
 
 
 def audit_run(store: Store, run_id: str) -> Audit:
-    """Check every stored prompt of a run."""
+    """Check every stored prompt of a run, and what the rules told in it."""
     scenarios = stored_scenarios(store, run_id)
-    spoken: dict[str, list[dict[str, Any]]] = {}
-    for row in queries.spoken_texts(store, run_id):
-        spoken.setdefault(row["episode_id"], []).append(row)
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in queries.spoken_turns(store, run_id):
+        rows.setdefault(row["episode_id"], []).append(row)
     checked = 0
     violations: list[Violation] = []
     prompts: dict[tuple[str, int], str] = {}
+    talks: dict[str, Readers] = {}
     generations = queries.prompts_of_run(store, run_id)
     hashes = {content_hash for row in generations for _, content_hash in json.loads(row["messages_json"])}
     contents = contents_of(store, [*hashes, *(row["prefill_hash"] for row in generations)])
     for row in generations:
-        before = prompts.get((row["episode_id"], row["parent"]), "") if row["parent"] is not None else ""
+        loaded, episode_id = scenarios[row["scenario_hash"]], row["episode_id"]
+        if episode_id not in talks:
+            talks[episode_id] = Readers(loaded.scenario, transcript_of(rows.get(episode_id, [])))
+            found = list(_of_episode(row, loaded, talks[episode_id]))
+            checked += sum(isinstance(each, str) for each in found)
+            violations += [each for each in found if isinstance(each, Violation)]
+        before = prompts.get((episode_id, row["parent"]), "") if row["parent"] is not None else ""
         own = [contents[content_hash] for _, content_hash in json.loads(row["messages_json"])]
-        prompt = _APART.join([before, *own])
-        prompts[row["episode_id"], row["generation"]] = prompt
-        heard = [turn["text"] for turn in spoken.get(row["episode_id"], []) if turn["turn"] < row["turn"]]
-        loaded = scenarios[row["scenario_hash"]]
+        prompt = APART.join([before, *own])
+        prompts[episode_id, row["generation"]] = prompt
         checked += 1
-        whole = f"{prompt}{_APART}{contents[row['prefill_hash']]}"
-        condition = condition_name(row["mode"], row["see"])
-        place = (row["episode_id"], row["generation"], row["turn"], row["speaker"], condition)
-        found = held(whole, loaded, row["mode"], row["speaker"], heard, row["variant"], row["see"])
-        violations += [Violation(*place, what, text[:120]) for what, text in found]
+        whole = f"{prompt}{APART}{contents[row['prefill_hash']]}"
+        violations += _in_prompt(row, loaded, talks[episode_id], whole, row["generation"], row["speaker"], row["turn"])
     return Audit(checked, tuple(violations))
+
+
+def _of_episode(row: dict[str, Any], loaded: LoadedScenario, talk: Readers) -> Iterator[Violation | str]:
+    """Yield the violations in stored readers and in what the rules told, and a viewer for each text that was read."""
+    condition = condition_name(row["mode"], row["see"])
+    for turn, what, text in talk.differences():
+        yield Violation(row["episode_id"], -1, turn.index, turn.speaker, condition, what, text[:120])
+    for turn in talk.turns:
+        if turn.told and talk.declared(turn) is None:
+            for viewer in [WRITER] if row["mode"] in SINGLE_AUTHOR else turn.readers or loaded.scenario.names:
+                yield viewer
+                yield from _in_prompt(row, loaded, talk, turn.line, -1, viewer, turn.index)
+
+
+def _in_prompt(
+    row: dict[str, Any], loaded: LoadedScenario, talk: Readers, prompt: str, generation: int, viewer: str, turn: int
+) -> list[Violation]:
+    """Return the violations in a text that a viewer read before a turn; `row` says which episode it is."""
+    place = (row["episode_id"], generation, turn, viewer, condition_name(row["mode"], row["see"]))
+    found = found_in(prompt, loaded, row["mode"], viewer, talk, turn, row["variant"], row["see"])
+    return [Violation(*place, what, text[:120]) for what, text in found]
+
+
+def found_in(
+    prompt: str,
+    loaded: LoadedScenario,
+    mode: str,
+    viewer: str,
+    talk: Readers,
+    turn: int,
+    variant: int = 0,
+    see: str = "",
+) -> Iterator[tuple[str, str]]:
+    """Yield (kind, text) for everything in a prompt before a turn that its viewer was not given and could not read."""
+    everything = _View(loaded.scenario, mode, viewer, see).sees_all
+    heard = talk.heard(viewer, turn, everything=everything, simultaneous=viewer == WRITER)
+    yield from held(prompt, loaded, mode, viewer, heard.texts, variant, see)
+    if heard.withheld:
+        yield from unheard(prompt, loaded, mode, viewer, heard, variant, see)
 
 
 def held(
     prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: list[str], variant: int = 0, see: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Yield (kind, text) for each withheld text that is in a prompt, whole or in part."""
-    exact = _visible(prompt)
-    loose = _words(prompt)
-    if not _plain(prompt):  # invisible characters may be in words, or between them
-        loose += _END + _words(_visible(prompt, in_place=" "))
-    heard_exactly = "\n".join(_heard(text)[0] for text in heard)
-    heard_loosely = _END.join(_heard(text)[1] for text in heard)
-    for check in _checks(loaded, _View(loaded.scenario, mode, viewer, see), variant):
-        pattern = check.exact
-        if (pattern is not None and pattern.search(exact) and not pattern.search(heard_exactly)) or any(
+    exact, loose = _searched(prompt)
+    heard_exactly = "\n".join(both(text)[0] for text in heard)
+    heard_loosely = END.join(both(text)[1] for text in heard)
+    for check in _known_view(loaded, _View(loaded.scenario, mode, viewer, see), variant).checks:
+        found = check.exact
+        if (found is not None and found.search(exact) and not found.search(heard_exactly)) or any(
             part in loose and part not in heard_loosely for part in check.parts
         ):
             yield check.what, check.text
+
+
+def unheard(
+    prompt: str, loaded: LoadedScenario, mode: str, viewer: str, heard: Heard, variant: int = 0, see: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield (turn, text) for each turn that the viewer could not read and that is in a prompt, whole or in part.
+
+    Its line is searched exactly. Of its words, sentences and runs of words are searched loosely: one or two words are
+    in prompts by chance.
+    """
+    exact, loose = _searched(prompt)
+    lines = "\n".join(both(line)[0] for line in heard.lines)
+    granted = _known_view(loaded, _View(loaded.scenario, mode, viewer, see), variant).granted_loosely
+    known = END.join([granted, *(both(line)[1] for line in heard.lines)])
+    for turn in heard.withheld:
+        line = pattern(visible(turn.line))
+        own = [part for part in parts(turn.text) if len(part.split()) >= SENTENCE]
+        if (line.search(exact) and not line.search(lines)) or any(part in loose and part not in known for part in own):
+            yield turn.what, turn.line
+
+
+def _searched(prompt: str) -> tuple[str, str]:
+    """Return a prompt in the forms in which texts are searched exactly and loosely."""
+    loose = words(prompt)
+    if not is_plain(prompt):  # invisible characters may be in words, or between them
+        loose += END + words(visible(prompt, in_place=" "))
+    return visible(prompt), loose
 
 
 @dataclass(frozen=True)
@@ -172,44 +243,40 @@ class _View:
         return self.granted.profile or what in _SEEN_BY_OTHERS[self.scenario.level(self.viewer, agent.name)]
 
 
-def _checks(loaded: LoadedScenario, view: _View, variant: int) -> tuple[_Check, ...]:
+@dataclass(frozen=True)
+class _Known:
+    """What is searched for a view, and what it was given."""
+
+    checks: tuple[_Check, ...]
+    granted_loosely: str
+
+
+def _known_view(loaded: LoadedScenario, view: _View, variant: int) -> _Known:
     key = (loaded.hash, view.mode, view.viewer, view.see, variant)
     if key not in _known:
         if len(_known) >= _KNOWN_AT_MOST:
             _known.clear()
-        _known[key] = tuple(_new_checks(loaded, view, variant))
+        granted = [*_granted(view, variant_of(variant).words.age)]
+        loosely = END.join(map(words, [*granted, *_framing(view, variant)]))
+        checks = tuple(_new_checks(loaded, view, variant, "\n".join(map(visible, granted)), loosely))
+        _known[key] = _Known(checks, loosely)
     return _known[key]
 
 
 _KNOWN_AT_MOST = 1000
-_known: dict[tuple[str, str, str, str, int], tuple[_Check, ...]] = {}
+_known: dict[tuple[str, str, str, str, int], _Known] = {}
 
 
-def _new_checks(loaded: LoadedScenario, view: _View, variant: int) -> Iterator[_Check]:
-    age = variant_of(variant).words.age
-    granted = [*_granted(view, age)]
-    granted_exactly = "\n".join(map(_visible, granted))
-    granted_loosely = _END.join(map(_words, [*granted, *_framing(view, variant)]))
-    for what, text in _withheld(loaded, view, age):
-        exact = _pattern(_visible(text)) if len(text) >= _SHORTEST else None
+def _new_checks(
+    loaded: LoadedScenario, view: _View, variant: int, granted_exactly: str, granted_loosely: str
+) -> Iterator[_Check]:
+    for what, text in _withheld(loaded, view, variant_of(variant).words.age):
+        exact = pattern(visible(text)) if len(text) >= SHORTEST else None
         if exact is not None and exact.search(granted_exactly):
             exact = None
-        parts = tuple(part for part in _parts(text) if part not in granted_loosely)
-        if exact is not None or parts:
-            yield _Check(what, text, exact, parts)
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Yield the whole text, its sentences and their runs of RUN words, in the form of `_words`."""
-    whole = _words(text)
-    if len(whole.strip()) >= _SHORTEST and re.search(r"[^\W\d]", whole):  # a number can be in prompts by chance
-        yield whole
-    for sentence in whole.split(_END):
-        words = sentence.split()
-        if len(words) >= _SENTENCE:
-            yield f" {' '.join(words)} "
-        for start in range(len(words) - RUN + 1):
-            yield f" {' '.join(words[start : start + RUN])} "
+        own = tuple(part for part in parts(text) if part not in granted_loosely)
+        if exact is not None or own:
+            yield _Check(what, text, exact, own)
 
 
 def _framing(view: _View, variant: int) -> Iterator[str]:
@@ -234,11 +301,14 @@ def _framing(view: _View, variant: int) -> Iterator[str]:
         turn_limit=scenario.limits.turns,
         transcript=Transcript(),
         family=scenario.family,
+        moves=scenario.moves,
+        phased=bool(scenario.phases),
     )
     render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
     yield from (message.content for message in render(seen, variant))
     yield variant_of(variant).words.your_turn
     yield from SENTENCES if view.see else ()
+    yield from moving.SENTENCES if scenario.moves or scenario.phases else ()
 
 
 def _granted(view: _View, age: str) -> Iterator[str]:
@@ -246,6 +316,12 @@ def _granted(view: _View, age: str) -> Iterator[str]:
     yield scenario.setting
     yield from scenario.names
     yield from (str(scenario.limits.turns), *scenario.actions)
+    for move in scenario.moves:
+        yield from (move.tell, *(option for param in move.values for option in param.one_of or ()))
+    for phase in scenario.phases:
+        told = ((event.text, event.to) for event in phase.events)
+        yield from (text for text, to in told if view.sees_all or not to or view.viewer in to)
+        yield from [phase.announce] if phase.announce else []
     for agent in scenario.agents:
         yield from (text for what, text, fact in _belongings(agent, age) if view.may_see(agent, what, fact))
 
@@ -256,6 +332,10 @@ def _withheld(loaded: LoadedScenario, view: _View, age: str) -> Iterator[tuple[s
         for what, text, fact in _belongings(agent, age):
             if not view.may_see(agent, what, fact):
                 yield f"{what.replace('_', ' ')} of {agent.name}", text
+    for phase in scenario.phases:
+        for event in phase.events:
+            if event.to and not view.sees_all and view.viewer not in event.to:
+                yield f"event of phase {phase.name}", event.text
     for text in _leaves(loaded.answer.answer):
         yield "answer key", text
     for text in _leaves(loaded.answer.parameters):
@@ -288,50 +368,3 @@ def _leaves(value: Any) -> Iterator[str]:
             yield from _leaves(item)
     elif value is not None and not isinstance(value, bool):
         yield f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-@lru_cache(maxsize=4096)
-def _heard(text: str) -> tuple[str, str]:
-    return _visible(text), _words(text)
-
-
-def _plain(text: str) -> bool:
-    return text.isascii() and not _CONTROL.search(text)
-
-
-def _visible(text: str, in_place: str = "") -> str:
-    """Return a text in one form of Unicode (NFKC), with `in_place` of control, zero-width and combining characters."""
-    if _plain(text):
-        return text
-    kept = "".join(
-        in_place if unicodedata.category(char) in ("Cc", "Cf", "Mn") and not char.isspace() else char
-        for char in unicodedata.normalize("NFKD", text)
-    )
-    return unicodedata.normalize("NFKC", kept)
-
-
-def _words(text: str) -> str:
-    """Return the words of a text in lower case, with a blank before and after each, and _END after each sentence.
-
-    In languages that are written without blanks, each character is a word.
-    """
-    folded = _JOINED.sub("", _visible(_visible(text).casefold()))
-    sentences = (" ".join(_WORD.findall(sentence)) for sentence in _SENTENCE_END.split(folded))
-    return f" {f' {_END} '.join(sentence for sentence in sentences if sentence)} "
-
-
-_APART = "\n\n"
-"""The separator between the messages of a prompt: no sentence continues in the next message."""
-_END = "\n"
-_SENTENCE_END = re.compile(r"[.!?:;]+[\"'”’)]*(?:\s|$)|[。！？；：]|\n\s*[-*]\s|\n\s*\n")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
-_IDEOGRAPHS = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
-_JOINED = re.compile(r"(?<=\w)['’ʼ](?=\w)|(?<=\d),(?=\d{3}(?!\d))")
-"""Characters within a word or a number that may be left out."""
-
-
-@lru_cache(maxsize=10_000)
-def _pattern(text: str) -> re.Pattern[str]:
-    words = r"\s+".join(re.escape(word) for word in text.split())
-    return re.compile(rf"(?<!\w){words}(?!\w)")

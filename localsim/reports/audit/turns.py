@@ -1,0 +1,143 @@
+"""Who can read which turn: the audit's own account, from the moves and phases of the scenario file.
+
+It takes nothing from the rules of a conversation but the words that the scenario declares. What was stored beside a
+turn is compared with it, so that an error there is found too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import Transcript, Turn
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A turn that a viewer could not read before it acted."""
+
+    what: str
+    line: str
+    text: str
+    """The words of the turn, those among its values included."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The turns before an act, as far as its viewer could read them, and the others."""
+
+    texts: list[str]
+    lines: list[str]
+    withheld: list[Withheld]
+
+
+class Readers:
+    """The readers and beats of one stored episode."""
+
+    def __init__(self, scenario: Scenario, talk: Transcript) -> None:
+        self._scenario = scenario
+        self.turns = talk.turns
+        self._moves = {move.name: move for move in scenario.moves}
+        self._together = {phase.name for phase in scenario.phases if phase.order == "together"}
+
+    @cached_property
+    def beats(self) -> list[int]:
+        """The beat of each turn: in a phase whose agents act together, nobody acts twice in one beat."""
+        found: list[int] = []
+        for turn in self.turns:
+            found.append(self._joined(turn.index, turn.speaker, turn.phase, found) if not turn.told else turn.index)
+        return found
+
+    def _joined(self, index: int, speaker: str, phase: str, beats: list[int]) -> int:
+        last = self.turns[index - 1] if 0 < index <= len(self.turns) else None
+        if last is None or last.told or last.phase != phase or phase not in self._together:
+            return index
+        members = [self.turns[other].speaker for other in range(beats[index - 1], index)]
+        return index if speaker in members else beats[index - 1]
+
+    def beat_at(self, index: int, viewer: str) -> int:
+        """Return the beat of an act, also of one that became no turn."""
+        if index < len(self.turns):
+            return self.beats[index]
+        phase = self.turns[index - 1].phase if 0 < index <= len(self.turns) else ""
+        return self._joined(index, viewer, phase, self.beats)
+
+    def of(self, turn: Turn) -> tuple[str, ...] | None:
+        """Return who can read a turn; None: everybody."""
+        if turn.told:
+            declared = self.declared(turn)
+            return turn.readers if declared is None else declared[0]
+        move = self._moves.get(turn.action.type)
+        if move is None or move.readers == "all":
+            return None
+        named = [value for value in turn.action.values or () if value in self._scenario.names]
+        return (turn.speaker, *(named if move.readers == "named" else ()))
+
+    def declared(self, turn: Turn) -> tuple[tuple[str, ...] | None] | None:
+        """Return the readers of what the rules tell, in a tuple, if the scenario file has these words; else None."""
+        phase = next((phase for phase in self._scenario.phases if phase.name == turn.phase), None)
+        if phase is None:
+            return None
+        if turn.action.text in (phase.announce, self._count(turn, phase.count)):
+            return (None,)
+        matching = [event.to or None for event in phase.events if event.text == turn.action.text]
+        if not matching:
+            return None
+        return (turn.readers,) if turn.readers in matching else (matching[0],)
+
+    def _count(self, turn: Turn, counted: str | None) -> str:
+        given = Counter(
+            value
+            for other in self.turns[: turn.index]
+            if other.phase == turn.phase and other.action.type == counted
+            for value in other.action.values or ()
+        )
+        ranked = sorted(given, key=lambda value: (-given[value], value))
+        return f"Count of {counted}: {', '.join(f'{value} {given[value]}' for value in ranked) or 'none'}."
+
+    def differences(self) -> Iterator[tuple[Turn, str, str]]:
+        """Yield (turn, what, text) where the stored readers or beat of a turn are not those of the scenario file."""
+        for turn, beat in zip(self.turns, self.beats, strict=True):
+            readers = self.of(turn)
+            if (readers is None) != (turn.readers is None) or set(readers or ()) != set(turn.readers or ()):
+                yield turn, "stored readers", f"{_named(turn.readers)} instead of {_named(readers)}"
+            if turn.beat != beat:
+                yield turn, "stored beat", f"{turn.beat} instead of {beat}"
+
+    def heard(self, viewer: str, before: int, *, everything: bool, simultaneous: bool) -> Heard:
+        """Return what a viewer could read before an act.
+
+        `everything`: also turns for other readers. `simultaneous`: also the acts of the same beat, as only the writer
+        of a script does.
+        """
+        turns = self.turns[:before]
+        now = self.beat_at(before, viewer)
+        left = next((turn.index for turn in turns if turn.speaker == viewer and turn.action.type == "leave"), None)
+        found = Heard([], [], [])
+        for turn, beat in zip(turns, self.beats, strict=False):
+            values = " ".join(turn.action.values or ())
+            text = f"{values} {turn.action.text}".strip()
+            readers = self.of(turn)
+            reads = everything or readers is None or viewer in readers
+            late = left is not None and beat > self.beats[left]
+            if turn.speaker == viewer or simultaneous or (reads and beat != now and not late):
+                # What the rules tell grants nothing unless the scenario file has these words.
+                if not turn.told or self.declared(turn) is not None:
+                    found.texts.append(text)
+                    found.lines.append(turn.line)
+            else:
+                found.withheld.append(Withheld(_what(turn, simultaneous=beat == now), turn.line, text))
+        return found
+
+
+def _what(turn: Turn, *, simultaneous: bool) -> str:
+    if turn.told:
+        return f"turn {turn.index}, told to others"
+    return f"turn {turn.index} by {turn.speaker}{', of the same beat' if simultaneous else ''}"
+
+
+def _named(readers: tuple[str, ...] | None) -> str:
+    return "everybody" if readers is None else ", ".join(readers)

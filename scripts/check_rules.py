@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""Audit many prompts of random scenarios with 2 to 8 agents, private and simultaneous turns, and all orders of phases.
+
+.venv/bin/python scripts/check_rules.py                      # 100,000 prompts
+.venv/bin/python scripts/check_rules.py --prompts 2000       # a short trial
+.venv/bin/python scripts/check_rules.py --prompts 500 --stored   # through a database, as `localsim audit` does
+
+A scripted player takes any allowed action, says sentences that occur nowhere else, and passes on what it has heard. In
+a sample of the prompts, a turn that the viewer could not read is planted; the audit must find it. The exit code is 1 if
+the audit finds anything else, or misses a planted turn.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from localsim.backends.scripted import ScriptedBackend  # noqa: E402
+from localsim.conversation.episode import SIMULATED, EpisodeSpec, Mode, Observation  # noqa: E402
+from localsim.conversation.exchange import Generation, Request  # noqa: E402
+from localsim.conversation.modes import MODES, Ask, Say, roles  # noqa: E402
+from localsim.conversation.scenario import LoadedScenario  # noqa: E402
+from localsim.conversation.transcript import Action, Transcript, Turn  # noqa: E402
+from localsim.families.players import Player, any_way  # noqa: E402
+from localsim.reports.audit import Readers, audit_run, found_in  # noqa: E402
+from localsim.runs import runner  # noqa: E402
+from localsim.runs.plan import Plan  # noqa: E402
+from localsim.runs.scheduler import Watcher  # noqa: E402
+from localsim.scenarios.parse import parse_scenario  # noqa: E402
+from localsim.store.database import Store  # noqa: E402
+
+NAMES = ("Ana", "Bo", "Cy", "Di", "Eve", "Finn", "Gus", "Hanna")
+SYLLABLES = "ba ce di fo gu ha ke li mo nu pa re si to vu wa xe yi zo".split()
+PLANTED_EVERY = 10
+"""A turn is planted in one of so many prompts."""
+
+
+def sentence(rng: random.Random, length: int = 5) -> str:
+    """Return words that occur nowhere else."""
+    return " ".join("".join(rng.choices(SYLLABLES, k=4)) for _ in range(length)).capitalize() + "."
+
+
+def drawn(rng: random.Random) -> LoadedScenario:
+    """Return a random scenario with moves and phases."""
+    names, ballot = NAMES[: rng.randint(2, 8)], rng.choice(["all", "self"])
+    agents = [
+        {
+            "name": name,
+            "goal": sentence(rng),
+            "secret": sentence(rng),
+            "profile": {"public_info": sentence(rng), "personality_and_values": sentence(rng)},
+            "facts": [{"id": f"{name}_{number}", "text": sentence(rng)} for number in range(rng.randint(0, 2))],
+        }
+        for name in names
+    ]
+    moves: list[dict[str, Any]] = [
+        {"name": "to", "tell": "To whisper", "values": [{"agents": "several"}], "text": "must", "readers": "named"},
+        {"name": "hand", "tell": "To hand", "values": [{"number": [0, 9]}, {"agents": "one"}], "readers": "named"},
+        {"name": "think", "tell": "To think", "text": "must", "readers": "self"},
+        {"name": "note", "tell": "To note", "values": [{"words": 40}], "text": "no", "readers": "self"},
+        {"name": "bid", "tell": "To bid", "values": [{"number": [0, 50], "step": "0.5"}], "text": "may"},
+        {"name": "vote", "tell": "To vote", "values": [{"agents": "one"}], "text": "no", "readers": ballot},
+        {"name": "next", "tell": "To give the floor", "values": [{"agents": "one"}]},
+    ]  # fmt: skip
+    count = rng.randint(0, 4)
+    phases = [_phase(rng, names, number, last=number == count - 1) for number in range(count)]
+    document = {
+        "version": 1,
+        "id": f"drawn_{rng.randrange(10**9)}",
+        "title": "A random scenario",
+        "info": {"what": sentence(rng)},
+        "setting": sentence(rng),
+        "relationship": rng.choice(["stranger", "acquaintance", "friend"]),
+        "agents": agents,
+        "moves": moves,
+        "phases": phases,
+        "limits": {"turns": rng.randint(6, 40), "leave": rng.choice(["ends", "goes_on"]), "chars": 200},
+        "answer": {"key": sentence(rng)},
+    }
+    return parse_scenario(yaml.safe_dump(document, sort_keys=False), "drawn.yaml")
+
+
+def _phase(rng: random.Random, names: tuple[str, ...], number: int, *, last: bool) -> dict[str, Any]:
+    order = rng.choice(["in_turn", "random", "addressed", "together", "together", "moderated"])
+    who = list(names) if rng.random() < 0.6 else rng.sample(names, rng.randint(1, len(names)))
+    phase: dict[str, Any] = {"name": f"phase_{number}", "order": order, "who": who}
+    every = ["speak", "leave", "none", "action", "to", "hand", "think", "note", "bid", "vote"]
+    if rng.random() < 0.7:
+        phase["actions"] = [*rng.sample(every[4:], rng.randint(1, 4)), *rng.sample(every[:4], rng.randint(0, 2))]
+    if order == "moderated":
+        phase["moderator"] = rng.choice(names)
+        phase["who"] = [name for name in who if name != phase["moderator"]] or [
+            name for name in names if name != phase["moderator"]
+        ]
+    if order in ("addressed", "moderated") or rng.random() < 0.3:
+        phase["turns"] = rng.randint(2, 10)
+    else:
+        phase["rounds"] = rng.randint(1, 3)
+        phase["events"] = [
+            {
+                "round": rng.randint(1, phase["rounds"]),
+                "to": rng.sample(names, rng.randint(0, 2)),
+                "text": sentence(rng),
+            }
+            for _ in range(rng.randint(0, 2))
+        ]
+    if rng.random() < 0.4:
+        phase["announce"] = sentence(rng)
+    if rng.random() < 0.3:
+        phase["ends_with"] = [rng.choice(phase.get("actions", every))]
+    if rng.random() < 0.3 and "vote" in phase.get("actions", every):
+        phase["count"] = "vote"
+    if last and rng.random() < 0.2:
+        phase.pop("turns", None)
+    return phase
+
+
+def chatter(seen: Observation, rng: random.Random) -> Action:
+    """Take any allowed action with new words, or with words that were heard before; leave now and then."""
+    for name, chance in (("leave", 0.05), ("none", 0.1)):
+        if seen.may(name) and rng.random() < chance:
+            return Action(name)
+    heard = [turn.action.text for turn in seen.transcript.turns if turn.action.text and not turn.told]
+    words = rng.choice(heard) if heard and rng.random() < 0.2 else sentence(rng)
+    return any_way(seen, rng, words)
+
+
+def played(loaded: LoadedScenario, mode: Mode, seed: int, player: Player = chatter) -> tuple[list[Request], list[Turn]]:
+    """Return the requests and turns of one episode."""
+    spec = EpisodeSpec(loaded.scenario, mode, dict.fromkeys(roles(mode, loaded.scenario.names), "chatter"), 0, seed)
+    backend, play = ScriptedBackend("chatter", player=player), MODES[mode](spec)
+    requests: list[Request] = []
+    turns: list[Turn] = []
+    answer = None
+    while True:
+        try:
+            step = play.send(answer)
+        except StopIteration:
+            return requests, turns
+        answer = None
+        if isinstance(step, Say):
+            turns.append(step.turn)
+        elif isinstance(step, Ask):
+            requests.append(step.request)
+            backend.submit(step.request)
+            result = backend.poll()[0].result
+            assert isinstance(result, Generation)
+            answer = result
+        else:
+            raise AssertionError(step.reason)
+
+
+def text_of(request: Request) -> str:
+    """Return the whole prompt of a request."""
+    return "\n\n".join([*(message.content for message in request.messages), request.prefill])
+
+
+def audited(
+    loaded: LoadedScenario, mode: Mode, requests: list[Request], turns: list[Turn]
+) -> Iterator[tuple[Request, str, str]]:
+    """Yield (request, kind, text) for each violation in the prompts of an episode, and in what the rules told."""
+    talk = Readers(loaded.scenario, Transcript(tuple(turns)))
+    for turn, what, text in talk.differences():
+        yield requests[0], f"turn {turn.index}: {what}", text
+    for turn in turns:
+        if turn.told and talk.declared(turn) is None:
+            yield requests[0], f"turn {turn.index}", "the rules told something that is not in the file"
+    for request in requests:
+        for what, text in found_in(text_of(request), loaded, mode, request.speaker, talk, request.turn):
+            yield request, what, text
+
+
+def finds_planted(loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn]) -> bool | None:
+    """Plant a turn that the viewer could not read; return True if the audit finds it, None if there is no such turn."""
+    talk = Readers(loaded.scenario, Transcript(tuple(turns)))
+    everything, simultaneous = mode != "agents", request.speaker == "writer"
+    heard = talk.heard(request.speaker, request.turn, everything=everything, simultaneous=simultaneous)
+    hidden = [turn.line for turn in heard.withheld if not any(turn.line in line for line in heard.lines)]
+    if not hidden:
+        return None
+    prompt = f"{text_of(request)}\n\n{hidden[-1]}"
+    return any(True for _ in found_in(prompt, loaded, mode, request.speaker, talk, request.turn))
+
+
+@click.command()
+@click.option("--prompts", default=100_000, show_default=True, help="Audit at least this many prompts.")
+@click.option("--seed", default=1, show_default=True, help="Draw scenarios with this seed.")
+@click.option("--stored", is_flag=True, help="Simulate into a database and audit what is stored.")
+def main(prompts: int, seed: int, stored: bool) -> None:
+    """Print the number of scenarios, prompts, violations, planted turns and seconds."""
+    rng, began = random.Random(seed), time.monotonic()
+    checked = scenarios = planted = missed = 0
+    violations: Counter[str] = Counter()
+    while checked < prompts:
+        if stored:
+            found = _stored([drawn(rng) for _ in range(10)], seed + scenarios)
+            checked, scenarios = checked + found[0], scenarios + 10
+            violations.update(found[1])
+        else:
+            loaded, scenarios = drawn(rng), scenarios + 1
+            for mode in SIMULATED:
+                requests, turns = played(loaded, mode, rng.randrange(10**6))
+                checked += len(requests)
+                violations.update(f"{mode}: {what}: {text}" for _, what, text in audited(loaded, mode, requests, turns))
+                for request in requests[:: rng.randint(1, PLANTED_EVERY)]:
+                    hit = finds_planted(loaded, mode, request, turns)
+                    planted, missed = planted + (hit is not None), missed + (hit is False)
+        if scenarios % 100 == 0:
+            print(f"{checked} prompts, {sum(violations.values())} violations", file=sys.stderr)
+    for line, count in violations.most_common(20):
+        print(f"{count} x {line}")
+    print(
+        f"{checked} prompts of {scenarios} scenarios, {sum(violations.values())} violations; "
+        f"{planted} planted turns, {missed} missed; {time.monotonic() - began:.0f} s"
+    )
+    sys.exit(1 if violations or missed or not (planted or stored) else 0)
+
+
+def _stored(scenarios: list[LoadedScenario], seed: int) -> tuple[int, list[str]]:
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Store(Path(scratch) / "rules.duckdb")
+        plan = Plan(tuple(scenarios), SIMULATED, "scripted", seed=seed)
+        run_id = runner.start(plan, store, Watcher(), lambda _: None, leaks=False).run_id
+        found = audit_run(store, run_id)
+    return found.prompts_checked, [f"{each.mode}: {each.what}: {each.text}" for each in found.violations]
+
+
+if __name__ == "__main__":
+    main()
