@@ -13,7 +13,7 @@ import pytest
 from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
 from localsim.conversation.modes import roles
 from localsim.conversation.scenario import LoadedScenario
-from localsim.families import FAMILIES
+from localsim.families import FAMILIES, rules_of
 from localsim.models.registry import ModelFile, resolve
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -88,7 +88,7 @@ def spec_of(loaded: LoadedScenario, mode: Mode = "agents", index: int = 0, **cha
     """A spec in which every role is played by `scripted`."""
     models = dict.fromkeys(roles(mode, loaded.scenario.names), "scripted")
     given: dict[str, Any] = {"models": models, "run_seed": 7, "sampling": Sampling(), **changes}
-    return EpisodeSpec(scenario=loaded.scenario, mode=mode, index=index, **given)
+    return EpisodeSpec(scenario=loaded.scenario, mode=mode, index=index, rules=rules_of(loaded.scenario), **given)
 
 
 class Quiet(Watcher):

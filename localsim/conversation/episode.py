@@ -10,10 +10,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from localsim.conversation.grants import NOTHING, Grants, Sight
 from localsim.conversation.rules.lines import Way, name_of
+from localsim.conversation.rules.steps import Rules
+from localsim.conversation.rules.steps import StopReason as StopReason
 from localsim.conversation.rules.values import Move
 from localsim.conversation.scenario import AnswerKey, Fact, RelationshipLevel, Scenario, canonical_hash
 from localsim.conversation.transcript import ActionType, Transcript
@@ -38,8 +40,6 @@ Overflow = Literal["error", "window"]
 """Treatment of a conversation that outgrows its context: it fails, or its oldest turns are left out."""
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 Status = Literal["completed", "failed", "interrupted"]
-StopReason = Literal["turn_limit", "left", "silence", "ended", "done"]
-"""Rule that ended an episode; `ended`: people stopped, and no rule applied; `done`: the last phase was over."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,10 @@ class EpisodeSpec:
     """Number of the variant of the prompt (`variants`); `sampling` is already that of the variant."""
     grants: Grants = NOTHING
     """Private items of others that the agents see; only in agents mode."""
+    rules: Rules | None = field(default=None, compare=False, repr=False)
+    """The rules of the scenario's game; None: its phases, or everybody in turn. The family and its version name them,
+    so they are not hashed.
+    """
 
     @cached_property
     def seed(self) -> int:
@@ -160,7 +164,9 @@ class Observation:
     allowed: tuple[Way, ...] = ()
     """The ways in which the viewer can act now."""
     phased: bool = False
-    """True if phases decide who acts next."""
+    """True if phases or the rules of a game decide who acts next."""
+    game: Mapping[str, Any] = field(default_factory=dict)
+    """The numbers of the game that everybody knows (`public` of the scenario's `game`); prompts have them in words."""
 
     def may(self, name: str) -> bool:
         """Return True if the viewer can take an action or move of this name now."""

@@ -18,9 +18,10 @@ from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Stop
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, script_prefill, writer_messages
-from localsim.conversation.rules.deciding import RULES, Slot, Stop, Tell, ahead, silent_turns, slots, told_turn
+from localsim.conversation.rules.deciding import PHASED, Slot, ahead, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.rules.lines import Bound
+from localsim.conversation.rules.steps import Stop, Tell
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
@@ -61,8 +62,8 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
 
     Agents and mindreaders differ only in `observe`.
     """
-    talk = Transcript()
-    while not isinstance(step := RULES.next(spec.scenario, talk, spec.seed), Stop):
+    rules, talk = spec.rules or PHASED, Transcript()
+    while not isinstance(step := rules.next(spec.scenario, talk, spec.seed), Stop):
         if isinstance(step, Tell):
             talk = yield from _tell(talk, step)
             continue
@@ -109,17 +110,17 @@ def script(spec: EpisodeSpec) -> Play:
     That is all of it in one generation, unless phases make the next speaker depend on what is said. If a line does not
     parse, the model tries once more from there; the turns before it are kept.
     """
-    talk, attempt = Transcript(), 0
+    rules, talk, attempt = spec.rules or PHASED, Transcript(), 0
     coming: tuple[Slot, ...] = ()
     while True:
         if not coming:
-            step = RULES.next(spec.scenario, talk, spec.seed)
+            step = rules.next(spec.scenario, talk, spec.seed)
             if isinstance(step, Stop):
                 return step.reason
             if isinstance(step, Tell):
                 talk = yield from _tell(talk, step)
                 continue
-            coming = ahead(RULES, spec.scenario, talk, spec.seed, step)
+            coming = ahead(rules, spec.scenario, talk, spec.seed, step)
         lines, cut = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
         if cut and len(lines) > 1:
             lines, cut = lines[:-1], False  # the model can write that line again, whole
@@ -132,7 +133,7 @@ def script(spec: EpisodeSpec) -> Play:
                 break
             yield Say(turn)
             talk, ended, coming = talk.plus(turn), coming[0].closes, coming[1:]
-            if ended and isinstance(found := RULES.next(spec.scenario, talk, spec.seed), Stop):
+            if ended and isinstance(found := rules.next(spec.scenario, talk, spec.seed), Stop):
                 return found.reason
             if not coming:
                 break

@@ -217,6 +217,10 @@ class Scenario(Value):
     """Limits of the episode and of its turns."""
     family: Identifier | None = None
     """Task family that scores the outcome, such as mutual_friends or craigslist."""
+    game: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
+    """Numbers and words of a game, for its rules. Everybody knows those under `public`; the rest reaches nobody but by
+    what the rules tell.
+    """
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] | None = None
     """ISO 639 code of the language to be spoken; that of the setting if not given. Scored, never part of a prompt."""
 
@@ -305,7 +309,7 @@ class Scenario(Value):
         """The sha256 of the canonical JSON of this scenario, without the answer key."""
         data = self.model_dump(mode="json", include=set(Scenario.model_fields))
         # Files without these fields keep the hash that they had before the fields existed.
-        for name, default in (("language", None), ("moves", []), ("phases", [])):
+        for name, default in (("language", None), ("moves", []), ("phases", []), ("game", {})):
             if data[name] == default:
                 del data[name]
         if self.limits.leave == "ends":

@@ -87,6 +87,16 @@ class Turn:
         return self.action.values is not None or self.action.type in ("speak", "leave")
 
     @property
+    def number(self) -> float:
+        """The first value, as a number. Raises ValueError where it is none."""
+        return float((self.action.values or ("",))[0])
+
+    @property
+    def value(self) -> str:
+        """The first value; '' without values."""
+        return (self.action.values or ("",))[0]
+
+    @property
     def words(self) -> int:
         """Number of whitespace-separated words in speech; 0 without speech."""
         return len(self.action.text.split()) if self.said else 0
@@ -130,6 +140,20 @@ class Transcript:
         """The turns of agents, without what the rules told."""
         return tuple(turn for turn in self.turns if not turn.told)
 
+    def of(self, *types: str) -> tuple[Turn, ...]:
+        """Return the turns with an action or move of these types, in order."""
+        return tuple(turn for turn in self.turns if turn.action.type in types)
+
+    @property
+    def told(self) -> tuple[Turn, ...]:
+        """The turns in which the rules told something."""
+        return tuple(turn for turn in self.turns if turn.told)
+
+    @property
+    def last(self) -> str:
+        """The type of the last act; '' before the first."""
+        return next((turn.action.type for turn in reversed(self.turns) if not turn.told), "")
+
     def position(self, turn: int) -> float:
         """Return the relative position of a turn: 0 at the start, 1 at the end (0 in a transcript of one turn)."""
         return turn / (len(self.turns) - 1) if len(self.turns) > 1 else 0.0
@@ -147,9 +171,9 @@ def told_line(text: str, readers: tuple[str, ...] | None) -> str:
     return f"({text})" if readers is None else f"(Only to {SEPARATOR.join(readers)}: {text})"
 
 
-def told(text: str) -> Action:
+def told(text: str, values: tuple[str, ...] = ()) -> Action:
     """Return the action of a turn in which the rules tell something."""
-    return Action(TOLD, text, ())
+    return Action(TOLD, text, values)
 
 
 _AFTER_NAME = re.compile(r"(?: \[(?P<kind>[^]]*)\])?(?:: ?(?P<text>.*))?")

@@ -85,7 +85,8 @@ def observe(
         family=scenario.family,
         moves=tuple(move for move in scenario.moves if viewer == WRITER or viewer in (move.by or (viewer,))),
         allowed=every_way(scenario, viewer) if allowed is None else allowed,
-        phased=bool(scenario.phases),
+        phased=bool(scenario.phases or scenario.game),
+        game=scenario.game.get("public", {}),
     )
     return _with_grants(seen, scenario, granted) if granted else seen
 

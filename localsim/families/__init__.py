@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 from localsim import plugins
 from localsim.conversation.episode import Observation, Score
+from localsim.conversation.rules.steps import Rules
+from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.families.base import Family, Player
 from localsim.families.craigslist import Craigslist
 from localsim.families.everyday import EVERYDAY
+from localsim.families.games import GAMES
 from localsim.families.mutual_friends import MutualFriends
-from localsim.families.players import CONTROL_PLAYERS, smalltalk
+from localsim.families.players import CONTROL_PLAYERS, any_way, smalltalk
 
 
 class Families(Mapping[str, Family]):
     """The families of localsim, and those of other packages, which are imported when they are requested by name."""
 
-    def __init__(self, *own: Family) -> None:
-        self._own = {family.name: family for family in own}
+    def __init__(self, own: Sequence[Family], games: Sequence[Family]) -> None:
+        self._studied = tuple(family.name for family in own)
+        self._own = {family.name: family for family in (*own, *games)}
         self._loaded: dict[str, Family] = {}
 
     def __getitem__(self, name: str) -> Family:
@@ -55,10 +59,15 @@ class Families(Mapping[str, Family]):
     @property
     def own(self) -> tuple[str, ...]:
         """Names of localsim's own families, which the study simulates."""
-        return tuple(self._own)
+        return self._studied
+
+    @property
+    def games(self) -> tuple[str, ...]:
+        """Names of localsim's games, which have rules of their own."""
+        return tuple(name for name in self._own if name not in self._studied)
 
 
-FAMILIES = Families(MutualFriends(), Craigslist())
+FAMILIES = Families((MutualFriends(), Craigslist()), GAMES)
 
 
 def family_of(name: str | None) -> Family:
@@ -66,6 +75,11 @@ def family_of(name: str | None) -> Family:
     if name is None or name == EVERYDAY.name:
         return EVERYDAY
     return FAMILIES[name] if name in FAMILIES else _missing(name)
+
+
+def rules_of(scenario: Scenario) -> Rules | None:
+    """Return the rules of the scenario's game; None for a talk in turn or in phases."""
+    return family_of(scenario.family).rules
 
 
 @lru_cache
@@ -81,8 +95,8 @@ def title_of(family: Family) -> str:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Return names of families, each once, in the order of a report: localsim's own, everyday, then others by name."""
-    first = [*FAMILIES.own, EVERYDAY.name]
+    """Return names of families, each once, in the order of a report: own, everyday, games, then others by name."""
+    first = [*FAMILIES.own, EVERYDAY.name, *FAMILIES.games]
     return sorted(set(names), key=lambda name: ([*first, name].index(name), name))
 
 
@@ -122,14 +136,15 @@ def _in_each_family(name: str) -> Player:
 DOSES = (0.25, 0.5, 1.0)
 """Probabilities with which the players `peeks-25`, `peeks-50` and `peeks-100` use another agent's side."""
 PLAYERS: dict[str, Player] = {
-    **{name: _in_each_family(name) for family in FAMILIES.own for name in FAMILIES[family].players},
+    **{name: _in_each_family(name) for family in (*FAMILIES.games, *FAMILIES.own) for name in FAMILIES[family].players},
+    "any": any_way,
     "auto": auto,
     "omniscient": omniscient,
     "smalltalk": smalltalk,
     **CONTROL_PLAYERS,
     **{f"peeks-{dose:.0%}".rstrip("%"): peeks(dose) for dose in DOSES},
 }
-"""The players of localsim's own families by name, and the players for any scenario."""
+"""The players of localsim's own families and games by name, and the players for any scenario."""
 
 
 def player_of(name: str) -> Player:
@@ -168,5 +183,6 @@ __all__ = [
     "family_of",
     "in_order",
     "player_of",
+    "rules_of",
     "title_of",
 ]

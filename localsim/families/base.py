@@ -18,6 +18,7 @@ from localsim.conversation.controls import Control
 from localsim.conversation.episode import Observation, Score
 from localsim.conversation.measures import Measure
 from localsim.conversation.people import Corpus
+from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
@@ -167,6 +168,11 @@ class Family:
     """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a
     term is only a hint: a price may be offered without being the target.
     """
+
+    @property
+    def rules(self) -> Rules | None:
+        """The rules that decide who acts next, for a game; None for a talk in turn or in phases."""
+        return None
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
         """Return a scenario file that depends only on the arguments. Raises InvalidInput for a bad parameter."""

@@ -26,6 +26,7 @@ from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
 from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.errors import InvalidInput, suggest
+from localsim.families import rules_of
 
 CONTRASTS: dict[str, tuple[Mode, Mode]] = {
     "information": ("agents", "mindreaders"),
@@ -160,6 +161,7 @@ class Plan:
                 repro=self.repro,
                 variant=variant,
                 grants=grants,
+                rules=rules_of(loaded.scenario),
             )
             for index in range(self.episodes)
             for variant in range(max(1, self.perturb))

@@ -36,16 +36,17 @@ def scenario_paths(reference: str) -> list[Path]:
         return files
     if path.exists() or path.suffix:
         return [path]
-    shipped = paths.bundled("scenarios") / f"{reference}.yaml"
-    if shipped.is_file():
-        return [shipped]
+    for shipped in shipped_files():
+        if shipped.stem == reference:
+            return [shipped]
     suggestion = suggest(reference, [file.stem for file in shipped_files()], inline=True)
     raise InvalidInput(f"no scenario {reference!r}{suggestion}", hint="localsim scenarios list shows names")
 
 
 def shipped_files() -> list[Path]:
     """Return the scenario files that ship with localsim."""
-    return sorted(paths.bundled("scenarios").glob("*.yaml"))
+    folder = paths.bundled("scenarios")
+    return [*sorted(folder.glob("*.yaml")), *sorted((folder / "games").glob("*.yaml"))]
 
 
 @cache

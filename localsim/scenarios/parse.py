@@ -20,7 +20,7 @@ from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
 _LIMIT_BYTES = 1_000_000
 _LIMIT_DEPTH = 40
 _TAG = "tag:yaml.org,2002:"
-_UNTYPED = ("version", "answer", "parameters")
+_UNTYPED = ("version", "answer", "game", "parameters")
 """Top-level keys under which a number is a number; elsewhere a text field keeps it as it was typed."""
 
 

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
-from localsim.conversation.episode import StopReason, derive_seed
+from localsim.conversation.episode import derive_seed
 from localsim.conversation.rules.grammar import Line
 from localsim.conversation.rules.lines import Bound, Way, agents_in, name_of, readers_of
+from localsim.conversation.rules.steps import Act, Next, Rules, Stop, StopReason, Tell
 from localsim.conversation.rules.values import NEXT, WITH_ROUNDS, Move, Phase
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import WORLD, Action, Transcript, Turn, told
@@ -25,45 +25,6 @@ from localsim.conversation.transcript import WORLD, Action, Transcript, Turn, to
 AHEAD = 200
 """The most lines of a script that are asked for at once."""
 _ONE_PHASE = Phase.model_construct(name="")
-
-
-@dataclass(frozen=True)
-class Act:
-    """Agents act: one, or several at the same time, none of whom sees the others' acts of this beat."""
-
-    speakers: tuple[str, ...]
-    actions: tuple[str, ...]
-    """Names of the actions and moves that are allowed now."""
-    phase: str = ""
-    floor: tuple[str, ...] = ()
-    """The agents to whom a moderator can give the floor."""
-
-
-@dataclass(frozen=True)
-class Tell:
-    """The rules tell somebody something; nothing reaches a prompt from them in another way."""
-
-    text: str
-    readers: tuple[str, ...] | None = None
-    """Who is told; None: everybody."""
-    phase: str = ""
-
-
-@dataclass(frozen=True)
-class Stop:
-    """The episode is over."""
-
-    reason: StopReason
-
-
-Next = Act | Tell | Stop
-
-
-class Rules(Protocol):
-    """What decides about an episode."""
-
-    def next(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
-        """Return what comes next. Nothing but the arguments may matter."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +75,8 @@ class Phased:
             place += 1
 
 
-RULES: Rules = Phased()
+PHASED: Rules = Phased()
+"""The rules of a scenario whose family has none of its own."""
 
 
 @dataclass
@@ -254,7 +216,7 @@ def ahead(rules: Rules, scenario: Scenario, talk: Transcript, seed: int, act: Ac
     while isinstance(step, Act):
         here = slots(scenario, talk, step)
         found += here
-        if len(found) >= AHEAD or not _is_certain(scenario, step, here):
+        if len(found) >= AHEAD or not _is_certain(rules, scenario, step, here):
             break
         for slot in here:
             talk = talk.plus(slot.turn(scenario, len(talk), Action("speak", "-"), truncated=False))
@@ -262,11 +224,11 @@ def ahead(rules: Rules, scenario: Scenario, talk: Transcript, seed: int, act: Ac
     return found
 
 
-def _is_certain(scenario: Scenario, act: Act, here: Sequence[Slot]) -> bool:
+def _is_certain(rules: Rules, scenario: Scenario, act: Act, here: Sequence[Slot]) -> bool:
     """Return True if no allowed action changes what comes after an act, except that it ends the form."""
     phase = next((phase for phase in scenario.phases if phase.name == act.phase), _ONE_PHASE)
     possible = {name_of(way) for slot in here for way in slot.ways}
-    if phase.order not in WITH_ROUNDS or possible & set(phase.ends_with):
+    if rules is not PHASED or phase.order not in WITH_ROUNDS or possible & set(phase.ends_with):
         return False
     return "leave" not in possible or (scenario.limits.leave == "ends" and len(here) == 1)
 
@@ -302,7 +264,7 @@ def readers_in(scenario: Scenario, speaker: str, action: Action) -> tuple[str, .
 
 def told_turn(index: int, tell: Tell) -> Turn:
     """Return the turn in which the rules tell something."""
-    return Turn(index, WORLD, told(tell.text), readers=tell.readers, phase=tell.phase)
+    return Turn(index, WORLD, told(tell.text, tell.values), readers=tell.readers, phase=tell.phase)
 
 
 def present(scenario: Scenario, talk: Transcript) -> tuple[str, ...]:

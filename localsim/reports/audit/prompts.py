@@ -29,6 +29,7 @@ from localsim.conversation.transcript import Transcript
 from localsim.conversation.wording import moving
 from localsim.conversation.wording.sight import SENTENCES
 from localsim.conversation.wording.variants import variant_of
+from localsim.families import rules_of
 from localsim.reports.audit.texts import (
     APART,
     END,
@@ -106,7 +107,9 @@ def audit_run(store: Store, run_id: str) -> Audit:
     for row in generations:
         loaded, episode_id = scenarios[row["scenario_hash"]], row["episode_id"]
         if episode_id not in talks:
-            talks[episode_id] = Readers(loaded.scenario, transcript_of(rows.get(episode_id, [])))
+            talk = transcript_of(rows.get(episode_id, []))
+            rules = rules_of(loaded.scenario)
+            talks[episode_id] = Readers(loaded.scenario, talk, rules, row["episode_seed"])
             found = list(_of_episode(row, loaded, talks[episode_id]))
             checked += sum(isinstance(each, str) for each in found)
             violations += [each for each in found if isinstance(each, Violation)]
@@ -302,7 +305,7 @@ def _framing(view: _View, variant: int) -> Iterator[str]:
         transcript=Transcript(),
         family=scenario.family,
         moves=scenario.moves,
-        phased=bool(scenario.phases),
+        phased=bool(scenario.phases or scenario.game),
     )
     render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
     yield from (message.content for message in render(seen, variant))
@@ -339,8 +342,11 @@ def _withheld(loaded: LoadedScenario, view: _View, age: str) -> Iterator[tuple[s
     for text in _leaves(loaded.answer.answer):
         yield "answer key", text
     for text in _leaves(loaded.answer.parameters):
-        if not text.isdigit():  # a seed or a count can be part of a price by chance
+        if not text.replace(".", "").isdigit():  # a seed, a share or a count can be part of a price by chance
             yield "generation parameters", text
+    for name, value in scenario.game.items():
+        if name != "public":
+            yield from (("game", text) for text in _leaves(value) if not text.replace(".", "").isdigit())
     for text in (scenario.info.what, scenario.info.how or "", *scenario.info.things_to_try):
         yield "info", text
 

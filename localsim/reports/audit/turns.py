@@ -1,7 +1,8 @@
 """Who can read which turn: the audit's own account, from the moves and phases of the scenario file.
 
-It takes nothing from the rules of a conversation but the words that the scenario declares. What was stored beside a
-turn is compared with it, so that an error there is found too.
+It takes nothing from the rules of phases but the words that the scenario declares. A game is its own declaration, so
+its rules are replayed over the stored turns. What was stored beside a turn is compared with all that, so that an error
+there is found too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript, Turn
 
@@ -37,15 +39,19 @@ class Heard:
 class Readers:
     """The readers and beats of one stored episode."""
 
-    def __init__(self, scenario: Scenario, talk: Transcript) -> None:
+    def __init__(self, scenario: Scenario, talk: Transcript, rules: Rules | None = None, seed: int = 0) -> None:
+        """`rules` are those of the scenario's game, if it has any, and `seed` is that of the episode."""
         self._scenario = scenario
         self.turns = talk.turns
+        self._steps = _replayed(scenario, talk, rules, seed) if rules is not None else None
         self._moves = {move.name: move for move in scenario.moves}
         self._together = {phase.name for phase in scenario.phases if phase.order == "together"}
 
     @cached_property
     def beats(self) -> list[int]:
         """The beat of each turn: in a phase whose agents act together, nobody acts twice in one beat."""
+        if self._steps is not None:
+            return [index for index, _ in self._steps[: len(self.turns)]]
         found: list[int] = []
         for turn in self.turns:
             found.append(self._joined(turn.index, turn.speaker, turn.phase, found) if not turn.told else turn.index)
@@ -62,6 +68,8 @@ class Readers:
         """Return the beat of an act, also of one that became no turn."""
         if index < len(self.turns):
             return self.beats[index]
+        if self._steps is not None:
+            return self._steps[index][0] if index < len(self._steps) else index
         phase = self.turns[index - 1].phase if 0 < index <= len(self.turns) else ""
         return self._joined(index, viewer, phase, self.beats)
 
@@ -78,6 +86,9 @@ class Readers:
 
     def declared(self, turn: Turn) -> tuple[tuple[str, ...] | None] | None:
         """Return the readers of what the rules tell, in a tuple, if the scenario file has these words; else None."""
+        if self._steps is not None:
+            tell = self._steps[turn.index][1]
+            return (tell.readers,) if isinstance(tell, Tell) and tell.text == turn.action.text else None
         phase = next((phase for phase in self._scenario.phases if phase.name == turn.phase), None)
         if phase is None:
             return None
@@ -106,6 +117,8 @@ class Readers:
                 yield turn, "stored readers", f"{_named(turn.readers)} instead of {_named(readers)}"
             if turn.beat != beat:
                 yield turn, "stored beat", f"{turn.beat} instead of {beat}"
+            if self._steps is not None and (wrong := _astray(turn, self._steps[turn.index][1])):
+                yield turn, "step of the game", wrong
 
     def heard(self, viewer: str, before: int, *, everything: bool, simultaneous: bool) -> Heard:
         """Return what a viewer could read before an act.
@@ -131,6 +144,28 @@ class Readers:
             else:
                 found.withheld.append(Withheld(_what(turn, simultaneous=beat == now), turn.line, text))
         return found
+
+
+def _replayed(scenario: Scenario, talk: Transcript, rules: Rules, seed: int) -> list[tuple[int, Next]]:
+    """Return (beat, step) for each turn that the rules of a game ask for, and for those that end its last beat."""
+    found: list[tuple[int, Next]] = []
+    while len(found) < len(talk.turns):
+        start = len(found)
+        step = rules.next(scenario, Transcript(talk.turns[:start]), seed)
+        found += [(start, step)] * (len(step.speakers) if isinstance(step, Act) else 1)
+    return found
+
+
+def _astray(turn: Turn, step: Next) -> str:
+    """Return how a turn differs from what the rules of the game ask for; '' if it does not."""
+    if isinstance(step, Stop):
+        return f"the game was over ({step.reason})"
+    if isinstance(step, Tell):
+        told = turn.told and turn.action.text == step.text and (turn.action.values or ()) == step.values
+        return "" if told else f"the rules tell: {step.text}"
+    if turn.told or turn.speaker not in step.speakers:
+        return f"{_named(step.speakers)} should act"
+    return "" if turn.action.type in step.actions else f"{turn.action.type} is not allowed now"
 
 
 def _what(turn: Turn, *, simultaneous: bool) -> str:

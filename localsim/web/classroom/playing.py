@@ -20,6 +20,7 @@ from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import DatabaseError, LocalsimError, ModelMissing
 from localsim.evaluators.searching import search
+from localsim.families import rules_of
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.recorder import Recorder
@@ -49,7 +50,8 @@ TASK = "bet"
 def spec_of(scenario: Scenario, talk: Talk, opening: Opening) -> EpisodeSpec:
     """The episode of a talk."""
     models = {name: NAME if name in talk.people else opening.computer for name in scenario.names}
-    return EpisodeSpec(scenario, talk.mode, models, index=talk.index, run_seed=opening.seed)
+    rules = rules_of(scenario)
+    return EpisodeSpec(scenario, talk.mode, models, index=talk.index, run_seed=opening.seed, rules=rules)
 
 
 class _Scribe(Recorder):

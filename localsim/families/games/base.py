@@ -1,0 +1,188 @@
+"""A game: a family with rules of its own, in one file with its generator, payoffs, measures and scripted players.
+
+A game decides in `step` who acts next with which moves, and what the rules tell whom. `step` is a pure function of the
+scenario, the transcript and the seed: the transcript is the only state of a game. Everything that the file of a game
+needs is imported from here.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from localsim.conversation.controls import Control, between, by_chance, exactly
+from localsim.conversation.episode import Observation, Score, derive_seed
+from localsim.conversation.measures import Measure
+from localsim.conversation.rules.deciding import present, stop_reason
+from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
+from localsim.conversation.rules.values import Move, Param
+from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario, ScenarioFile
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.errors import InvalidInput
+from localsim.families.base import SUCCESS, Family, Verdict, listed, merged
+from localsim.families.players import Player, any_values, any_way
+from localsim.families.vocabulary import DEFAULT
+
+PAYOFF = Measure("payoff", "payoff", "what a player wins, in parts of what can be won", score="payoff", compared=True)
+"""The measure of a score `payoff` for each agent."""
+DONE = Stop("done")
+"""The game is over."""
+
+
+class Game(Family):
+    """A family with rules of its own. Override `generate`, `step` and `score`, and declare the rest."""
+
+    how: str = ""
+    """One or two sentences for people: the payoffs, and what the scores mean."""
+    tries: Sequence[str] = ()
+    """Experiments worth making with the game, for people."""
+    bundled: Mapping[str, Mapping[str, Any]] = {}
+    """Name of a scenario that ships -> parameters of `generate` (scripts/make_games.py writes the files)."""
+
+    @property
+    def info(self) -> Info:
+        """The description for people that each scenario of the game has."""
+        return Info(what=self.about, how=self.how, things_to_try=tuple(self.tries))
+
+    @property
+    def rules(self) -> Rules:
+        """The game itself."""
+        return self
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """Return what comes next. Nothing but the arguments may matter; draw with `chance(seed, ...)`."""
+        raise NotImplementedError
+
+    def next(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """Return the next step within the limits of the scenario: who has left acts no more, and turns are counted."""
+        reason = stop_reason(scenario, talk)
+        if reason in ("left", "silence"):
+            return Stop(reason)
+        step = self.step(scenario, talk, seed)
+        if not isinstance(step, Act):
+            return step
+        here = present(scenario, talk)
+        speakers = tuple(name for name in step.speakers if name in here)
+        if not speakers:
+            return Stop("left")
+        if reason is not None or len(talk.acts) + len(speakers) > scenario.limits.turns:
+            return Stop("turn_limit")
+        return step if speakers == step.speakers else Act(speakers, step.actions, step.phase, step.floor)
+
+
+def act(speakers: str | Sequence[str], *actions: str, phase: str = "") -> Act:
+    """Return a step in which one agent acts, or several at the same time, in one of these ways."""
+    return Act((speakers,) if isinstance(speakers, str) else tuple(speakers), actions, phase)
+
+
+def chance(seed: int, *place: str | int) -> random.Random:
+    """Return the generator of what nature draws at one place of a game, such as `chance(seed, "quality", 3)`."""
+    return random.Random(derive_seed("nature", seed, *place))
+
+
+def names_of(game: Family, seed: int, count: int) -> list[str]:
+    """Return names of agents that depend on the game and the seed."""
+    return random.Random(f"{game.name}/{seed}/names").sample(DEFAULT.names, count)
+
+
+# ---- what a player knows -------------------------------------------------------------------------------------------
+
+
+def private(name: str, kind: str, text: str, value: object) -> Fact:
+    """Return a fact with a value that players read with `known`, such as the price that a buyer can pay."""
+    return Fact(id=f"{name.replace(' ', '_')}_{kind}", text=text, terms=(str(value),))
+
+
+def known(seen: Observation, kind: str, name: str | None = None) -> str | None:
+    """Return the value of a `private` fact of an agent, by default the viewer; None where the viewer cannot see it."""
+    owner = seen.viewer if name is None else name
+    wanted = f"{owner.replace(' ', '_')}_{kind}"
+    facts = (fact for agent in seen.agents if agent.name == owner for fact in agent.facts)
+    return next((fact.terms[0] for fact in facts if fact.id == wanted), None)
+
+
+def others(seen: Observation) -> list[str]:
+    """Return the names of the other agents, in speaking order."""
+    return [agent.name for agent in seen.agents if agent.name != seen.viewer]
+
+
+def move(name: str, *values: object, text: str = "") -> Action:
+    """Return a move with its values as they stand in a line; write numbers with `Param.written` if steps have digits."""
+    return Action(name, text, tuple(map(str, values)))
+
+
+def number(low: float | str, high: float | str, step: float | str = 1) -> Param:
+    """Return a value that is a number from `low` to `high`."""
+    return Param.model_validate({"number": (str(low), str(high)), "step": str(step)})
+
+
+def one_of(*options: str) -> Param:
+    """Return a value that is one of some words."""
+    return Param(one_of=options)
+
+
+ONE_AGENT = Param(agents="one")
+"""A value that names another agent."""
+
+
+# ---- scores --------------------------------------------------------------------------------------------------------
+
+
+def by_agent(name: str, values: Mapping[str, float], turns: Sequence[int] = ()) -> list[Score]:
+    """Return one score for each agent."""
+    return [Score(name, float(value), agent=agent, turns=tuple(turns)) for agent, value in values.items()]
+
+
+__all__ = [
+    "DONE",
+    "ONE_AGENT",
+    "PAYOFF",
+    "SUCCESS",
+    "Act",
+    "Action",
+    "Agent",
+    "AnswerKey",
+    "Any",
+    "Control",
+    "Fact",
+    "Game",
+    "Info",
+    "InvalidInput",
+    "Limits",
+    "Mapping",
+    "Measure",
+    "Move",
+    "Next",
+    "Observation",
+    "Param",
+    "Player",
+    "Scenario",
+    "ScenarioFile",
+    "Score",
+    "Sequence",
+    "Stop",
+    "Tell",
+    "Transcript",
+    "Turn",
+    "Verdict",
+    "act",
+    "any_values",
+    "any_way",
+    "between",
+    "by_agent",
+    "by_chance",
+    "chance",
+    "exactly",
+    "known",
+    "listed",
+    "merged",
+    "move",
+    "names_of",
+    "number",
+    "one_of",
+    "others",
+    "present",
+    "private",
+    "random",
+]

@@ -1,0 +1,1 @@
+"""Games about money and points."""

@@ -1,0 +1,235 @@
+"""Bargaining over a shrinking sum, with offers in turn (GLEE, arXiv 2410.05254; Rubinstein 1982).
+
+In odd rounds the first player proposes a division, in even rounds the second. Each further round leaves a player only
+a part of the value. Payoffs are p * keep_1^(t-1) and (1-p) * keep_2^(t-1), where p is the first player's part of the
+sum in the accepted offer of round t; without an agreement both get nothing.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from localsim.families.games.base import (
+    DONE,
+    PAYOFF,
+    SUCCESS,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Fact,
+    Game,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Tell,
+    Transcript,
+    act,
+    between,
+    by_agent,
+    exactly,
+    known,
+    listed,
+    merged,
+    move,
+    names_of,
+    number,
+    others,
+    private,
+    random,
+)
+
+TOLD_UP_TO = 20
+"""Players are told the number of rounds only if it is at most this, as in GLEE."""
+
+
+class Bargaining(Game):
+    """Two people divide a sum, with offers in turn, while it loses value."""
+
+    name, version = "bargaining", "1"
+    title = "Dividing a shrinking sum"
+    about = "Two people propose in turn how to divide a sum of money, which loses value from round to round."
+    defaults: Mapping[str, Any] = {
+        "money": 100,
+        "rounds": 12,
+        "keep_1": 0.9,
+        "keep_2": 0.9,
+        "informed": True,
+        "talk": True,
+    }
+    how = (
+        "Payoffs are parts of the sum: what a player gets, times what each round left of it. Efficiency is the sum of "
+        "both, and fairness is 1 for equal halves."
+    )
+    tries = (
+        "Compare -m scripted:optimal with -m scripted:half: who wins more, and who loses time?",
+        "In a scenario in which each knows only the own loss, compare agents with mindreaders.",
+    )
+    bundled = {
+        "patient": {"keep_1": 0.95, "keep_2": 0.95},
+        "uneven": {"keep_1": 0.9, "keep_2": 0.8},
+        "hidden": {"keep_1": 0.8, "keep_2": 0.95, "informed": False},
+        "silent": {"talk": False},
+        "one_round": {"rounds": 1},
+    }
+    interests = "competitive"
+    measures = (
+        SUCCESS,
+        PAYOFF,
+        Measure("efficiency", "efficiency", "what both win together, in parts of the sum", "efficiency", compared=True),
+        Measure("fairness", "fairness", "1 for equal halves, 0 if one side gets all", "fairness", kind="share"),
+        Measure("rounds", "rounds", "rounds up to the agreement", "rounds", bounds=(1, None)),
+    )
+    figure = ("payoff", "efficiency", "fairness")
+    control_tasks: Mapping[str, Mapping[str, Any]] = {"one round": {"rounds": 1}}
+    controls = (
+        exactly("half", "success_rate", 1, "half is offered and taken"),
+        exactly("half", "fairness", 1, "both get half"),
+        exactly("half", "efficiency", 1, "they agree in the first round"),
+        exactly("half", "rounds", 1, "they agree in the first round"),
+        exactly("half", "payoff", 0.5, "both get half"),
+        exactly("refuser", "success_rate", 0, "nobody accepts"),
+        exactly("refuser", "efficiency", 0, "the sum is lost"),
+        exactly("refuser", "payoff", 0, "the sum is lost"),
+        exactly("refuser", "fairness", None, "nothing is divided"),
+        exactly("optimal", "efficiency", 1, "the first offer is just good enough"),
+        exactly("optimal", "rounds", 1, "the first offer is just good enough"),
+        exactly("optimal", "fairness", 0, "who proposes last gets everything", "one round"),
+        between("any", "efficiency", 0, 1, "it is a part of the sum"),
+    )
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: the sum, what each keeps of it from round to round, and who knows that."""
+        chosen = merged(self.defaults, parameters, self.name)
+        first, second = names_of(self, seed, 2)
+        keeps = {first: chosen["keep_1"], second: chosen["keep_2"]}
+        facts = {
+            name: private(name, "keeps", f"Each further round leaves {name} {100 * keep:.4g}% of the value.", keep)
+            for name, keep in keeps.items()
+        }
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{first} and {second} divide ${chosen['money']}",
+            info=self.info,
+            setting=_setting(first, second, chosen, facts),
+            agents=tuple(
+                Agent(name=name, goal="Get as much money as you can.", facts=(fact,)) for name, fact in facts.items()
+            ),
+            actions=("speak",),
+            moves=(
+                Move(
+                    name="offer",
+                    values=(number(0, chosen["money"]),),
+                    text="may" if chosen["talk"] else "no",
+                    tell="To propose how many dollars you keep yourself",
+                ),
+                Move(name="accept", text="no", tell="To accept the proposal"),
+                Move(name="reject", text="may" if chosen["talk"] else "no", tell="To refuse the proposal"),
+            ),
+            game={"public": {"money": chosen["money"], "rounds": chosen["rounds"]}, "keep": list(keeps.values())},
+            limits=Limits(turns=2 * chosen["rounds"]),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+        )
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """An offer, then an answer to it; after a refusal the other one proposes."""
+        offers, answered = len(talk.of("offer")), len(talk.of("accept", "reject"))
+        names = scenario.names
+        if talk.last == "accept" or (answered == offers == scenario.game["public"]["rounds"]):
+            return DONE
+        if offers > answered:
+            return act(names[offers % 2], "accept", "reject")
+        if len(talk.told) == offers:
+            return Tell(f"Round {offers + 1}. {names[offers % 2]} proposes.")
+        return act(names[offers % 2], "offer")
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return agreement, payoffs and efficiency in parts of the sum, fairness 1 - 4 (p - 1/2)^2, and the round."""
+        offers, accepted = transcript.of("offer"), transcript.of("accept")
+        if not accepted:
+            lost = by_agent("payoff", dict.fromkeys(scenario.names, 0.0))
+            return [Score("success", 0.0, reason="they did not agree"), Score("efficiency", 0.0), *lost]
+        kept = offers[-1].number / scenario.game["public"]["money"]
+        part = kept if offers[-1].speaker == scenario.names[0] else 1 - kept
+        worth = [keep ** (len(offers) - 1) for keep in scenario.game["keep"]]
+        gains = dict(zip(scenario.names, (part * worth[0], (1 - part) * worth[1]), strict=True))
+        cited = (offers[-1].index, accepted[-1].index)
+        told = f"they agreed in round {len(offers)}: {listed([f'{who} {gain:.3g}' for who, gain in gains.items()])}"
+        return [
+            Score("success", 1.0, reason=told, turns=cited),
+            Score("efficiency", sum(gains.values()), turns=cited),
+            Score("fairness", 1 - 4 * (part - 0.5) ** 2, turns=cited),
+            Score("rounds", float(len(offers)), turns=cited),
+            *by_agent("payoff", gains, cited),
+        ]
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Play the equilibrium; None if the other's loss of value is not known."""
+        return _equilibrium(seen, rng) if known(seen, "keeps", others(seen)[0]) is not None else None
+
+
+def _setting(first: str, second: str, chosen: Mapping[str, Any], facts: Mapping[str, Fact]) -> str:
+    parts = [
+        f"{first} and {second} divide ${chosen['money']}. They propose in turn, {first} first, and the other accepts "
+        "or refuses. Without an agreement both get nothing."
+    ]
+    if chosen["rounds"] <= TOLD_UP_TO:
+        parts.append(f"There are at most {chosen['rounds']} rounds.")
+    if chosen["informed"]:
+        parts += [fact.text for fact in facts.values()]
+    else:
+        parts.append("From round to round the money loses value, and each knows only how much it loses for himself.")
+    return " ".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def least_parts(money: int, rounds: int, keep: tuple[float, float]) -> tuple[int, ...]:
+    """Return how many dollars the answering player must be offered in each round, by backward induction.
+
+    In the last round nothing. Before, as much as waiting for the own proposal is worth: with whole dollars, rounded up.
+    """
+    least = [0] * rounds
+    for number_ in range(rounds - 2, -1, -1):
+        answering = (number_ + 1) % 2
+        waiting = (money - least[number_ + 1]) * keep[answering]
+        least[number_] = min(money, int(-(-round(waiting, 6) // 1)))
+    return tuple(least)
+
+
+def _equilibrium(seen: Observation, rng: random.Random) -> Action:
+    """Offer just enough, and accept what is as good as waiting; a loss that is hidden is taken to be the own one."""
+    money, rounds = seen.game["money"], seen.game["rounds"]
+    names = [agent.name for agent in seen.agents]
+    own = float(known(seen, "keeps") or 1)
+    keep = tuple(own if name == seen.viewer else float(known(seen, "keeps", name) or own) for name in names)
+    offers = seen.transcript.of("offer")
+    least = least_parts(money, rounds, (keep[0], keep[1]))
+    if seen.may("offer"):
+        return move("offer", money - least[len(offers)])
+    enough = money - offers[-1].number >= least[len(offers) - 1]
+    return move("accept") if enough else move("reject")
+
+
+def _half(seen: Observation, rng: random.Random) -> Action:
+    """Offer half, and accept half or more."""
+    money = seen.game["money"]
+    if seen.may("offer"):
+        return move("offer", money // 2)
+    return move("accept") if seen.transcript.of("offer")[-1].number <= money - money // 2 else move("reject")
+
+
+def _refuser(seen: Observation, rng: random.Random) -> Action:
+    """Want everything, and refuse everything."""
+    return move("offer", seen.game["money"]) if seen.may("offer") else move("reject")
+
+
+Bargaining.players = {"half": _half, "optimal": _equilibrium, "refuser": _refuser}
+Bargaining.sensible = "optimal"

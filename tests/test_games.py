@@ -1,0 +1,132 @@
+"""Every game: its file form, its controls, all its players in all modes, its audit, its bundled scenarios."""
+
+from __future__ import annotations
+
+import pytest
+
+from localsim.conversation.episode import MODES, Mode
+from localsim.conversation.rules.steps import Act, Stop, Tell
+from localsim.conversation.transcript import Transcript
+from localsim.families import FAMILIES, PLAYERS, rules_of
+from localsim.families.games.base import Game
+from localsim.reports.audit import audit_run
+from localsim.reports.measures import measures_of
+from localsim.reports.validity.controls import controls_of, run_controls
+from localsim.runs.plan import Plan
+from localsim.runs.runner import start
+from localsim.scenarios.find import shipped_files
+from localsim.scenarios.parse import dump_scenario, load_scenario, parse_scenario
+from localsim.store.database import Store
+from localsim.store.episodes import load_episode, transcript_of
+from localsim.store.queries.runs import spoken_turns
+from scripts.make_games import bundled, text_of
+from tests.conftest import Quiet, generated
+
+GAMES = FAMILIES.games
+
+
+def quiet(_line: str) -> None:
+    """Say nothing."""
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_generated_file_reads_back_and_depends_on_its_seed_alone(game: str) -> None:
+    family = FAMILIES[game]
+    assert isinstance(family, Game) and family.rules is family and family.about and family.title
+    one, again, other = (family.generate("g", seed, {}) for seed in (1, 1, 2))
+    assert one == again and one.model_copy(update={"parameters": {}}) != other.model_copy(update={"parameters": {}})
+    read = parse_scenario(dump_scenario(one), "g.yaml")
+    assert read.scenario == one.split()[0] and read.answer == one.split()[1]
+    for agent in one.agents:
+        assert all(fact.terms for fact in agent.facts), "players and audit read terms"
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_its_controls_name_what_exists_and_hold(game: str) -> None:
+    family, known = FAMILIES[game], {measure.key for measure in measures_of([game])}
+    covered = {control.measure for control in controls_of(game)}
+    assert {measure.key for measure in family.measures} <= covered, "a measure without a control does not ship"
+    for control in controls_of(game):
+        assert control.player in PLAYERS and control.measure in known and control.why, control
+        assert control.task in {"", *family.control_tasks}, control
+    assert set(family.figure) <= known
+    assert [each.as_json() for each in run_controls([game], 20) if not each.passed] == []
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_player_ends_in_every_mode_and_the_audit_finds_nothing(game: str, store: Store) -> None:
+    loaded = generated(game, 3)
+    for player in ("auto", "omniscient", "any"):
+        run_id = start(Plan((loaded,), MODES, f"scripted:{player}", seed=5), store, Quiet(), quiet).run_id
+        rows = store.rows("SELECT status, error FROM episodes WHERE run_id = ?", [run_id])
+        assert [row["status"] for row in rows] == ["completed"] * len(MODES), (player, rows)
+        audit = audit_run(store, run_id)
+        assert audit.prompts_checked and audit.violations == (), (player, audit.violations[:3])
+        talks: dict[str, list[dict[str, object]]] = {}
+        for row in spoken_turns(store, run_id):
+            talks.setdefault(str(row["episode_id"]), []).append(row)
+        for episode_id, turns in talks.items():
+            found = load_episode(store, episode_id)
+            talk = transcript_of(turns)
+            names = [score.name for score in FAMILIES[game].score(talk, loaded.scenario, loaded.answer)]
+            assert names, (player, found.run_id)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_rules_are_a_function_of_the_transcript(game: str) -> None:
+    """Replayed on each of its prefixes, a played game asks for the same steps; a copy of the text decides the same."""
+    loaded = generated(game, 4)
+    rules = rules_of(loaded.scenario)
+    assert rules is not None
+    copy = parse_scenario(dump_scenario(FAMILIES[game].generate(f"{game}_04", 4, {})), "copy.yaml").scenario
+    for mode in MODES:
+        talk = played(game, mode)
+        for end in range(len(talk) + 1):
+            prefix = Transcript(talk.turns[:end])
+            if end < len(talk) and prefix.turns and prefix.turns[-1].beat == talk.turns[end].beat:
+                continue  # in the middle of a simultaneous beat nothing is decided
+            step = rules.next(loaded.scenario, prefix, seed_of(game))
+            assert step == rules.next(copy, prefix, seed_of(game))
+            if end == len(talk):
+                assert isinstance(step, Stop)
+            elif isinstance(step, Tell):
+                assert talk.turns[end].told and talk.turns[end].action.text == step.text
+            else:
+                assert isinstance(step, Act) and talk.turns[end].speaker == step.speakers[0]
+
+
+def played(game: str, mode: Mode) -> Transcript:
+    """A game in which everybody takes any way."""
+    return _game(game, mode)[0]
+
+
+def seed_of(game: str) -> int:
+    """The seed of its episode."""
+    return _game(game, "agents")[1]
+
+
+def _game(game: str, mode: Mode) -> tuple[Transcript, int]:
+    from localsim.backends.scripted import open_scripted
+    from localsim.reports.validity.controls import _Sink
+    from localsim.runs.scheduler import Simulation, Watcher
+
+    loaded = generated(game, 4)
+    plan = Plan((loaded,), (mode,), "scripted:any", seed=9)
+    sink = _Sink()
+    answers = {loaded.scenario.hash: loaded.answer}
+    backends = {"scripted:any": open_scripted("scripted:any")}
+    Simulation("g", backends, answers, sink, Watcher(), parallel=1).run(plan.specs())
+    episode = next(iter(sink.episodes.values()))
+    return episode.transcript, episode.spec.seed
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_five_scenarios_of_it_ship(game: str) -> None:
+    files = {path.stem: path for path in shipped_files() if path.parent.name == "games"}
+    wanted = {document.id: document for document in bundled(game)}
+    assert len(wanted) >= 5 and set(wanted) == {name for name in files if name.startswith(f"{game}_")}
+    for name, document in wanted.items():
+        assert files[name].read_text(encoding="utf-8") == text_of(document), "run scripts/make_games.py"
+        found = load_scenario(files[name])
+        assert found.scenario == document.split()[0] and found.scenario.info.things_to_try and found.scenario.info.how
+    assert len({document.hash for document in wanted.values()}) == len(wanted), "each is another one"
