@@ -108,7 +108,7 @@ def others(seen: Observation) -> list[str]:
 
 
 def move(name: str, *values: object, text: str = "") -> Action:
-    """Return a move with its values as they stand in a line; write numbers with `Param.written` if steps have digits."""
+    """Return a move with its values as a line has them; write numbers with `Param.written` if steps have digits."""
     return Action(name, text, tuple(map(str, values)))
 
 

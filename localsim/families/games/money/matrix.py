@@ -116,8 +116,8 @@ class Matrix(Game):
             title=f"{first} and {second} choose J or F, {chosen['rounds']} times",
             info=self.info,
             setting=(
-                f"{first} and {second} choose J or F at the same time, {chosen['rounds']} times. Points for {first} and "
-                f"{second}: {points}."
+                f"{first} and {second} choose J or F at the same time, {chosen['rounds']} times. Points for {first} "
+                f"and {second}: {points}."
             ),
             agents=tuple(Agent(name=name, goal="Win as many points as you can.") for name in (first, second)),
             actions=("speak",),
