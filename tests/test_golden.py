@@ -36,8 +36,10 @@ def test_a_bundled_scenario_is_played_as_before(name: str) -> None:
             assert fingerprint(loaded, spec, player) == GOLDEN[f"{name}/{mode}/{player}"]
 
 
-def test_every_bundled_scenario_has_golden_values() -> None:
-    assert {key.partition("/")[0] for key in GOLDEN} == {file.stem for file in shipped_files()}
+def test_every_bundled_talk_has_golden_values() -> None:
+    assert {key.partition("/")[0] for key in GOLDEN} == {
+        file.stem for file in shipped_files() if file.parent.name != "games"
+    }
 
 
 def fingerprint(loaded: LoadedScenario, spec: EpisodeSpec, player: str) -> dict[str, Any]:

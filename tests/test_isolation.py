@@ -19,7 +19,7 @@ from localsim.conversation import modes, visibility
 from localsim.conversation.episode import MODES as MODE_NAMES
 from localsim.conversation.modes import MODES, Ask
 from localsim.conversation.prompts import agent_messages
-from localsim.conversation.rules.deciding import RULES, Act, slots
+from localsim.conversation.rules.deciding import PHASED, Act, slots
 from localsim.conversation.scenario import RelationshipLevel
 from localsim.conversation.transcript import Action, Transcript
 from localsim.reports import audit as audit_module
@@ -330,6 +330,6 @@ def asks_after(text: str) -> Any:
     loaded = parse_scenario(TALK, "t.yaml")
     spec = spec_of(loaded)
     transcript = Transcript((Turn(0, "Ana", Action("speak", text)),))
-    step = RULES.next(spec.scenario, transcript, spec.seed)
+    step = PHASED.next(spec.scenario, transcript, spec.seed)
     assert isinstance(step, Act)
     return modes._turn_request(spec, transcript, 0, slots(spec.scenario, transcript, step)[0])

@@ -11,7 +11,7 @@ import pytest
 from localsim.conversation.episode import EpisodeSpec, Mode
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.modes import MODES, Ask, Reject, Say, roles
-from localsim.conversation.rules.deciding import RULES, Act, Stop, ahead, present
+from localsim.conversation.rules.deciding import PHASED, Act, Stop, ahead, present
 from localsim.conversation.scenario import WRITER, LoadedScenario, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe, readable
@@ -144,10 +144,10 @@ def test_without_phases_everybody_acts_in_turn_as_ever(talk: LoadedScenario) -> 
     spec = spec_of(talk)
     turns: tuple[Turn, ...] = ()
     for number in range(20):
-        step = RULES.next(talk.scenario, Transcript(turns), spec.seed)
+        step = PHASED.next(talk.scenario, Transcript(turns), spec.seed)
         assert step == Act((("Ana", "Bo")[number % 2],), talk.scenario.actions)
         turns = (*turns, Turn(number, step.speakers[0], Action("speak", "x")))
-    assert RULES.next(talk.scenario, Transcript(turns), spec.seed) == Stop("turn_limit")
+    assert PHASED.next(talk.scenario, Transcript(turns), spec.seed) == Stop("turn_limit")
 
 
 def test_rounds_give_everybody_a_turn_and_tell_what_they_should() -> None:
@@ -230,7 +230,7 @@ def test_a_thousand_agents_act_together() -> None:
     head, _, _ = THREE.partition("agents:\n")
     text = f"{head}agents:\n{agents}limits: {{turns: 2000}}\nphases: [{{name: a, order: together, turns: 1000}}]\n"
     loaded = parse_scenario(text, "many.yaml")
-    step = RULES.next(loaded.scenario, Transcript(), 1)
+    step = PHASED.next(loaded.scenario, Transcript(), 1)
     assert isinstance(step, Act) and len(step.speakers) == 1000
     view = observe(loaded.scenario, "agents", "Person 7", Transcript())
     assert view.relationships == (("Everybody", "everybody else", "stranger"),)
@@ -279,9 +279,9 @@ def test_what_is_ahead_is_certain() -> None:
         ("[{name: a, order: moderated, moderator: Ana}]", 1),
     ):
         loaded = scenario(phases).scenario
-        step = RULES.next(loaded, Transcript(), 1)
+        step = PHASED.next(loaded, Transcript(), 1)
         assert isinstance(step, Act)
-        assert len(ahead(RULES, loaded, Transcript(), 1, step)) == lines, phases
+        assert len(ahead(PHASED, loaded, Transcript(), 1, step)) == lines, phases
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------

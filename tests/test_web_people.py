@@ -27,7 +27,7 @@ from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Rules
-from localsim.web.stage import Stage
+from localsim.web.people.stage import Stage
 from tests.conftest import generated
 from tests.web_server import BASE, HOSTS, client_of, field, serving, simulated
 
@@ -184,7 +184,7 @@ def test_a_seat_shows_its_own_observation(tmp_path: Path, monkeypatch: pytest.Mo
         hidden_goal = tuple(replace(agent, goal="only this goal") for agent in seen.agents)
         return replace(seen, transcript=Transcript(heard), agents=hidden_goal, allowed=("speak", "leave"))
 
-    monkeypatch.setattr("localsim.web.stage.observe", deaf)
+    monkeypatch.setattr("localsim.web.people.stage.observe", deaf)
     store = Store(tmp_path / "o.duckdb")
     with client_of(store) as client:
         page = client.get("/play").text
@@ -210,7 +210,7 @@ def test_a_seat_shows_its_own_observation(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_seat_cannot_be_guessed_and_games_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localsim.web.stage.MOST_GAMES", 1)
+    monkeypatch.setattr("localsim.web.people.stage.MOST_GAMES", 1)
     stage = Stage(Store(tmp_path / "s.duckdb"), "scripted")
     loaded = generated("craigslist", 1)
     name, game = stage.open(loaded, loaded.scenario.names, "agents")

@@ -14,11 +14,14 @@ from typing import Literal
 from localsim.leakage.detector import Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import PrivateFact, pairs_of
 
-Kind = Literal["self", "omniscient"]
+Kind = Literal["self", "omniscient", "passed_on", "repeat"]
+"""By the owner; by an agent who had not been told; by one who had been told, to somebody new; to nobody new."""
 Row = tuple[PrivateFact, int, str, Finding]
 """Fact, turn, speaker, the detector's finding."""
 Turns = tuple[tuple[str, str], ...]
 """Speaker and text of each turn."""
+Readers = Sequence[tuple[str, ...] | None]
+"""Who could read each turn; None: everybody."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Talk:
     """The first disclosure of each fact that has one, in order of turns."""
     findings: tuple[tuple[PrivateFact, int, Finding], ...]
     """Every hint and disclosure."""
+    kinds: tuple[Kind, ...] = ()
+    """The kind of each finding."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +94,58 @@ def read(detector: LeakageDetector, talks: Sequence[tuple[tuple[PrivateFact, ...
     return [[(fact, turn, pair.speaker, next(found)) for fact, turn, pair in pairs] for pairs in asked]
 
 
+class _Told:
+    """Who has been told a fact so far."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._told: set[str] | None = {owner}
+        """None: everybody."""
+
+    def kind(self, speaker: str, readers: tuple[str, ...] | None) -> Kind:
+        """Return the kind of a turn that tells the fact, or hints at it, to its readers."""
+        if speaker == self._owner:
+            return "self"
+        if self._told is None:
+            return "repeat"
+        if speaker not in self._told:
+            return "omniscient"
+        return "passed_on" if readers is None or set(readers) - self._told else "repeat"
+
+    def tell(self, speaker: str, readers: tuple[str, ...] | None) -> None:
+        """The fact was told to the readers of a turn."""
+        if self._told is not None:
+            self._told = None if readers is None else {*self._told, speaker, *readers}
+
+
 def decided(
-    rows: Sequence[Row], weights: Weights, around: Mapping[tuple[str, int], Circumstances] | None = None
+    rows: Sequence[Row],
+    weights: Weights,
+    around: Mapping[tuple[str, int], Circumstances] | None = None,
+    readers: Readers | None = None,
 ) -> Talk:
-    """The leaks of one conversation, from rows in order of turns; `around` is keyed by (fact id, turn)."""
+    """The leaks of one conversation, from rows in order of turns; `around` is keyed by (fact id, turn).
+
+    Of turns that only some can read (`readers`), a fact that an agent was not told comes out again when that agent uses
+    it: a fact has one disclosure by its owner, and one leak by each agent who had not been told it.
+    """
     around = around or {}
-    first: dict[str, Leak] = {}
-    findings = []
+    leaks: list[Leak] = []
+    told: dict[str, _Told] = {}
+    findings, kinds = [], []
     for fact, turn, speaker, finding in rows:
         final = label_of(finding, around.get((fact.id, turn), _PLAIN), weights)
-        if final.label != "none":
-            findings.append((fact, turn, final))
-        if final.label == "disclosed" and fact.id not in first:
-            kind: Kind = "self" if speaker == fact.owner else "omniscient"
-            first[fact.id] = Leak(fact, turn, speaker, kind, final)
-    return Talk(tuple(sorted(first.values(), key=lambda leak: leak.turn)), tuple(findings))
+        if final.label == "none":
+            continue
+        heard = readers[turn] if readers is not None else None
+        kind = told.setdefault(fact.id, _Told(fact.owner)).kind(speaker, heard)
+        findings.append((fact, turn, final))
+        kinds.append(kind)
+        if final.label == "disclosed":
+            if kind == "omniscient" or (kind == "self" and not any(leak.fact.id == fact.id for leak in leaks)):
+                leaks.append(Leak(fact, turn, speaker, kind, final))
+            told[fact.id].tell(speaker, heard)
+    return Talk(tuple(sorted(leaks, key=lambda leak: leak.turn)), tuple(findings), tuple(kinds))
 
 
 def track(detector: LeakageDetector, talks: Sequence[tuple[tuple[PrivateFact, ...], Turns]]) -> list[Talk]:

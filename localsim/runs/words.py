@@ -24,6 +24,7 @@ KINDS = {
     "omniscient": "used by a person who had not been told",
     "hint": "a hint",
     "hit": "something of the other side used before it was told, by sight or by luck",
+    "passed_on": "passed on to somebody new",
     "repeat": "repeated after its disclosure",
     "own": "first mention, by its owner",
     "shared": "first mention, of a fact that several hold",
@@ -31,7 +32,7 @@ KINDS = {
 }
 """Kind of a mark -> what was marked."""
 SIGNS = {
-    **{"self": "●", "omniscient": "▲", "hint": "○", "hit": "★", "repeat": "·"},
+    **{"self": "●", "omniscient": "▲", "hint": "○", "hit": "★", "passed_on": "◇", "repeat": "·"},
     **{"own": "●", "shared": "◆", "strange": "▲"},
 }
 """One sign for each kind of mark, the same in talks, tables and legends."""

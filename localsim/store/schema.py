@@ -214,7 +214,8 @@ TABLES: dict[str, Table] = {
             "label": ("VARCHAR NOT NULL", "Strength of the leak: disclosed or hint"),
             "kind": (
                 "VARCHAR NOT NULL",
-                "Kind of leak: self (by the owner), omniscient (by an agent not told) or repeat (already disclosed)",
+                "Kind of leak: self (by the owner), omniscient (by an agent not told), passed_on (to somebody new, by an "
+                "agent who was told) or repeat (to nobody new)",
             ),
             "probability": (
                 "DOUBLE NOT NULL",

@@ -21,13 +21,14 @@ from starlette.staticfiles import StaticFiles
 from localsim.annotation.selection import Selection
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.store.database import Store
-from localsim.web import annotate_pages, play_pages, view_pages
+from localsim.web import annotate_pages, view_pages
 from localsim.web.classroom import phone_pages, room_pages
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.results import Earlier
 from localsim.web.guard import Limits, Rules, Visitors
+from localsim.web.people import pages as play_pages
+from localsim.web.people.stage import Stage
 from localsim.web.render import page
-from localsim.web.stage import Stage
 from localsim.web.start import pages as start_pages
 from localsim.web.start.work import Desk
 

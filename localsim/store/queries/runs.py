@@ -194,7 +194,7 @@ def spoken_turns(store: Store, run_id: str) -> list[Row]:
 
 
 def prompts_of_run(store: Store, run_id: str) -> list[Row]:
-    """The prompts of a run in order, as hashes of contents, each with its episode's mode, see, scenario_hash, variant and seed."""
+    """The prompts of a run in order, as hashes of contents, each with facts about its episode."""
     return store.rows(
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
         "coalesce(e.see, '') AS see, e.scenario_hash, e.variant, e.seed AS episode_seed "

@@ -18,7 +18,7 @@ from localsim.models.registry import aliases, entries, installed_path, labelled
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import shipped
 from localsim.web.guard import checked_form
-from localsim.web.play_pages import stage_of
+from localsim.web.people.pages import stage_of
 from localsim.web.render import page
 from localsim.web.start import talks
 from localsim.web.start.work import Desk, InProgress

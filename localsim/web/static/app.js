@@ -91,10 +91,11 @@ document.addEventListener("keydown", (event) => {
 function takeTurn(place) {
   const state = place.querySelector("[data-my-turn]");
   const form = document.querySelector("[data-say]");
-  if (!state || !form) return;
+  if (!state) return;
   const mine = state.dataset.myTurn !== "";
   const announced = document.querySelector("[data-announce]");
-  if (announced.textContent !== state.textContent) announced.textContent = state.textContent;
+  if (announced && announced.textContent !== state.textContent) announced.textContent = state.textContent;
+  if (!form) return; // a game whose moves change from turn to turn has its forms in the part that was fetched
   form.querySelector("[data-send]").disabled = !mine;
   if (mine) form.querySelector("[data-turn-field]").value = state.dataset.myTurn;
 }

@@ -16,7 +16,7 @@ from localsim.conversation.episode import Episode, EpisodeSpec, Mode, Observatio
 from localsim.conversation.exchange import Request
 from localsim.conversation.rules.lines import Way
 from localsim.conversation.scenario import LoadedScenario
-from localsim.conversation.transcript import Action, ActionType, Transcript, Turn
+from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.runs import runner
@@ -62,6 +62,10 @@ class Game:
         with self.turned:
             transcript = Transcript(tuple(self.turns))
         return observe(self.scenario.scenario, self.mode, role, transcript)
+
+    def ways_of(self, role: str) -> tuple[Way, ...]:
+        """The ways in which `role` can act: those of now where it is asked, else all that it has at some time."""
+        return self.ways if self.is_asked(role) else self.seen_by(role).allowed
 
     def is_asked(self, role: str) -> bool:
         """Return True where it is the turn of `role` and its action has not arrived."""
@@ -183,13 +187,3 @@ class Stage:
             problem = f"{error.message} ({error.hint})" if error.hint else error.message
         finally:
             game.ended_with(problem)
-
-
-KINDS: dict[ActionType, str] = {
-    "speak": "say",
-    "action": "do",
-    "non-verbal communication": "show without words",
-    "none": "do nothing",
-    "leave": "leave",
-}
-"""The actions in the order of the form, with their labels there."""

@@ -9,9 +9,8 @@ from starlette.responses import RedirectResponse, Response
 
 from localsim.conversation.episode import Mode, Observation
 from localsim.conversation.prompts import relationship_lines
-from localsim.conversation.rules.lines import Bound, described, name_of
 from localsim.conversation.scenario import Scenario
-from localsim.conversation.transcript import Action, typed_move
+from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
 from localsim.reports import marks
@@ -19,8 +18,9 @@ from localsim.scenarios.find import shipped
 from localsim.store.episodes import models_on
 from localsim.web import view_data
 from localsim.web.guard import checked_form
+from localsim.web.people.stage import Game, Stage
+from localsim.web.people.ways import KINDS, action_from, forms_of
 from localsim.web.render import page
-from localsim.web.stage import KINDS, Game, Stage
 from localsim.web.view_pages import store_of
 
 _MODES: dict[str, Mode] = {"agents": "agents", "mindreaders": "mindreaders"}
@@ -75,19 +75,8 @@ def seat(request: Request) -> Response:
         **now,
         others={seat: name for seat, name in game.seats.items() if seat not in game.taken},
         relations=relationship_lines(seen),
-        kinds=_kinds(seen),
-        valued=any(move.values for move in seen.moves),
-        chars=game.scenario.scenario.limits.chars,
+        kinds={kind: label for kind, label in KINDS.items() if kind in seen.allowed},
     )
-
-
-def _kinds(seen: Observation) -> dict[str, str]:
-    """All actions and moves of a role with their labels; which of them are allowed now is checked when one is sent."""
-    kinds: dict[str, str] = {kind: label for kind, label in KINDS.items() if kind in seen.allowed}
-    for move in (way.move for way in seen.allowed if isinstance(way, Bound)):
-        values = "; ".join(map(described, move.values))
-        kinds[move.name] = f"{move.name}: {values}" if values else move.name
-    return kinds
 
 
 def turns(request: Request) -> Response:
@@ -98,26 +87,17 @@ def turns(request: Request) -> Response:
 
 async def say(request: Request) -> Response:
     """Take a person's turn from the form."""
-    form = checked_form(request, (await request.form()).items())
+    sent = [(key, value) for key, value in (await request.form()).multi_items() if isinstance(value, str)]
+    form = checked_form(request, sent)
     game, role = _game_and_role(request)
-    ways = game.ways if game.is_asked(role) else game.seen_by(role).allowed
-    way = next((way for way in ways if name_of(way) == form.get("kind", "speak")), None)
-    if way is None:
-        raise InvalidInput("that action is not allowed now", hint="go back and choose another")
-    limit = game.scenario.scenario.limits.chars
-    text = " ".join(form.get("text", "").split())
-    if len(text) > limit:
-        raise InvalidInput(f"your text has {len(text)} characters of at most {limit}", hint="go back and shorten it")
-    if isinstance(way, str) and not text and way not in ("leave", "none"):
-        raise InvalidInput("there are no words", hint="go back and write some")
+    action = action_from(sent, game.ways_of(role), game.scenario.scenario.limits.chars)
     turn = form.get("turn", "")
-    if isinstance(way, str):
-        action = Action(way, "" if way == "none" else text)
-    else:
-        action = typed_move(way, " ".join(form.get("values", "").split()), text)
     taken = game.say(role, action, int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1)
     if not taken and not _just_said(game, role, action):
-        raise InvalidInput(f"it is not your turn, so this was not said: {text}", hint="go back, and wait for your turn")
+        raise InvalidInput(
+            f"it is not your turn, so this was not said: {action.text or action.type}",
+            hint="go back, and wait for your turn",
+        )
     return RedirectResponse(request.url.path, 303)
 
 
@@ -144,6 +124,10 @@ def _turns(game: Game, role: str, request: Request) -> dict[str, Any]:
             "turn": len(seen.transcript),
             "mine": game.is_asked(role),
             "waiting": game.asked,
+            # Moves change from turn to turn, so their forms are in the part that is fetched anew.
+            "moving": bool(seen.moves),
+            "forms": forms_of(game.ways_of(role)) if seen.moves and game.is_asked(role) else [],
+            "chars": game.scenario.scenario.limits.chars,
         }
 
 

@@ -1,0 +1,1 @@
+"""Games of people in the browser: seats, turns and the reveal."""

@@ -1,0 +1,87 @@
+"""The ways in which a person can act now, as fields of a form, and the action that a sent form means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from localsim.conversation.rules.lines import SEPARATOR, Bound, Way, described, name_of
+from localsim.conversation.rules.values import Param
+from localsim.conversation.transcript import Action, ActionType, typed_move
+from localsim.errors import InvalidInput
+
+KINDS: dict[ActionType, str] = {
+    "speak": "say",
+    "action": "do",
+    "non-verbal communication": "show without words",
+    "none": "do nothing",
+    "leave": "leave",
+}
+"""The actions in the order of the form, with their labels there."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One value of a move: a number, one of some options, one or more people, or free words."""
+
+    name: str
+    label: str
+    kind: Literal["number", "option", "people", "words"]
+    options: tuple[str, ...] = ()
+    least: str = ""
+    most: str = ""
+    step: str = ""
+    chars: int = 0
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to act: what it is called, its values, and whether words go with it."""
+
+    name: str
+    label: str
+    fields: tuple[Field, ...] = ()
+    words: Literal["no", "may", "must"] = "must"
+
+
+def forms_of(ways: Sequence[Way]) -> list[Form]:
+    """Return a form for each way to act: moves first, then the actions."""
+    moves = [_of_move(way) for way in ways if isinstance(way, Bound)]
+    words: dict[str, Literal["no", "may", "must"]] = {"none": "no", "leave": "may"}
+    return [*moves, *(Form(kind, label, (), words.get(kind, "must")) for kind, label in KINDS.items() if kind in ways)]
+
+
+def _of_move(way: Bound) -> Form:
+    fields = tuple(_field(f"value{place}", param, way.others) for place, param in enumerate(way.move.values))
+    return Form(way.name, way.name.replace("-", " "), fields, way.move.text)
+
+
+def _field(name: str, param: Param, others: tuple[str, ...]) -> Field:
+    label = described(param)
+    if param.number is not None:
+        least, most = (param.written(each) for each in param.number)
+        return Field(name, label, "number", least=least, most=most, step=str(param.step))
+    if param.one_of is not None:
+        return Field(name, label, "option", param.one_of)
+    if param.agents is not None:
+        return Field(name, label, "option" if param.agents == "one" else "people", others)
+    return Field(name, label, "words", chars=param.words or 0)
+
+
+def action_from(sent: Sequence[tuple[str, str]], ways: Sequence[Way], chars: int) -> Action:
+    """Return the action that a sent form means, from its (field, value) pairs. Raises InvalidInput."""
+    given = dict(sent)
+    way = next((way for way in ways if name_of(way) == given.get("kind", "speak")), None)
+    if way is None:
+        raise InvalidInput("that action is not allowed now", hint="go back and choose another")
+    text = " ".join(given.get("text", "").split())
+    if len(text) > chars:
+        raise InvalidInput(f"your text has {len(text)} characters of at most {chars}", hint="go back and shorten it")
+    if isinstance(way, Bound):
+        names = [f"value{place}" for place in range(len(way.move.values))]
+        values = [" ".join(value.split()) for name in names for each, value in sent if each == name]
+        return typed_move(way, SEPARATOR.join(values), "" if way.move.text == "no" else text)
+    if not text and way not in ("leave", "none"):
+        raise InvalidInput("there are no words", hint="go back and write some")
+    return Action(way, "" if way == "none" else text)
