@@ -36,6 +36,12 @@ class Form(Protocol):
     def forced(self, text: str) -> str:
         """Return the text that must follow, which needs no drawing of tokens; '' if the model is free."""
 
+    def choices(self, text: str) -> tuple[str, ...]:
+        """Return the texts of which exactly one comes next, where the next token decides among fixed options; else ().
+
+        A backend that sees probabilities keeps those of the options.
+        """
+
     def in_text(self, text: str) -> bool:
         """Return True if the next token belongs to an utterance; repetition penalties act only there."""
 

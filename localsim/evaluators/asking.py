@@ -69,6 +69,10 @@ class Case:
 class JudgeForm:
     """The part that the forms of all judges share: their replies contain no utterances of agents."""
 
+    def choices(self, text: str) -> tuple[str, ...]:  # noqa: ARG002 - asked of every form
+        """Return (): the options of judges are not weighed."""
+        return ()
+
     def in_text(self, text: str) -> bool:  # noqa: ARG002 - asked of every form
         """Return False: a reason may repeat words of the conversation."""
         return False

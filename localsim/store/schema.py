@@ -157,7 +157,7 @@ TABLES: dict[str, Table] = {
             "duration_ms": ("DOUBLE NOT NULL", "Milliseconds from submission to end"),
             "details_json": (
                 "VARCHAR NOT NULL",
-                "Effective sampling, counts of forced and refused tokens, and max_tokens",
+                "Effective sampling, counts of forced and refused tokens, max_tokens, probabilities of options",
             ),
             "shared_tokens": ("INTEGER", "Number of cached prompt tokens that another conversation had evaluated"),
             "dropped_messages": (
@@ -214,8 +214,8 @@ TABLES: dict[str, Table] = {
             "label": ("VARCHAR NOT NULL", "Strength of the leak: disclosed or hint"),
             "kind": (
                 "VARCHAR NOT NULL",
-                "Kind of leak: self (by the owner), omniscient (by an agent not told), passed_on (to somebody new, by an "
-                "agent who was told) or repeat (to nobody new)",
+                "Kind of leak: self (by the owner), omniscient (by an agent not told), passed_on (by one who was told, to "
+                "somebody new) or repeat (to nobody new)",
             ),
             "probability": (
                 "DOUBLE NOT NULL",

@@ -257,6 +257,7 @@ class LlamaBackend:
         logits = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
         in_text = job.in_text()
         begun = self._clock()
+        job.weigh(logits)
         token = self._choose(job, logits, in_text=in_text)
         job.sampler.take([token], in_text=in_text)
         self.effort.sample += self._clock() - begun

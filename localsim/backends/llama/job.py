@@ -9,7 +9,10 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
 
 from localsim.backends.base import THINKING_TEMPERATURE
 from localsim.backends.llama.cache import CHUNK, Session
@@ -135,6 +138,7 @@ class Job:
         self._shared = shared
         self._dropped = prompt.dropped_messages
         self._forced = 0
+        self._weighed: list[dict[str, Any]] = []
         self._started = tools.clock()
         self._decoder = _UTF8(errors="replace")
         self._hear()
@@ -151,6 +155,33 @@ class Job:
     def in_text(self) -> bool:
         """True if the next token is part of an utterance."""
         return not self.thinking and self.request.form.in_text(self.full_text)
+
+    def weigh(self, logits: npt.NDArray[np.float32]) -> None:
+        """Keep the probabilities of the fixed options among which the next token decides, if there are any.
+
+        They are the model's own (temperature 1, without penalties): `log` of the first token of each option, and the
+        options' shares among themselves. Options with the same first token have one entry, joined by ` | `.
+        """
+        if self.thinking or not self.request.sampling.grammar:
+            return
+        options = self.request.form.choices(self.full_text)
+        if len(options) < 2:
+            return
+        by_token: dict[int, list[str]] = {}
+        for option in options:
+            by_token.setdefault(self._tools.chat.content(option)[0], []).append(option.strip(" [:") or "speak")
+        first = logits[list(by_token)].astype(np.float64)
+        highest = float(logits.max())
+        total = highest + float(np.log(np.exp(logits.astype(np.float64) - highest).sum()))
+        shares = np.exp(first - first.max())
+        shares /= shares.sum()
+        self._weighed.append({
+            "line": self.full_text.rpartition("\n")[2],
+            "options": {
+                " | ".join(names): {"log": round(float(logit) - total, 4), "share": round(float(share), 4)}
+                for names, logit, share in zip(by_token.values(), first, shares, strict=True)
+            },
+        })  # fmt: skip
 
     def evaluated(self, count: int) -> None:
         """Move the first `count` pending tokens into the cache."""
@@ -243,6 +274,8 @@ class Job:
             reply = (*tools.chat.content(request.prefill), *(self.tokens[:-1] if broken else self.tokens))
             self.cache.written[self.full_text.removesuffix("\n")] = reply
         details = {"forced": self._forced, "refused": self.sampler.refused, "sampling": asdict(request.sampling)}
+        if self._weighed:
+            details["options"] = self._weighed
         self.sampler.free()
         return Generation(
             text=self.text,

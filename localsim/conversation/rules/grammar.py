@@ -8,10 +8,10 @@ GBNF: https://github.com/ggml-org/llama.cpp/tree/master/grammars
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os.path import commonprefix
 
-from localsim.conversation.rules.lines import Way, name_of
+from localsim.conversation.rules.lines import Bound, Way, name_of
 from localsim.conversation.rules.numbers import literal, values_gbnf
 
 _HEADS = {"speak": ":", "leave": " [leave", "none": " [none]\n"}
@@ -65,6 +65,27 @@ class ActionLines:
         ways = [head for way in current.ways if (head := _head(way)).startswith(rest)]
         return commonprefix(ways)[len(rest) :]
 
+    def choices(self, text: str) -> tuple[str, ...]:
+        """Return the ways to act, or the fixed options of a move's value, where the next token decides among them.
+
+        Forms without moves have none.
+        """
+        if not self._moving:
+            return ()
+        current = self.line(text)
+        rest = text.rpartition("\n")[2].removeprefix(current.speaker)
+        if rest in ("", " ["):
+            heads = (_head(way).rstrip(":\n") or ":" for way in current.ways)
+            return tuple(dict.fromkeys(head[len(rest) :] for head in heads if head.startswith(rest)))
+        for way in current.ways:
+            if not isinstance(way, str) and (rest == f" [{way.name}" or rest.startswith(f" [{way.name} ")):
+                return _options(way, rest.removeprefix(f" [{way.name}"))
+        return ()
+
+    @cached_property
+    def _moving(self) -> bool:
+        return any(not isinstance(way, str) for line in self.lines for way in line.ways)
+
     def in_text(self, text: str) -> bool:
         """Return True if the last line has reached the text after its colon."""
         return ":" in text.rpartition("\n")[2]
@@ -109,6 +130,17 @@ class ActionLines:
     def _action(self, number: int, line: str) -> str:
         head = line.removeprefix(self._line(number).speaker).partition(":")[0]
         return head[2:-1] if head.startswith(" [") else "speak"
+
+
+def _options(way: Bound, written: str) -> tuple[str, ...]:
+    """Return the options of the value that begins after a space now; () in the middle of a value or after the last."""
+    values = way.move.values
+    place = 0 if not written else written.count(",")
+    if place >= len(values) or not (written == "" or written.endswith(",")):
+        return ()
+    param = values[place]
+    options = param.one_of or (way.others if param.agents == "one" else ())
+    return tuple(f" {option}" for option in options)
 
 
 def _head(way: Way) -> str:
