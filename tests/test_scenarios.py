@@ -60,7 +60,7 @@ def places(text: str) -> list[tuple[int, int, str]]:
 
 
 def data_of(path: Path) -> Any:
-    """A file's values without our loader: plain YAML, with all plain scalars but `version`, limits and rounds as text."""
+    """A file's values without our loader: plain YAML, with plain scalars but `version`, limits and rounds as text."""
     data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     data["version"] = int(data["version"])
     data["limits"] = {key: int(value) for key, value in data.get("limits", {}).items()}
