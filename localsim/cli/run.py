@@ -239,8 +239,13 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
 def run(scenarios: tuple[str, ...], **options: Any) -> None:
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
 
+    Scripted players need no model. For any scenario: auto (plain `scripted`), omniscient, smalltalk. For mutual_friends
+    and craigslist: honest, guesser, yes-sayer, refuser, mix-up, peeks-25, peeks-50, peeks-100. For mutual_friends:
+    friends, list-reader. For craigslist: haggler, patient-buyer, firm, random-haggler, silent. docs/models.md tells
+    what each of them does.
+
     \b
-    localsim run scenarios/mutual_friends_01.yaml --mode all -n 4
+    localsim run mutual_friends_01 --mode all -n 4
     localsim run mutual_friends_01 --mode all -m scripted:omniscient --leaks
     localsim run roommates --role Kit=scripted:smalltalk --live
     """

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -399,5 +400,6 @@ def example_queries() -> list[Row]:
 
 def _example(path: Path) -> Row:
     text = path.read_text(encoding="utf-8").strip()
-    comment = [line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")]
-    return {"name": path.stem, "about": comment[0] if comment else path.stem, "text": text}
+    lines = takewhile(lambda line: line.startswith("--"), text.splitlines())
+    about = " ".join(line.removeprefix("--").strip() for line in lines)
+    return {"name": path.stem, "about": about or path.stem, "text": text}
