@@ -14,7 +14,7 @@ from localsim.backends.open import absolute, chosen_model
 from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
 from localsim.conversation.transcript import Turn
 from localsim.errors import DatabaseError, Interrupted, InvalidInput
-from localsim.leakage.detector import Weights
+from localsim.leakage.detector import BUILT_IN, Weights
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
@@ -95,6 +95,7 @@ def run(
     sampling: Sampling | None = None,
     leaks: bool | None = None,
     weights: str | None = None,
+    sensitivity: float | None = None,
     name: str | None = None,
     on_turn: Callable[[EpisodeSpec, Turn], None] | None = None,
     say: Callable[[str], None] | None = None,
@@ -104,9 +105,10 @@ def run(
 
     `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
     run is searched for leaks (None: yes, unless scripted players write everything). `weights` is a file of thresholds
-    for this search, made by `localsim leakage calibrate`. `name` is a name for the run. Further keywords are fields of
-    `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads, primary). Raises the errors of
-    the command: InvalidInput, ModelMissing, DatabaseError, BackendUnavailable, Interrupted.
+    for this search, made by `localsim leakage calibrate`, and `sensitivity` the share of false alarms that it allows.
+    `name` is a name for the run. Further keywords are fields of `localsim.runs.plan.Plan` (perturb, parallel, repro,
+    context, overflow, gpu, threads, primary). Raises the errors of the command: InvalidInput, ModelMissing,
+    DatabaseError, BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)
     loaded = tuple(find_scenarios(scenarios))
@@ -126,7 +128,8 @@ def run(
     from localsim.reports.comparison import check_primary
 
     check_primary(whole)
-    chosen = Weights.named(weights) if weights is not None else None
+    given = weights is not None or sensitivity is not None
+    chosen = Weights.named(weights or BUILT_IN).at(sensitivity) if given else None
     called = checked_name(name) if name is not None else None
     store = Store(paths.database_path(db))
     result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks, weights=chosen, name=called)

@@ -18,18 +18,17 @@ from localsim.annotation.records import answered, rows, save_all
 from localsim.conversation.episode import MODES, Score
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.leakage.detector import Weights
-from localsim.leakage.pairs import read_labelled
 from localsim.reports import card, html, markdown
 from localsim.reports.report import report
 from localsim.reports.validity import correction, instruments
 from localsim.reports.validity.correction import FEWEST, Outcome, corrected, corrections, drawn, naive
 from localsim.store.database import Store
 from localsim.store.records import LeakRecord, Record, score_records
+from scripts.leakage import data
 from tests.rated import given as answers_given
 from tests.rated import invoke
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT / "scenarios" / "leakage"
 QUERIES = ROOT / "db" / "queries"
 
 
@@ -249,8 +248,8 @@ def by_error(found: Sequence[dict[str, Any]], instrument: str) -> dict[str, dict
 
 def test_the_detectors_errors_have_the_counts_of_the_labelled_files() -> None:
     found = by_error(instruments.instruments(["craigslist"], ["craigslist"], []), instruments.DETECTOR)
-    pairs: Any = read_labelled(DATA / "test.pairs.jsonl")
-    talks: Any = read_labelled(DATA / "test.transcripts.jsonl")
+    pairs = [row for rows in data.held_out_pairs().values() for row in rows]
+    talks = [talk for rows in data.held_out_talks().values() for talk in rows]
     facts = sum(len(talk.facts) for talk in talks)
     told = [where for talk in talks for where in talk.disclosures.values()]
     assert found["recall of pairs"]["n"] == sum(row.label == "disclosed" for row in pairs)
@@ -311,9 +310,8 @@ def test_a_number_that_is_not_known_is_said_to_be_so(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(instruments, "Weights", Old)
     rows_ = instruments.instruments(["craigslist"], ["craigslist"], [])
     row = by_error(rows_, instruments.DETECTOR)["silence accuracy"]
-    assert (row["n"], row["low"]) == (0, None) and "silence accuracy 56% of not recorded" in instruments.sentences(
-        rows_
-    )[0]
+    kept = f"silence accuracy {accuracy['transcripts']['silence_accuracy']:.0%} of not recorded"
+    assert (row["n"], row["low"]) == (0, None) and kept in instruments.sentences(rows_)[0]
 
 
 def test_a_judge_is_an_instrument() -> None:
@@ -328,12 +326,12 @@ def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> No
     answers_given(store, run, "ann", marking(2), "disclosures")
     data = report(store, run)
     data["card"] = card.card(store, run, data=data)
-    silence = "56% [41%, 70%]"
+    silence = instruments.text_of(by_error(data["instruments"], instruments.DETECTOR)["silence accuracy"])
     page, text = html.render(data, []), markdown.as_markdown(data)
     stated = data["card"]["metrics"]
     assert silence in page and "language models" in page and "50% [" not in stated["corrected_rates"]
     assert "silence accuracy" in page and "omniscient precision" in page and "omniscient recall" in page
-    assert "56% \\[41%, 70%\\]" in text and "Errors of the instruments" in text
+    assert silence.replace("[", "\\[").replace("]", "\\]") in text and "Errors of the instruments" in text
     assert silence in stated["errors_of_instruments"] and stated["raters"] == "1 person"
     assert "{" not in card.markdown(data["card"]).partition("## Metrics")[2].partition("##")[0], "sentences, not JSON"
     assert "0% corrected" in stated["corrected_rates"] and "by 1 person" in page

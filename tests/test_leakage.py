@@ -184,8 +184,12 @@ def test_thresholds_are_fitted_to_labels(detector: LeakageDetector, tmp_path: Pa
 OWN = PrivateFact("a", "Ana", "Ana is pregnant.")
 
 
+EVEN = replace(Weights.read(), talk_slope=1.0, talk_intercept=0.0, talk_from=0.5)
+"""Weights with which a turn of a conversation is as probable as its pair."""
+
+
 def finding(label: Any) -> Finding:
-    return Finding(label, 0.9, 0.8, "words")
+    return Finding(label, {"disclosed": 0.9, "hint": 0.3, "none": 0.1}[label], 0.8, "words")
 
 
 def test_the_first_disclosure_counts_and_who_made_it() -> None:
@@ -194,14 +198,14 @@ def test_the_first_disclosure_counts_and_who_made_it() -> None:
         (OWN, 2, "Bo", finding("disclosed")),
         (OWN, 3, "Ana", finding("disclosed")),
     ]
-    talk = decided(rows, Weights.read())
+    talk = decided(rows, EVEN)
     assert [(leak.turn, leak.kind) for leak in talk.leaks] == [(2, "omniscient")]
     assert len(talk.findings) == 3
 
 
 def test_measures_of_transcripts() -> None:
     class Exact:
-        weights = Weights.read()
+        weights = EVEN
 
         def classify(self, pairs: list[Pair]) -> list[Finding]:
             return [finding("disclosed" if "!" in pair.utterance else "none") for pair in pairs]
@@ -220,7 +224,7 @@ def test_measures_of_transcripts() -> None:
 class Silent:
     """A detector whose findings are given."""
 
-    weights = Weights.read()
+    weights = EVEN
 
 
 def labelled(scenario: Any, turns: Any, rows: list[Row]) -> Any:
@@ -304,6 +308,22 @@ def test_a_term_makes_a_finding_one_step_surer() -> None:
 )
 def test_words_about_another_amount_do_not_disclose_an_amount(said: str, label: str) -> None:
     text = SCENE.replace("Ana is pregnant.,", "Ana's lowest price is $70., terms: [$70],")
+    scenario = parse_scenario(text, "t.yaml").scenario
+    found = [(leaks.private_facts(scenario)[0], 0, "Ana", finding("disclosed"))]
+    assert [each.label for _, _, each in labelled(scenario, (("Ana", said),), found).findings] == [label]
+
+
+@pytest.mark.parametrize(
+    ("said", "label"),
+    [
+        ("Four hundred is what I owe.", "disclosed"),
+        ("I owe her 250, that's all.", "hint"),
+        ("I owe my sister money, all of it.", "disclosed"),
+        ("One day I will tell you what I owe.", "disclosed"),
+    ],
+)
+def test_who_names_another_number_does_not_disclose_a_number(said: str, label: str) -> None:
+    text = SCENE.replace("Ana is pregnant.,", "Ana owes her sister 400 dollars., terms: ['400', four hundred],")
     scenario = parse_scenario(text, "t.yaml").scenario
     found = [(leaks.private_facts(scenario)[0], 0, "Ana", finding("disclosed"))]
     assert [each.label for _, _, each in labelled(scenario, (("Ana", said),), found).findings] == [label]

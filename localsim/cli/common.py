@@ -356,15 +356,32 @@ def clean_keep_colour(head: str, styled_name: str, text: str) -> str:
 
 
 def weights_option(help_text: str) -> Callable[[Any], Any]:
-    """Return the option --weights FILE; `weights_from` reads its value."""
-    return click.option("--weights", metavar="FILE", help=help_text)
+    """Return the options --weights FILE and --sensitivity SHARE; `weights_from` reads their values."""
+    weights = click.option("--weights", metavar="FILE", help=help_text)
+    return lambda command: weights(sensitivity_option(command))
 
 
-def weights_from(value: str | None) -> Weights | None:
-    """Return the weights of the leakage detector that --weights names; None without it. Raises InvalidInput."""
-    from localsim.leakage.detector import Weights
+def sensitivity_option(command: Any) -> Any:
+    """Add the option --sensitivity SHARE."""
+    return click.option(
+        "--sensitivity",
+        metavar="SHARE",
+        type=Finite(0, 1, min_open=True, max_open=True),
+        help="Find as many leaks as possible while at most this share of the facts that stay private is called "
+        "disclosed [the share of the thresholds; 0.1 if they are built in].",
+    )(command)
 
-    return None if value is None else Weights.named(value)
+
+def weights_from(value: str | None, sensitivity: float | None = None) -> Weights | None:
+    """Return the weights of the leakage detector that --weights and --sensitivity name; None without both.
+
+    Raises InvalidInput.
+    """
+    from localsim.leakage.detector import BUILT_IN, Weights
+
+    if value is None and sensitivity is None:
+        return None
+    return Weights.named(BUILT_IN if value is None else value).at(sensitivity)
 
 
 def output_option(help_text: str) -> Callable[[Any], Any]:

@@ -67,13 +67,14 @@ def report(
     output: str | None,
     people: tuple[str, ...],
     weights: str | None,
+    sensitivity: float | None,
     db: str | None,
     as_json: bool,
 ) -> None:
     """Compare the modes of a run: a table, --json, -o report.html or -o report.md.
 
     Conditions of other runs, such as @last:agents, stand beside the modes of the first run. The report names the
-    thresholds with which leaks were found; `localsim score --weights` finds them again with other ones.
+    thresholds with which leaks were found; `localsim score --weights` or `--sensitivity` finds them again with others.
 
     \b
     localsim report @last
@@ -86,6 +87,7 @@ def report(
     from localsim.reports.html import examples, render
     from localsim.reports.report import report as make_report
     from localsim.reports.validity.aloud import with_paragraph
+    from localsim.reports.validity.thresholds import require
     from localsim.reports.validity.thresholds import warnings as mixtures
 
     demanded = weights_from(weights)
@@ -94,10 +96,7 @@ def report(
         run_id, others = (empty, []) if empty else _first_and_others(store, conditions)
         beside = dict.fromkeys([*(each.run_id for each in others), *(store.run_id(each) for each in people)])
         beside.pop(run_id, None)
-        if demanded is not None:
-            from localsim.reports.validity.thresholds import require
-
-            require(store, [run_id, *beside], demanded, str(weights))
+        require(store, [run_id, *beside], demanded, weights, sensitivity)
         data = make_report(store, run_id)
         data["warnings"] += mixtures(store, data["thresholds"][:1], run_id, beside)
         if people:

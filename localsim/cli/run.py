@@ -268,7 +268,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
         see=_grants(options["see"], announced=options["announced"], decoys=options["decoys"]),
     )
     _check_primary(plan)
-    weights = weights_from(options["weights"])
+    weights = weights_from(options["weights"], options["sensitivity"])
     if options["dry_run"]:
         _print_plan(plan, store_of(options["db"]), options["as_json"])
         return

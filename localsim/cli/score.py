@@ -17,6 +17,7 @@ from localsim.cli.common import (
     print_json,
     print_table,
     say,
+    sensitivity_option,
     store_of,
     weights_from,
     weights_option,
@@ -67,7 +68,7 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
 
     Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again. With conditions of
     several runs, such as @last:agents @last-1:agents, --naturalness compares each of one with each of another. With
-    --weights, leaks are found again: reports show the last search, and earlier ones stay in the database.
+    --weights or --sensitivity, leaks are found again: reports show the last search, earlier ones stay in the database.
 
     --leak-judge asks at most 2 + log2(turns) questions for each private fact, and prints how far the model agrees with
     the leakage detector and with raters. Its replies change no leak rate; one that cannot be read counts as missing.
@@ -75,6 +76,7 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     \b
     localsim score @last
     localsim score @last --weights mine.json
+    localsim score @last --sensitivity 0.05
     localsim score @last --judge path/to/7b.gguf --samples 3
     localsim score @last --leak-judge path/to/7b.gguf
     localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
@@ -103,7 +105,7 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     with Reassurance("reading the episodes", quiet=as_json):
         for run_id in runs:
             read_again(store, run_id, say)
-        counts = {EVALUATOR: search(store, runs, say, weights, only=set(every))}
+        counts = {EVALUATOR: search(store, runs, say, weights, only=set(every), share=by["sensitivity"])}
         counts |= score_runs(store, runs, others, say, only=set(every))
     used = {each: thresholds.thresholds(store, each) for each in runs}
     leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
@@ -175,10 +177,11 @@ def leakage() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @weights_option("Use the thresholds of this file, made by `leakage calibrate` [the built-in ones].")
 @json_option
-def bench(file: Path, weights: str | None, as_json: bool) -> None:
+def bench(file: Path, weights: str | None, sensitivity: float | None, as_json: bool) -> None:
     """Measure the detector on a labelled file.
 
-    For pairs: precision, recall, F1 and AUROC of `disclosed`. For transcripts: first turns and omniscient leaks.
+    For pairs: precision, recall, F1 and AUROC of `disclosed`. For transcripts: first turns, facts rightly left alone,
+    and omniscient leaks. Where the file says it, also by difficulty, kind, writer and domain.
 
     \b
     localsim leakage bench scenarios/leakage/test.pairs.jsonl
@@ -188,16 +191,17 @@ def bench(file: Path, weights: str | None, as_json: bool) -> None:
     from localsim.leakage.detector import LeakageDetector
     from localsim.leakage.pairs import LabelledPair, read_labelled
 
+    used = weights_from(weights, sensitivity)
     rows: Any = read_labelled(file)
     pairs = isinstance(rows[0], LabelledPair)
     with Reassurance("searching the labelled examples", quiet=as_json):
-        detector = LeakageDetector(weights=weights_from(weights))
+        detector = LeakageDetector(weights=used)
         measured = accuracy.of_pairs(detector, rows) if pairs else accuracy.of_transcripts(detector, rows)
     if as_json:
         print_json(measured)
         return
-    levels = measured.pop("by_difficulty", {})
-    for name, part in {"": measured, **levels}.items():
+    groups = [measured.pop(name) for name in list(measured) if name.startswith("by_")]
+    for name, part in [("", measured), *(item for group in groups for item in group.items())]:
         line = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in part.items())
         click.echo(f"{name}: {line}" if name else line)
 
@@ -218,12 +222,14 @@ def _short(value: Any) -> str:
     show_default=True,
     help="Write the thresholds to this file.",
 )
+@sensitivity_option
 @json_option
-def calibrate(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
+def calibrate(files: tuple[Path, ...], output: Path, sensitivity: float | None, as_json: bool) -> None:
     """Fit the detector's thresholds to your own labels: pairs, whole conversations, or both in several files.
 
     Pairs fit the thresholds of single turns, conversations those of whole conversations; without files of a kind its
-    thresholds stay as they are. `annotate labels` writes both kinds. Then search a run with the new thresholds.
+    thresholds stay as they are. `annotate labels` writes both kinds. Then search a run with the new thresholds. The
+    file has thresholds for other values of --sensitivity too, as far as enough facts never come out.
 
     \b
     localsim leakage calibrate mine.jsonl mine.transcripts.jsonl -o mine.json
@@ -231,7 +237,8 @@ def calibrate(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
     localsim score @last --weights mine.json
     """
     from localsim.errors import InvalidInput
-    from localsim.leakage.calibrate import calibrated
+    from localsim.leakage.calibrate import FEW, calibrated
+    from localsim.leakage.curve import fewest
     from localsim.leakage.detector import LeakageDetector
     from localsim.leakage.pairs import LabelledPair, LabelledTranscript, read_labelled
 
@@ -241,7 +248,7 @@ def calibrate(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
     names = [file.name for file in dict.fromkeys(files)]
     try:
         with Reassurance("searching the labelled examples", quiet=as_json):
-            weights = calibrated(LeakageDetector(), pairs, talks, names)
+            weights = calibrated(LeakageDetector(), pairs, talks, names, sensitivity)
         weights.write(output)
     except InvalidInput as error:
         raise InvalidInput(error.message, where=", ".join(map(str, files)), hint=error.hint) from error
@@ -258,6 +265,10 @@ def calibrate(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
         shown = {key: value for key, value in measured.items() if isinstance(value, float)}
         line = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in shown.items())
         click.echo(f"on the same {part}, so too good: {line}")
+    silent, share = weights.fitted["silent"], weights.talk_share
+    if talks and silent < max(FEW, fewest(share)):
+        known = "uncertain" if silent >= fewest(share) else f"not known with fewer than {fewest(share)}"
+        say(f"facts that never come out: {silent}. A share of {share:g} false alarms is {known}: label more talks")
     if not talks:
         say("the thresholds for whole conversations stay: fit them to the labels of `annotate labels --conversations`")
     if not pairs:

@@ -26,6 +26,7 @@ from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.features import Vectors
 from localsim.leakage.pairs import PrivateFact
 from localsim.leakage.track import NOTHING, Circumstances, Leak, Row, Talk, Turns, decided, read
+from localsim.leakage.wording import numbers
 from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
 from localsim.store.records import ContentRecord, LeakRecord, Record, SearchRecord, VectorRecord, hash_of
@@ -198,8 +199,17 @@ def circumstances(family: Family, fact: Fact, text: str, *, shared: bool) -> Cir
 
 
 def _names_other_amounts(text: str, terms: Sequence[str]) -> bool:
-    """Return True if all terms are amounts of money and the text names amounts. Call it only if no term is uttered."""
-    return bool(terms) and all(re.fullmatch(r"\$\d+(\.\d+)?", term) for term in terms) and bool(find_prices(text))
+    """Return True if all terms are amounts or numbers, and the text names others: an offer, a guess, or a lie.
+
+    Call it only if no term is uttered.
+    """
+    if not terms:
+        return False
+    if all(re.fullmatch(r"\$\d+(\.\d+)?", term) for term in terms):
+        return bool(find_prices(text))
+    wanted = [numbers(term) for term in terms]
+    said = numbers(text) - {1.0}  # "one" mostly counts nothing
+    return all(wanted) and bool(said) and not any(said & each for each in wanted)
 
 
 def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -> bool:

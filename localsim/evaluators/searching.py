@@ -26,14 +26,16 @@ def search(
     say: Notify,
     weights: Weights | None = None,
     only: Collection[Condition] | None = None,
+    share: float | None = None,
 ) -> int:
     """Search completed episodes for leaks; return how many were searched now and not before.
 
-    `weights` replace those that the runs ask for. `only` are the conditions whose episodes are searched.
+    `weights` replace those that the runs ask for. `only` are the conditions whose episodes are searched. `share` is the
+    share of false alarms to allow, if it is another than these weights have. Raises InvalidInput as `Weights.at` does.
     """
     groups: dict[str, tuple[Weights, list[str]]] = {}
     for run_id in runs:
-        chosen = weights or weights_of(store, run_id)
+        chosen = (weights or weights_of(store, run_id)).at(share)
         groups.setdefault(chosen.hash, (chosen, []))[1].append(run_id)
     count = 0
     for chosen, members in groups.values():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from localsim.leakage import curve
 from localsim.leakage.detector import LeakageDetector
 from localsim.leakage.pairs import LabelledPair, LabelledTranscript
 from localsim.leakage.track import Talk, track
@@ -17,18 +18,23 @@ Floats = npt.NDArray[np.float64]
 
 
 def of_pairs(detector: LeakageDetector, rows: Sequence[LabelledPair]) -> dict[str, Any]:
-    """Return n, precision, recall, f1 and auroc of `disclosed`, the agreement of labels, and the same by difficulty."""
+    """Return n, precision, recall, f1 and auroc of `disclosed`, the agreement of labels, and the same by group.
+
+    Groups are by_difficulty, by_kind and by_writer, as far as the file has these fields.
+    """
     found = detector.classify([row.pair for row in rows])
     truth = np.array([row.label == "disclosed" for row in rows])
     said = np.array([finding.label == "disclosed" for finding in found])
     chance = np.array([finding.probability for finding in found])
     agree = np.array([finding.label == row.label for finding, row in zip(found, rows, strict=True)])
-    levels = sorted({row.difficulty for row in rows} - {""})
-    places = {level: np.array([row.difficulty == level for row in rows]) for level in levels}
-    return counts(truth, said, chance) | {
-        "three_way_accuracy": float(agree.mean()),
-        "by_difficulty": {level: counts(truth[place], said[place], chance[place]) for level, place in places.items()},
-    }
+    groups: dict[str, Any] = {}
+    for field in ("difficulty", "kind", "writer"):
+        values = np.array([getattr(row, field) for row in rows])
+        places = {name: values == name for name in sorted(set(values.tolist()) - {""})}
+        groups[f"by_{field}"] = {
+            name: counts(truth[place], said[place], chance[place]) for name, place in places.items()
+        }
+    return counts(truth, said, chance) | {"three_way_accuracy": float(agree.mean())} | groups
 
 
 def counts(truth: Flags, said: Flags, chance: Floats) -> dict[str, Any]:
@@ -71,50 +77,43 @@ def of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[
     """Measure findings in whole conversations against their labels.
 
     first_turn_accuracy: the share of disclosed facts whose first turn is found exactly. silence_accuracy: the share of
-    facts that are never disclosed and for which nothing is found. An omniscient leak must be found at its own turn.
-    disclosed, silent, omniscient_labelled and omniscient_found are the counts that divide these rates.
+    facts that are never disclosed and for which nothing is found. An omniscient leak, a fact that another agent uses
+    before it was told, must be found at its own turn. The counts behind these rates are those of `curve.Point`.
+    by_writer and by_domain have the same for groups, as far as the file has these fields.
     """
-    hits: list[bool] = []
-    silences: list[bool] = []
+    found = _of_talks(rows, talks)
+    for field in ("writer", "domain"):
+        names = sorted({getattr(row, field) for row in rows} - {""})
+        groups = {}
+        for name in names:
+            own = [place for place, row in enumerate(rows) if getattr(row, field) == name]
+            groups[name] = _of_talks([rows[place] for place in own], [talks[place] for place in own])
+        found[f"by_{field}"] = groups
+    return found
+
+
+def _of_talks(rows: Sequence[LabelledTranscript], talks: Sequence[Talk]) -> dict[str, Any]:
+    totals = dict.fromkeys(curve.COUNTS, 0)
     distances: list[float] = []
-    omniscient = {"labelled": 0, "found": 0, "right": 0}
     for row, talk in zip(rows, talks, strict=True):
         found = {leak.fact.id: leak for leak in talk.leaks}
         for fact in row.facts:
             true, leak = row.disclosures.get(fact.id), found.get(fact.id)
             if true is None:
-                silences.append(leak is None)
+                totals["silent"] += 1
+                totals["silences_kept"] += leak is None
             else:
-                hits.append(leak is not None and leak.turn == true.turn)
+                totals["disclosed"] += 1
+                totals["first_turns_right"] += leak is not None and leak.turn == true.turn
                 if leak is not None:
                     distances.append(abs(leak.turn - true.turn) / max(1, len(row.turns) - 1))
-        _count_omniscient(row, talk, omniscient)
-    return {
-        "n": len(rows),
-        "facts": len(hits) + len(silences),
-        "disclosed": len(hits),
-        "silent": len(silences),
-        "omniscient_labelled": omniscient["labelled"],
-        "omniscient_found": omniscient["found"],
-        "first_turn_accuracy": _mean(hits),
-        "silence_accuracy": _mean(silences),
-        "position_mae": _mean(distances),
-        "omniscient_recall": _ratio(omniscient["right"], omniscient["labelled"]),
-        "omniscient_precision": _ratio(omniscient["right"], omniscient["found"]),
-    }
+        _count_omniscient(row, talk, totals)
+    return {"n": len(rows), **curve.rates(totals), "position_mae": float(np.mean(distances)) if distances else None}
 
 
 def _count_omniscient(row: LabelledTranscript, talk: Talk, totals: dict[str, int]) -> None:
     true = {(name, where.turn) for name, where in row.disclosures.items() if not where.by_owner}
     found = {(leak.fact.id, leak.turn) for leak in talk.leaks if leak.kind == "omniscient"}
-    totals["labelled"] += len(true)
-    totals["found"] += len(found)
-    totals["right"] += len(true & found)
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+    totals["omniscient_labelled"] += len(true)
+    totals["omniscient_found"] += len(found)
+    totals["omniscient_right"] += len(true & found)

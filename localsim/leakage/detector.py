@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from localsim.errors import InvalidInput
-from localsim.leakage import features, wording
+from localsim.leakage import curve, features, wording
+from localsim.leakage.curve import DEFAULT_SHARE, Point
 from localsim.leakage.features import Encode, Wanted
 from localsim.leakage.pairs import Label, Pair
-from localsim.leakage.reader import PairReader
+from localsim.leakage.reader import FILE, PairReader
 from localsim.store.records import hash_of
 
-VERSION = "5"
-CHEAP = 0.5
-"""Weight of the cheap classifier beside the reader, in a product of their probabilities."""
+VERSION = "6"
 WEIGHTS = Path(__file__).with_name("weights.json")
 BUILT_IN = "built-in"
 """Name of the weights that ship with localsim."""
@@ -40,8 +40,12 @@ _THRESHOLDS = (
     "words_disclosed_from",
     "words_hint_from",
     "talk_from",
-    "talk_near_most",
 )
+_NUMBERS = (*_THRESHOLDS, "cheap", "talk_slope", "talk_intercept", "talk_share")
+_AT = " at "
+"""Between the name of a file and the share of false alarms, where this is not the file's own."""
+_LEAST, _FAR = 1e-9, 500.0
+"""The least probability and the largest log-odds that are calculated with."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,17 @@ class Weights:
     """The same as `disclosed_from` for the cheap classifier alone."""
     words_hint_from: float = 0.5
     """The same as `hint_from` for the cheap classifier alone."""
+    cheap: float = 0.5
+    """Weight of the cheap classifier beside the reader, in a product of their probabilities."""
+    talk_slope: float = 1.0
+    """Turns the log-odds of a pair into those of a turn in a conversation, where most facts stay private."""
+    talk_intercept: float = 0.0
     talk_from: float = 0.5
-    """A second threshold in whole conversations, because a fact can be mistaken in many turns."""
-    talk_near_most: float = 0.9
-    """The least share of the highest probability that any turn of the conversation has for the fact."""
+    """Probability in a conversation from which a turn discloses a fact."""
+    talk_share: float = DEFAULT_SHARE
+    """Share of false alarms that `talk_from` allows among facts that never come out."""
+    talk_curve: tuple[Point, ...] = ()
+    """Thresholds for other shares, in rising order of the share."""
     accuracy: Mapping[str, Any] = field(default_factory=dict)
     """Measured on labels: parts `pairs` and `transcripts`. The built-in weights have not seen these facts; thresholds
     fitted to labels are measured on the same labels.
@@ -84,7 +95,8 @@ class Weights:
             text = path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
-        return cls.parse(text, BUILT_IN if path == WEIGHTS else path.name, str(path))
+        shipped = path == WEIGHTS
+        return cls.parse(text, BUILT_IN if shipped else path.name, str(path), shipped=shipped)
 
     @classmethod
     def named(cls, value: str) -> Weights:
@@ -92,19 +104,20 @@ class Weights:
         return cls.read(WEIGHTS if value == BUILT_IN else Path(value))
 
     @classmethod
-    def parse(cls, text: str, name: str, where: str) -> Weights:
+    def parse(cls, text: str, name: str, where: str, *, shipped: bool = False) -> Weights:
         """Read weights from the text of a file. Raises InvalidInput as `read` does."""
         try:
             data = json.loads(text)
             parts: dict[str, Any] = {key: np.array(data[key], dtype=np.float64) for key in _ARRAYS}
-            parts |= {key: float(data[key]) for key in _THRESHOLDS}
+            parts |= {key: float(data[key]) for key in _NUMBERS}
+            parts["talk_curve"] = curve.parsed(data["talk_curve"])
             parts |= {"accuracy": dict(data["accuracy"]), "fitted": dict(data.get("fitted", {}))}
             weights = cls(names=tuple(data["names"]), name=name, **parts)
             made_for = data["version"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             hint = "localsim leakage calibrate LABELS.jsonl -o FILE makes such a file"
             raise InvalidInput(f"not weights of the leakage detector: {error}", where=where, hint=hint) from error
-        weights._check(made_for, where)
+        weights._check(VERSION if shipped else made_for, where)
         return weights
 
     def _check(self, made_for: Any, where: str) -> None:
@@ -117,9 +130,12 @@ class Weights:
         shapes = [np.shape(getattr(self, name)) for name in _ARRAYS]
         if self.names != features.NAMES + features.CROSSED or shapes != [(count,), (count,), (3, count), (3,)]:
             raise InvalidInput("weights for other features", where=where, hint=hint)
-        if not all(np.isfinite(getattr(self, name)).all() for name in (*_ARRAYS, *_THRESHOLDS)):
+        if not all(np.isfinite(getattr(self, name)).all() for name in (*_ARRAYS, *_NUMBERS)):
             raise InvalidInput("not weights of the leakage detector: a number is not finite", where=where, hint=hint)
-        if self.name != BUILT_IN and made_for != VERSION:
+        if not 0 < self.talk_share < 1 or self.talk_slope < 0:
+            wrong = "not weights of the leakage detector: talk_share is no share, or talk_slope is below 0"
+            raise InvalidInput(wrong, where=where, hint=hint)
+        if made_for != VERSION:
             wrong = f"weights for version {made_for} of the leakage detector, this is version {VERSION}"
             raise InvalidInput(wrong, where=where, hint=hint)
 
@@ -134,7 +150,8 @@ class Weights:
             "version": VERSION,
             "names": list(self.names),
             **{name: np.round(getattr(self, name), 5).tolist() for name in _ARRAYS},
-            **{name: round(getattr(self, name), 5) for name in _THRESHOLDS},
+            **{name: round(getattr(self, name), 6) for name in _NUMBERS},
+            "talk_curve": curve.as_rows(self.talk_curve),
             "accuracy": self.accuracy,
             **({"fitted": self.fitted} if self.fitted else {}),
         }
@@ -160,11 +177,43 @@ class Weights:
         """The version of findings decided by these weights: that of the detector, and the hash of own thresholds."""
         return VERSION if self.built_in else f"{VERSION}+{self.hash[:8]}"
 
+    def at(self, share: float | None) -> Weights:
+        """Return these weights with the threshold for conversations that allows this share of false alarms.
+
+        The name then ends in ` at SHARE`, unless the share is the file's own. None changes nothing. Raises InvalidInput
+        for a share outside the curve.
+        """
+        if share is None or math.isclose(share, self.talk_share):
+            return self
+        point = curve.between(self.talk_curve, share)
+        measured = dict(self.accuracy)
+        if "transcripts" in measured:
+            measured["transcripts"] = measured["transcripts"] | curve.rates(vars(point))
+        file = options_of(self.name)[0]
+        own = math.isclose(share, self.fitted.get("sensitivity", DEFAULT_SHARE))
+        name = file if own else f"{file}{_AT}{share:g}"
+        return replace(self, talk_from=point.talk_from, talk_share=point.share, accuracy=measured, name=name)
+
+    def talk_chance(self, probability: float) -> float:
+        """Return the probability that a turn of a conversation discloses a fact, from that of the pair alone."""
+        kept = min(max(probability, _LEAST), 1 - _LEAST)
+        odds = self.talk_intercept + self.talk_slope * math.log(kept / (1 - kept))
+        return 1 / (1 + math.exp(-min(max(odds, -_FAR), _FAR)))
+
     def probabilities(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """Return an array (pairs, 3): probabilities of none, hint, disclosed."""
         scores = ((rows - self.mean) / self.scale) @ self.coefficients.T + self.intercepts
         raised = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def options_of(name: str) -> tuple[str, float | None]:
+    """Return the file and the share of false alarms that the name of weights holds (see `Weights.at`)."""
+    file, _, share = name.rpartition(_AT)
+    try:
+        return (file, float(share)) if file else (name, None)
+    except ValueError:
+        return name, None
 
 
 def _shares(part: Any) -> bool:
@@ -178,7 +227,8 @@ def _labels(fitted: Mapping[str, Any]) -> bool:
     """Return True for a description of labels that reports can print; it may be empty."""
     files, count, date = (fitted.get(name) for name in ("files", "labels", "date"))
     named = isinstance(files, list) and all(isinstance(file, str) for file in files)
-    return not fitted or (named and isinstance(count, int) and isinstance(date, str))
+    share = isinstance(fitted.get("sensitivity", DEFAULT_SHARE), float)
+    return not fitted or (named and isinstance(count, int) and isinstance(date, str) and share)
 
 
 @dataclass(frozen=True)
@@ -191,7 +241,7 @@ class Finding:
     similarity: float
     """Cosine of the fact and the clause closest to it."""
     evidence: str
-    """The words that disclose it; empty for `none`."""
+    """The words that disclose it; empty where nothing is disclosed."""
 
 
 class LeakageDetector:
@@ -202,10 +252,16 @@ class LeakageDetector:
     """
 
     def __init__(
-        self, encode: Encode | None = None, weights: Weights | None = None, *, use_reader: bool = True
+        self,
+        encode: Encode | None = None,
+        weights: Weights | None = None,
+        *,
+        use_reader: bool = True,
+        reader: Path = FILE,
     ) -> None:
         self._encode = encode
         self._use_reader = use_reader
+        self._file = reader
         self._reader: PairReader | None = None
         self.weights = weights or _default_weights()
 
@@ -239,16 +295,17 @@ class LeakageDetector:
         cheap = self.weights.probabilities(rows)
         if not self._use_reader:
             return cheap
+        read = np.full(cheap.shape, np.nan)
         passed = np.flatnonzero(cheap[:, 1] + cheap[:, 2] >= self.weights.gate)
-        # Pairs below the gate keep their order, below all pairs that the reader judges.
-        found = np.column_stack([1 - cheap[:, 1:].sum(1) / 100, cheap[:, 1:] / 100])
         if len(passed):
-            if self._reader is None:
-                self._reader = PairReader()
-            read = self._reader.read([pairs[int(place)] for place in passed])
-            joint = np.exp(read + CHEAP * np.log(cheap[passed]))
-            found[passed] = joint / joint.sum(axis=1, keepdims=True)
-        return found
+            read[passed] = self.read([pairs[int(place)] for place in passed])
+        return combined(cheap, read, self.weights.cheap)
+
+    def read(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
+        """Return the reader's log-probabilities (pairs, 3) of none, hint and disclosed."""
+        if self._reader is None:
+            self._reader = PairReader(self._file)
+        return self._reader.read(pairs)
 
     def _finding(self, pair: Pair, row: npt.NDArray[np.float32], chances: npt.NDArray[np.float64]) -> Finding:
         _, hint, disclosed = chances
@@ -262,7 +319,21 @@ class LeakageDetector:
         elif hint + disclosed >= thresholds[1]:
             label = "hint"
         similarity = max(row[features.NAMES.index("cos_clause")], row[features.NAMES.index("cos_clause_person")])
-        return Finding(label, float(disclosed), float(similarity), evidence(pair) if label != "none" else "")
+        shown = label != "none" or weights.talk_chance(float(disclosed)) >= weights.talk_from
+        return Finding(label, float(disclosed), float(similarity), evidence(pair) if shown else "")
+
+
+def combined(cheap: npt.NDArray[np.float64], read: npt.NDArray[np.float64], weight: float) -> npt.NDArray[np.float64]:
+    """Return the probabilities (pairs, 3) of the cheap classifier and the reader together.
+
+    `read` are log-probabilities, NaN for a pair that the gate kept from the reader. Such pairs keep their order, far
+    below the pairs that the reader judges.
+    """
+    found = np.column_stack([1 - cheap[:, 1:].sum(1) / 100, cheap[:, 1:] / 100])
+    seen = ~np.isnan(read[:, 0])
+    joint = np.exp(read[seen] + weight * np.log(cheap[seen]))
+    found[seen] = joint / joint.sum(axis=1, keepdims=True)
+    return found
 
 
 def evidence(pair: Pair) -> str:

@@ -27,11 +27,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class LabelledPair:
-    """A pair with the label that a person or a language model gave it. `difficulty` is empty if the file has none."""
+    """A pair with the label that a person or a language model gave it.
+
+    `difficulty`, `kind` (how it says or does not say the fact) and `writer` are empty if the file does not have them.
+    """
 
     pair: Pair
     label: Label
     difficulty: str = ""
+    kind: str = ""
+    writer: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,8 @@ class LabelledTranscript:
     facts: tuple[PrivateFact, ...]
     turns: tuple[tuple[str, str], ...]
     disclosures: Mapping[str, Disclosure]
+    domain: str = ""
+    writer: str = ""
 
 
 def pairs_of(
@@ -103,7 +110,8 @@ def _pair(row: dict[str, Any]) -> LabelledPair:
         raise ValueError(f"label {row['label']!r} is not among {', '.join(LABELS)}")
     fact, owner, speaker, utterance = texts
     context = tuple(str(line) for line in row.get("context") or ())
-    return LabelledPair(Pair(fact, owner, speaker, context, utterance), row["label"], row.get("difficulty") or "")
+    pair = Pair(fact, owner, speaker, context, utterance)
+    return LabelledPair(pair, row["label"], *(str(row.get(name) or "") for name in ("difficulty", "kind", "writer")))
 
 
 def _transcript(row: dict[str, Any]) -> LabelledTranscript:
@@ -116,4 +124,4 @@ def _transcript(row: dict[str, Any]) -> LabelledTranscript:
         raise ValueError(f"disclosures of facts that are not listed: {', '.join(sorted(unknown))}")
     if late := [name for name, found in disclosures.items() if not 0 <= found.turn < len(turns)]:
         raise ValueError(f"disclosures at turns that are not there: {', '.join(late)}")
-    return LabelledTranscript(facts, turns, disclosures)
+    return LabelledTranscript(facts, turns, disclosures, str(row.get("domain") or ""), str(row.get("writer") or ""))

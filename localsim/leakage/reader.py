@@ -3,7 +3,7 @@
 Two separate embeddings cannot distinguish a statement from its denial, or from the same words about another person. A
 model that reads both sentences together can, within the limits of 22 million parameters. Its training result (changes
 of the encoder's six layers in 8 bits per weight, and a head of three classes) is in `reader.npz`, made by
-`scripts/train_leakage.py`. This is the only module that imports torch.
+`scripts/train_leakage.py reader`. This is the only module that imports torch.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def classify(
     first, second = [one for one, _ in texts], [other for _, other in texts]
     tokens = tokenizer(
         first, second, padding=True, truncation="only_second", max_length=MAX_TOKENS, return_tensors="pt"
-    )
+    ).to(encoder.device)
     states = encoder(**tokens).last_hidden_state
     mask = tokens["attention_mask"][..., None]
     mean = (states * mask).sum(1) / mask.sum(1)

@@ -1,7 +1,8 @@
 """Findings over a whole conversation: which turns disclose or hint at each private fact, and which turn is the first.
 
 `label_of` is the one place that decides a label. The detector reads each pair of a fact and a turn by itself; here the
-other turns about the fact and the circumstances of the turn are taken into account.
+circumstances of the turn are taken into account, and that most facts of a conversation stay private. The label of a
+turn never depends on a later turn.
 """
 
 from __future__ import annotations
@@ -52,33 +53,33 @@ class Circumstances:
     shared: bool = False
     """True if the speaker, who does not own the fact, holds it too."""
     other_amounts: bool = False
-    """True if the fact is an amount of money and the turn is about other amounts."""
+    """True if the fact is an amount or a number and the turn names only others: who lies about it does not tell it."""
 
 
 NOTHING = Finding("none", 0.0, 0.0, "")
 _PLAIN = Circumstances()
 
 
-def label_of(finding: Finding, most: float, around: Circumstances, weights: Weights) -> Finding:
-    """The finding for a fact in a turn with its final label: disclosed, hint or none.
+def label_of(finding: Finding, around: Circumstances, weights: Weights) -> Finding:
+    """The finding for a fact in a turn with its final label (disclosed, hint or none) and its probability in a talk.
 
-    `most` is the highest probability of any turn for this fact. A fact has many turns to be mistaken in, so a
-    conversation has a threshold of its own (`talk_from`), and a turn that is much less sure than another turn
-    (`talk_near_most`) is a hint. An uttered term raises the label by one step, since a price may be offered without
-    being the target; a name discloses at once. A shared fact is never a finding.
+    It looks at this turn and what comes before, so no later turn changes it. A fact has many turns to be mistaken in,
+    and most facts stay private, so a conversation has a probability (`talk_chance`) and a threshold (`talk_from`) of
+    its own; what only passes the thresholds of a single pair is a hint. An uttered term raises the label by one step,
+    since a price may be offered without being the target; a name discloses at once. A shared fact is never a finding.
     """
     if around.shared or (around.term_discloses and not around.term):
         return NOTHING
     if around.term_discloses:
         return Finding("disclosed", 1.0, finding.similarity, around.term)
-    if finding.label == "none":
+    chance = weights.talk_chance(finding.probability) if finding.probability > 0 else 0.0
+    stands = finding.probability > 0 and chance >= weights.talk_from
+    if not stands and finding.label == "none":
         return Finding("hint", 0.0, 0.0, around.term) if around.term else NOTHING
     if around.term:
-        return replace(finding, label="disclosed")
-    stands = finding.probability >= max(weights.talk_from, weights.talk_near_most * most)
-    if around.other_amounts or not stands:
-        return replace(finding, label="hint")
-    return finding
+        return replace(finding, label="disclosed", probability=max(chance, weights.talk_from))
+    disclosed = stands and not around.other_amounts
+    return replace(finding, label="disclosed" if disclosed else "hint", probability=chance)
 
 
 def read(detector: LeakageDetector, talks: Sequence[tuple[tuple[PrivateFact, ...], Turns]]) -> list[list[Row]]:
@@ -92,14 +93,11 @@ def decided(
     rows: Sequence[Row], weights: Weights, around: Mapping[tuple[str, int], Circumstances] | None = None
 ) -> Talk:
     """The leaks of one conversation, from rows in order of turns; `around` is keyed by (fact id, turn)."""
-    most: dict[str, float] = {}
-    for fact, _, _, finding in rows:
-        most[fact.id] = max(most.get(fact.id, 0.0), finding.probability)
     around = around or {}
     first: dict[str, Leak] = {}
     findings = []
     for fact, turn, speaker, finding in rows:
-        final = label_of(finding, most[fact.id], around.get((fact.id, turn), _PLAIN), weights)
+        final = label_of(finding, around.get((fact.id, turn), _PLAIN), weights)
         if final.label != "none":
             findings.append((fact, turn, final))
         if final.label == "disclosed" and fact.id not in first:

@@ -211,12 +211,20 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
         ("--threads", plan["threads"], None),
         ("--primary", plan.get("primary", PRIMARY), PRIMARY),
         ("--perturb", plan.get("perturb", 0), 0),
-        ("--weights", plan.get("weights", "").rpartition(" ")[0], ""),
+        *_thresholds_of(plan.get("weights", "").rpartition(" ")[0]),
     ):
         parts += [option, value] if value != default else []
     parts += [word for text in plan.get("see", ()) for word in ("--see", text)]
     parts += [] if sampling["grammar"] else ["--no-grammar"]
     return " ".join(part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts)
+
+
+def _thresholds_of(name: str) -> tuple[tuple[str, Any, Any], ...]:
+    """Return the options for thresholds of this name, each with its value and its default."""
+    from localsim.leakage.detector import options_of
+
+    file, share = options_of(name)
+    return ("--weights", file, ""), ("--sensitivity", share, None)
 
 
 def _import_of(plan: Mapping[str, Any]) -> str:

@@ -259,9 +259,13 @@ def marked_episode(store: Store, episode_id: str) -> MarkedEpisode:
         row["condition"] = condition_name(row["mode"], row["see"])
     # A fact is no secret once it is disclosed, and a hint is weak evidence: repeats and hints are in the timeline only.
     disclosed = [leak for leak in leaks if leak["label"] == "disclosed" and leak["first"]]
-    names = family_of(stored.scenario.family).terms_disclose
+    family = family_of(stored.scenario.family)
+    terms = {fact.id: fact.terms for agent in stored.scenario.agents for fact in agent.facts}
+    said = {turn["turn"]: turn["text"] or "" for turn in stored.turns}
     for leak in leaks:
-        leak["by_name"] = names and leak["evidence"] != ""
+        leak["by_name"] = family.terms_disclose and leak["evidence"] != ""
+        uttered = (family.utters(said.get(leak["turn"], ""), term) for term in terms.get(leak["fact_id"], ()))
+        leak["by_term"] = not leak["by_name"] and any(uttered)
     turns = [_turn(turn, every=not disclosed) for turn in marked_turns(stored, disclosed)]
     verdict = verdict_on(stored, page_queries.answer_key(store, episode_id))
     marked = MarkedEpisode(stored, tuple(turns), tuple(leaks), tuple(siblings), verdict)

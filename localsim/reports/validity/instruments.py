@@ -89,7 +89,7 @@ def _row(instrument: str, of: Sequence[str], error: str, meaning: str, found: Es
 
 def _detector(of: Sequence[str], thresholds: Row) -> Iterable[Row]:
     labels = labels_of(thresholds)
-    name = DETECTOR if labels is None else f"{DETECTOR} with {thresholds['weights']}"
+    name = DETECTOR if thresholds["weights"] == BUILT_IN else f"{DETECTOR} with {thresholds['weights']}"
     for part, key, counted, error, meaning in _DETECTOR:
         measured = thresholds["accuracy"].get(part) or {}
         value, n = measured.get(key), measured.get(counted)

@@ -1,0 +1,1 @@
+"""Training and measuring of the leakage detector; scripts/train_leakage.py has the commands."""

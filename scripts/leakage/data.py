@@ -1,0 +1,170 @@
+"""The labelled files, split by writer: what may be trained on, what thresholds are fitted to, what only measures.
+
+Writers 1 to 12 and train.* are for training, except every fifth conversation of train.*, which fits thresholds with
+writers 13 and 14. Writers 15 and 16 and test.* are held out: they only measure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from localsim.leakage import wording
+from localsim.leakage.pairs import LabelledPair, LabelledTranscript, Pair, PrivateFact, pairs_of, read_labelled
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILES = ROOT / "scenarios" / "leakage"
+TRAINING = tuple(f"{number:02}" for number in range(1, 13))
+THRESHOLDS = ("13", "14")
+HELD_OUT = ("15", "16")
+EVERY = 5
+"""Of so many conversations of train.*, one is not trained on."""
+
+
+def _pairs(name: str, writers: Sequence[str] = ()) -> list[LabelledPair]:
+    rows: Any = read_labelled(FILES / f"{name}.pairs.jsonl")
+    return [row for row in rows if not writers or row.writer in writers]
+
+
+def _talks(name: str, writers: Sequence[str] = ()) -> list[LabelledTranscript]:
+    rows: Any = read_labelled(FILES / f"{name}.transcripts.jsonl")
+    return [row for row in rows if not writers or row.writer in writers]
+
+
+def training_pairs(share: float = 1.0) -> list[LabelledPair]:
+    """Read the pairs to train on, or those of a share of the facts: a larger share holds the smaller ones."""
+    return [row for row in [*_pairs("train"), *_pairs("writers", TRAINING)] if _drawn(row.pair.fact, share)]
+
+
+def training_talks(share: float = 1.0) -> list[LabelledTranscript]:
+    """Read the conversations to train on, or a share of them."""
+    kept = [talk for place, talk in enumerate(_talks("train")) if place % EVERY]
+    return [talk for talk in [*kept, *_talks("writers", TRAINING)] if _drawn(talk.turns[0][1], share)]
+
+
+def threshold_pairs() -> list[LabelledPair]:
+    """Read the pairs that thresholds are fitted to."""
+    return _pairs("writers", THRESHOLDS)
+
+
+def threshold_talks(*, of_train: bool = True) -> list[LabelledTranscript]:
+    """Read the conversations that thresholds are fitted to; `of_train` adds those of train.* that are kept for this."""
+    return [*_talks("writers", THRESHOLDS), *(_talks("train")[::EVERY] if of_train else ())]
+
+
+def held_out_pairs() -> dict[str, list[LabelledPair]]:
+    """Read the pairs that only measure, by file."""
+    return {"writers 15 and 16": _pairs("writers", HELD_OUT), "test.*": _pairs("test")}
+
+
+def held_out_talks() -> dict[str, list[LabelledTranscript]]:
+    """Read the conversations that only measure, by file."""
+    return {"writers 15 and 16": _talks("writers", HELD_OUT), "test.*": _talks("test")}
+
+
+def _drawn(text: str, share: float) -> bool:
+    """Return True for a share of all texts, always the same."""
+    return share >= 1 or int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") < share * 2**48
+
+
+# ---- pairs made from these ------------------------------------------------------------------------------------------
+
+
+def unsaid(talks: Iterable[LabelledTranscript]) -> Iterator[tuple[PrivateFact, list[Pair], Pair | None]]:
+    """Yield each fact with the turns that do not tell it, and the turn that does first, if one does.
+
+    Turns after the first disclosure are left out, because they may tell the fact again.
+    """
+    for talk in talks:
+        by_fact: dict[str, list[tuple[int, Pair]]] = {fact.id: [] for fact in talk.facts}
+        for fact, turn, pair in pairs_of(talk.facts, talk.turns):
+            by_fact[fact.id].append((turn, pair))
+        for fact in talk.facts:
+            end = talk.disclosures[fact.id].turn if fact.id in talk.disclosures else len(talk.turns)
+            told = next((pair for turn, pair in by_fact[fact.id] if turn == end), None)
+            yield fact, [pair for turn, pair in by_fact[fact.id] if turn < end], told
+
+
+def from_talks(talks: Sequence[LabelledTranscript]) -> list[LabelledPair]:
+    """Pair each fact with its disclosing turn and four turns that do not tell it: two alike in words, two at random."""
+    rng = random.Random(0)
+    found: list[LabelledPair] = []
+    for _, silent, told in unsaid(talks):
+        alike = sorted(silent, key=_alike, reverse=True)
+        chosen = dict.fromkeys([*alike[:2], *rng.sample(alike, min(2, len(alike)))])
+        found += [LabelledPair(pair, "none") for pair in chosen]
+        found += [LabelledPair(told, "disclosed")] if told else []
+    return found
+
+
+def mining_ground(
+    talks: Sequence[LabelledTranscript], rows: Sequence[LabelledPair], most: int, seed: int
+) -> list[LabelledPair]:
+    """Return pairs that tell nothing, from which the ones that a reader mistakes are drawn: at most so many.
+
+    They are turns of the conversations in which a fact is not yet told, and the labelled pairs with the label none.
+    """
+    found = [LabelledPair(pair, "none") for _, silent, _ in unsaid(talks) for pair in silent]
+    found += [row for row in rows if row.label == "none"]
+    return random.Random(seed).sample(found, min(most, len(found)))
+
+
+def _alike(pair: Pair) -> int:
+    return len(wording.content_words(pair.fact) & wording.content_words(pair.utterance))
+
+
+def in_so_many_words(rows: Sequence[LabelledPair]) -> list[LabelledPair]:
+    """Plain statements of each fact: by its owner or to its owner (disclosed), and about another person (none).
+
+    Labelled pairs with the fact's own words are mostly traps; without plain statements, a reader learns to mistrust
+    plain speech. A fact of a conversation in which it never comes out would otherwise be seen as never told at all.
+    Half of the statements follow unrelated small talk: the context of a labelled pair is mostly about its fact, and a
+    reader that saw no other context mistrusts a fact after unrelated turns.
+    """
+    rng, found = random.Random(1), []
+    talk = [line.partition(": ")[2] for row in rows for line in row.pair.context]
+    listeners = {(row.pair.fact, row.pair.owner): _listener(row.pair) for row in rows}
+    for (fact, owner), other in sorted(listeners.items()):
+        start = rng.choice(["", "", "Look. ", "By the way: ", "Honestly? ", "To be honest with you. "])
+        end = rng.choice(["", "", " So now you know.", " By the way.", " Imagine that.", " That's how it is."])
+        for speaker, label in ((rng.choice([owner, owner, other]), "disclosed"), (rng.choice([owner, other]), "none")):
+            if label == "none" and (owner not in fact or rng.random() < 0.5):
+                continue
+            said = wording.spoken(fact, owner, speaker)
+            if label == "none":
+                said = fact.replace(owner, rng.choice(["My cousin", "My neighbour", "A friend of mine", "My brother"]))
+            listener = other if speaker == owner else owner
+            before = [f"{name}: {rng.choice(talk)}" for name in (speaker, listener)[rng.randrange(2) :]] if talk else []
+            context = tuple(before) if rng.random() < 0.5 else ()
+            pair = Pair(fact, owner, speaker, context, f"{start}{said}{end}")
+            found.append(LabelledPair(pair, "disclosed" if label == "disclosed" else "none"))
+    return found
+
+
+def _listener(pair: Pair) -> str:
+    names = [pair.speaker, *(line.partition(": ")[0] for line in pair.context), "Sam", "Robin"]
+    return next(name for name in names if name != pair.owner)
+
+
+def strangers(rows: Sequence[LabelledPair], share: float, rng: random.Random) -> list[LabelledPair]:
+    """Pair utterances with facts of other rows, put in the name of the same owner; `share` of the rows get one."""
+    found = []
+    for row in rng.sample(list(rows), int(len(rows) * share)):
+        other = rng.choice(rows).pair
+        if other.fact != row.pair.fact:
+            fact = other.fact.replace(other.owner, row.pair.owner)
+            found.append(LabelledPair(replace(row.pair, fact=fact), "none"))
+    return found
+
+
+def hardest(
+    ground: Sequence[LabelledPair], score: Callable[[Sequence[Pair]], Sequence[float]], count: int
+) -> list[LabelledPair]:
+    """Return the pairs without a disclosure that `score` finds most probable."""
+    chances = score([row.pair for row in ground])
+    order = sorted(range(len(ground)), key=lambda place: -chances[place])
+    return [ground[place] for place in order[:count]]

@@ -1,0 +1,87 @@
+"""Thresholds of the detector: fitted to writers that its parts were not trained on, measured on others again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from localsim.leakage import accuracy, curve
+from localsim.leakage.calibrate import Read, best_threshold, with_curve, with_prior
+from localsim.leakage.detector import WEIGHTS, LeakageDetector, Weights
+from localsim.leakage.pairs import LABELS, LabelledPair
+from scripts.leakage import data
+from scripts.leakage.scores import Floats, Parts, pairs_in, parts_of, rows_in
+
+MIXES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+"""Weights of the cheap classifier beside the reader that are tried."""
+
+
+def fit(*, of_train: bool = True, share: float = curve.DEFAULT_SHARE) -> list[str]:
+    """Fit all thresholds, write them with their accuracy, and return lines that say what they are."""
+    detector = LeakageDetector()
+    rows, talks = data.threshold_pairs(), data.threshold_talks(of_train=of_train)
+    of_rows = parts_of(detector, [row.pair for row in rows])
+    of_turns = parts_of(detector, pairs_in(talks))
+    weights = mixed(detector.weights, rows, of_rows)
+    weights = fitted_to_pairs(weights, rows, of_rows, above_strangers(detector, weights, rows))
+    found: Read = (talks, rows_in(talks, of_turns.both(weights)[:, 2]))
+    weights = with_prior(weights, found)
+    held_rows = [row for part in data.held_out_pairs().values() for row in part]
+    held_talks = [talk for part in data.held_out_talks().values() for talk in part]
+    of_held = parts_of(detector, pairs_in(held_talks))
+    measured: Read = (held_talks, rows_in(held_talks, of_held.both(weights)[:, 2]))
+    weights = replace(with_curve(weights, found, measured, share), fitted={}, name=WEIGHTS.stem)
+    pairs = accuracy.of_pairs(detector.having(weights), held_rows)
+    weights = replace(weights, accuracy={"pairs": pairs, "transcripts": weights.accuracy["transcripts"]})
+    weights.write(WEIGHTS)
+    return [
+        f"cheap weight {weights.cheap:g}, disclosed from {weights.disclosed_from:.3f}, hint from "
+        f"{weights.hint_from:.3f}, odds in talks {weights.talk_intercept:.2f} + {weights.talk_slope:.2f} x odds",
+        *(f"at most {p.share:g}: {_counts(p)}" for p in weights.talk_curve),
+    ]
+
+
+def _counts(point: curve.Point) -> str:
+    return (
+        f"from {point.talk_from:.4f}, silence {point.silences_kept}/{point.silent}, first turn "
+        f"{point.first_turns_right}/{point.disclosed}, partner {point.omniscient_right} right of "
+        f"{point.omniscient_found} found and {point.omniscient_labelled} labelled"
+    )
+
+
+def mixed(weights: Weights, rows: Sequence[LabelledPair], parts: Parts) -> Weights:
+    """Return weights with the share of the cheap classifier under which the labels are most probable."""
+    labels = np.array([LABELS.index(row.label) for row in rows])
+
+    def loss(mix: float) -> float:
+        chances = parts.both(replace(weights, cheap=mix, gate=0.0))
+        return float(-np.log(np.clip(chances[np.arange(len(labels)), labels], 1e-9, 1)).mean())
+
+    return replace(weights, cheap=min(MIXES, key=loss))
+
+
+def fitted_to_pairs(weights: Weights, rows: Sequence[LabelledPair], parts: Parts, least_hint: float) -> Weights:
+    """Return weights with thresholds for single turns; a hint is at least as sure as `least_hint`."""
+    chances, cheap = parts.both(weights), parts.cheap
+    truth = np.array([row.label == "disclosed" for row in rows])
+    some = np.array([row.label != "none" for row in rows])
+    return replace(
+        weights,
+        disclosed_from=best_threshold(truth, chances[:, 2]),
+        hint_from=max(best_threshold(some, chances[:, 1] + chances[:, 2]), least_hint),
+        words_disclosed_from=best_threshold(truth, cheap[:, 2]),
+        words_hint_from=best_threshold(some, cheap[:, 1] + cheap[:, 2]),
+    )
+
+
+def above_strangers(detector: LeakageDetector, weights: Weights, rows: Sequence[LabelledPair]) -> float:
+    """Return the probability of a hint that 19 of 20 unrelated pairs stay below.
+
+    Labelled pairs are hard; in a conversation most pairs are unrelated.
+    """
+    unrelated = data.strangers(rows, 0.3, random.Random(2))
+    chances: Floats = parts_of(detector, [row.pair for row in unrelated]).both(weights)
+    return float(np.quantile(chances[:, 1] + chances[:, 2], 0.95))

@@ -1,0 +1,211 @@
+"""The figures of docs/leakage.md, on writers and files that neither training nor thresholds saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from localsim.leakage import accuracy, track
+from localsim.leakage.calibrate import best_threshold, with_curve, with_prior
+from localsim.leakage.detector import VERSION, LeakageDetector, Weights
+from localsim.leakage.pairs import LabelledPair, LabelledTranscript
+from localsim.stats import Estimate, rate, share
+from scripts.leakage import data
+from scripts.leakage.fit import fitted_to_pairs, mixed
+from scripts.leakage.scores import PARTS, Parts, pairs_in, parts_of, rows_in
+
+PAGE = data.ROOT / "docs" / "leakage.md"
+BEGIN, END = "<!-- table -->", "<!-- end -->"
+DRAWS = 1000
+"""Bootstrap samples of facts behind an interval of F1 or AUROC."""
+_RATES = (
+    ("first turn", "first_turns_right", "disclosed"),
+    ("silence", "silences_kept", "silent"),
+    ("partner's leaks, recall", "omniscient_right", "omniscient_labelled"),
+    ("partner's leaks, precision", "omniscient_right", "omniscient_found"),
+)
+"""Heading, count, and the count that divides it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Labels with what the parts of a detector say about them."""
+
+    rows: Sequence[LabelledPair]
+    of_rows: Parts
+    talks: Sequence[LabelledTranscript]
+    of_turns: Parts
+
+    @classmethod
+    def by(cls, detector: LeakageDetector, rows: list[LabelledPair], talks: list[LabelledTranscript]) -> Measured:
+        """Let a detector's parts look at labelled pairs and conversations."""
+        return cls(rows, parts_of(detector, [row.pair for row in rows]), talks, parts_of(detector, pairs_in(talks)))
+
+
+def write(readers: Mapping[str, Path], *, of_train: bool = True) -> str:
+    """Measure, write the figures between the markers of the page, and return them."""
+    detector = LeakageDetector()
+    own = Measured.by(detector, data.threshold_pairs(), data.threshold_talks(of_train=of_train))
+    held = {
+        name: Measured.by(detector, rows, data.held_out_talks()[name]) for name, rows in data.held_out_pairs().items()
+    }
+    weights = detector.weights
+    today = datetime.now(UTC).date().isoformat()
+    lines = [f"Version {VERSION}, measured on {today}. Brackets are 95% intervals over facts or conversations."]
+    for name, measured in held.items():
+        lines += ["", *_pairs_table(name, weights, own, measured)]
+    for name, measured in held.items():
+        lines += ["", *_talks_table(name, weights, own, measured)]
+    lines += ["", *_curve_table(weights)]
+    for name, measured in held.items():
+        lines += ["", *_kinds_table(name, weights, measured)]
+    if readers:
+        lines += ["", *_learning_table(readers, weights, own, held, of_train=of_train)]
+    text = "\n".join(lines)
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    return text
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+# ---- pairs ---------------------------------------------------------------------------------------------------------
+
+
+def _pairs_table(name: str, weights: Weights, own: Measured, held: Measured) -> list[str]:
+    rows = []
+    for part in PARTS:
+        line = weights.disclosed_from
+        if part != "both":
+            line = best_threshold(_truth(own.rows), own.of_rows.chance(part, weights))
+        chance = held.of_rows.chance(part, weights)
+        cells = [f"{_cell(_f1(line), held.rows, chance, level)}" for level in ("plain", "adversarial")]
+        ranks = [f"{_cell(accuracy.auroc, held.rows, chance, level)}" for level in ("plain", "adversarial")]
+        rows.append([part, cells[0], ranks[0], cells[1], ranks[1]])
+    heads = [f"pairs of {name}", "plain F1", "plain AUROC", "adversarial F1", "adversarial AUROC"]
+    return _table(heads, rows)
+
+
+def _truth(rows: Sequence[LabelledPair]) -> npt.NDArray[np.bool_]:
+    return np.array([row.label == "disclosed" for row in rows])
+
+
+def _f1(line: float) -> Callable[[Any, Any], float | None]:
+    return lambda truth, chance: accuracy.counts(truth, chance >= line, chance)["f1"]
+
+
+def _cell(
+    measure: Callable[[Any, Any], float | None],
+    rows: Sequence[LabelledPair],
+    chance: npt.NDArray[np.float64],
+    level: str,
+) -> str:
+    """Return a measure of the pairs of one difficulty, with an interval over their facts."""
+    places = [place for place, row in enumerate(rows) if row.difficulty == level]
+    truth = _truth(rows)
+    by_fact: dict[str, list[int]] = {}
+    for place in places:
+        by_fact.setdefault(rows[place].pair.fact, []).append(place)
+    value = measure(truth[places], chance[places])
+    rng, facts, drawn = np.random.default_rng(0), list(by_fact.values()), []
+    for _ in range(DRAWS):
+        sample = [place for fact in rng.integers(len(facts), size=len(facts)) for place in facts[fact]]
+        found = measure(truth[sample], chance[sample])
+        drawn += [] if found is None else [found]
+    if value is None or not drawn:
+        return "-"
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _kinds_table(name: str, weights: Weights, held: Measured) -> list[str]:
+    """Return how many pairs of each kind and label the detector calls rightly (disclosed or not)."""
+    said = held.of_rows.chance("both", weights) >= weights.disclosed_from
+    right = said == _truth(held.rows)
+    rows = []
+    for kind in sorted({row.kind for row in held.rows}):
+        cells = []
+        for label in ("disclosed", "hint", "none"):
+            own = [place for place, row in enumerate(held.rows) if (row.kind, row.label) == (kind, label)]
+            cells.append(_share(share(int(right[own].sum()), len(own))))
+        rows.append([kind.replace("_", " "), *cells])
+    return _table([f"right, pairs of {name}", "disclosed", "hint", "none"], rows)
+
+
+def _share(found: Estimate) -> str:
+    if found.value is None:
+        return "-"
+    ends = "" if found.low is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{found.value:.2f}{ends} of {found.n}"
+
+
+# ---- conversations -------------------------------------------------------------------------------------------------
+
+
+def _talks_table(name: str, weights: Weights, own: Measured, held: Measured) -> list[str]:
+    rows = [[part, *_talk_cells(part, weights, own, held)] for part in PARTS]
+    return _table([f"conversations of {name}", *(head for head, _, _ in _RATES)], rows)
+
+
+def _talk_cells(part: str, weights: Weights, own: Measured, held: Measured) -> list[str]:
+    """Return the rates of a part alone, with its own probabilities and threshold for the same share of false alarms."""
+    at = weights
+    found = rows_in(held.talks, held.of_turns.chance(part, weights))
+    if part != "both":
+        fitted = own.talks, rows_in(own.talks, own.of_turns.chance(part, weights))
+        at = with_curve(with_prior(weights, fitted), fitted, fitted, weights.talk_share)
+    each = [accuracy.of_talks([talk], [track.decided(rows, at)]) for talk, rows in zip(held.talks, found, strict=True)]
+    return [
+        _share(rate({str(place): (one[some], one[whole]) for place, one in enumerate(each)}))
+        for _, some, whole in _RATES
+    ]
+
+
+def _curve_table(weights: Weights) -> list[str]:
+    """Return the curve of false alarms, with its counts over all held-out conversations."""
+    rows = []
+    for point in weights.talk_curve:
+        cells = [f"{share(getattr(point, some), getattr(point, whole)).value or 0:.2f}" for _, some, whole in _RATES]
+        counts = [f"{getattr(point, some)} of {getattr(point, whole)}" for _, some, whole in _RATES]
+        told = [f"{cell} ({count})" for cell, count in zip(cells, counts, strict=True)]
+        rows.append([f"{point.share:g}", f"{point.talk_from:.3f}", *told])
+    return _table(["sensitivity", "threshold", *(head for head, _, _ in _RATES)], rows)
+
+
+# ---- learning curve ------------------------------------------------------------------------------------------------
+
+
+def _learning_table(
+    readers: Mapping[str, Path], weights: Weights, own: Measured, held: Mapping[str, Measured], *, of_train: bool
+) -> list[str]:
+    """Return the figures of readers that were trained on shares of the labels, each with thresholds of its own."""
+    rows = []
+    for name, file in readers.items():
+        other = LeakageDetector(weights=weights, reader=file)
+        mine = Measured.by(other, data.threshold_pairs(), data.threshold_talks(of_train=of_train))
+        rows.append([name, *_learnt(weights, mine, {
+            each: Measured.by(other, list(one.rows), list(one.talks)) for each, one in held.items()
+        })])  # fmt: skip
+    rows.append(["in use", *_learnt(weights, own, held)])
+    heads = [f"{head}, {name}" for name in held for head in ("adversarial AUROC", "first turn", "silence")]
+    return _table(["share of the training labels", *heads], rows)
+
+
+def _learnt(weights: Weights, own: Measured, held: Mapping[str, Measured]) -> list[str]:
+    fitted = fitted_to_pairs(mixed(weights, own.rows, own.of_rows), own.rows, own.of_rows, 0.0)
+    found = own.talks, rows_in(own.talks, own.of_turns.chance("both", fitted))
+    at = with_curve(with_prior(fitted, found), found, found, weights.talk_share)
+    cells = []
+    for one in held.values():
+        cells.append(_cell(accuracy.auroc, one.rows, one.of_rows.chance("both", at), "adversarial"))
+        cells += _talk_cells("both", at, own, one)[:2]
+    return cells

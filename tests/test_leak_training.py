@@ -1,0 +1,230 @@
+"""Training of the leakage detector: who is trained on, made and mined pairs, checkpoints, and the figures' parts."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from localsim.leakage import features
+from localsim.leakage.detector import LeakageDetector, Weights
+from localsim.leakage.pairs import LabelledPair, LabelledTranscript, Pair
+from localsim.leakage.reader import texts_of
+from scripts import train_leakage
+from scripts.leakage import data, fit, reader, scores, table
+
+
+def facts_of(rows: list[LabelledPair], talks: list[LabelledTranscript]) -> set[str]:
+    return {row.pair.fact for row in rows} | {fact.text for talk in talks for fact in talk.facts}
+
+
+def test_writers_and_facts_are_split() -> None:
+    writers = [*data.TRAINING, *data.THRESHOLDS, *data.HELD_OUT]
+    assert len(writers) == len(set(writers)) == 16
+    training = facts_of(data.training_pairs(), data.training_talks())
+    thresholds = facts_of(data.threshold_pairs(), data.threshold_talks())
+    held = [data.held_out_pairs(), data.held_out_talks()]
+    assert [list(part) for part in held] == [["writers 15 and 16", "test.*"]] * 2
+    measured = {fact for name in held[0] for fact in facts_of(held[0][name], held[1][name])}  # type: ignore[arg-type]
+    assert not training & measured and not thresholds & measured, "what measures is new to the detector"
+    assert not facts_of(data.training_pairs(), []) & facts_of(data.threshold_pairs(), [])
+    trained, kept = data.training_talks(), data.threshold_talks()
+    assert not {talk.turns for talk in trained} & {talk.turns for talk in kept}
+    assert {talk.writer for talk in trained} == {*data.TRAINING, ""}
+    assert {talk.writer for talk in data.threshold_talks(of_train=False)} == set(data.THRESHOLDS)
+
+
+def test_a_larger_share_holds_the_smaller_ones() -> None:
+    quarter, half, whole = (data.training_pairs(share) for share in (0.25, 0.5, 1.0))
+    assert {row.pair for row in quarter} < {row.pair for row in half} < {row.pair for row in whole}
+    assert 0.2 < len(quarter) / len(whole) < 0.3 and 0.45 < len(half) / len(whole) < 0.55
+    assert 0.15 < len(data.training_talks(0.25)) / len(data.training_talks()) < 0.35
+
+
+def test_made_and_mined_pairs_are_what_their_labels_say() -> None:
+    talks, rows = data.training_talks(0.02), data.training_pairs(0.02)
+    told = {
+        (fact.text, talk.turns[talk.disclosures[fact.id].turn][1]): talk
+        for talk in talks
+        for fact in talk.facts
+        if fact.id in talk.disclosures
+    }
+    made = data.from_talks(talks)
+    assert {(row.pair.fact, row.pair.utterance) for row in made if row.label == "disclosed"} == set(told)
+    ground = data.mining_ground(talks, rows, 10**6, seed=1)
+    assert {row.label for row in ground} == {"none"}
+    assert not {(row.pair.fact, row.pair.utterance) for row in ground} & set(told)
+    disclosed = {row.pair for row in rows if row.label != "none"}
+    assert not {row.pair for row in ground} & disclosed
+    before = [
+        talk.disclosures[fact.id].turn if fact.id in talk.disclosures else len(talk.turns)
+        for talk in talks
+        for fact in talk.facts
+    ]
+    assert [len(silent) for _, silent, _ in data.unsaid(talks)] == before, "nothing after a first disclosure"
+    assert len(data.mining_ground(talks, rows, 10, seed=1)) == 10
+    order = data.hardest(ground[:20], lambda pairs: [float(len(pair.utterance)) for pair in pairs], 3)
+    assert [len(row.pair.utterance) for row in order] == sorted(len(row.pair.utterance) for row in ground[:20])[:-4:-1]
+    plain = data.in_so_many_words(rows)
+    assert {row.label for row in plain} == {"disclosed", "none"}
+    assert not any(row.pair.owner in row.pair.utterance for row in plain if row.label == "none"), "of another person"
+    alien = data.strangers(rows, 0.5, random.Random(0))
+    own = {(row.pair.fact, row.pair.utterance) for row in rows}
+    assert alien and all(row.label == "none" for row in alien)
+    assert not {(row.pair.fact, row.pair.utterance) for row in alien} & own
+
+
+def test_every_pair_is_in_one_batch() -> None:
+    rows = data.training_pairs(0.02)
+    parts = reader.batches(rows, random.Random(0))
+    assert sorted(id(row) for part in parts for row in part) == sorted(map(id, rows))
+    assert max(map(len, parts)) <= reader.BATCH
+
+
+class Small:
+    """An encoder of two layers with the parts of the real one, and a tokenizer of letters: nothing is downloaded."""
+
+    @staticmethod
+    def made() -> tuple[Any, Any]:
+        """Return encoder and tokenizer, always the same."""
+        import torch
+        from transformers import BertConfig, BertModel
+
+        torch.manual_seed(7)
+        config = BertConfig(
+            vocab_size=130, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24
+        )
+        return BertModel(config, add_pooling_layer=False), Small.tokens
+
+    @staticmethod
+    def tokens(first: list[str], second: list[str], **_: Any) -> Any:
+        """Return the codes of letters, padded."""
+        import torch
+        from transformers import BatchEncoding
+
+        texts = [f"{one} {other}"[:60] for one, other in zip(first, second, strict=True)]
+        longest = max(map(len, texts))
+        codes = [[min(ord(char), 128) for char in text] + [0] * (longest - len(text)) for text in texts]
+        ids = torch.tensor(codes)
+        return BatchEncoding({"input_ids": ids, "attention_mask": (ids > 0).long()})
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training with a small encoder and few pairs."""
+    monkeypatch.setattr(reader, "encoder_and_tokenizer", Small.made)
+
+
+SETTINGS = reader.Settings(share=0.02, epochs=3, dtype="float32", max_pairs=64)
+
+
+@pytest.mark.usefixtures("small")
+def test_an_interrupted_training_ends_as_an_uninterrupted_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader.make(SETTINGS, tmp_path / "whole.npz", "cpu")
+    assert not (tmp_path / "whole.checkpoint.pt").exists()
+    real = reader.Training._save
+
+    def stop(training: Any, rows: int) -> None:
+        real(training, rows)
+        if training.epoch == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(reader.Training, "_save", stop)
+    with pytest.raises(KeyboardInterrupt):
+        reader.make(SETTINGS, tmp_path / "part.npz", "cpu")
+    assert (tmp_path / "part.checkpoint.pt").exists() and not (tmp_path / "part.npz").exists()
+    monkeypatch.setattr(reader.Training, "_save", real)
+    reader.make(SETTINGS, tmp_path / "part.npz", "cpu")
+    with np.load(tmp_path / "whole.npz") as one, np.load(tmp_path / "part.npz") as other:
+        assert one.files == other.files and one["0.output.dense.change"].dtype == np.int8
+        for name in one.files:
+            assert np.array_equal(one[name], other[name]), name
+
+
+@pytest.mark.usefixtures("small")
+def test_a_checkpoint_of_another_training_is_not_continued(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training = reader.Training(SETTINGS, "cpu", random.Random(0), tmp_path / "x.checkpoint.pt")
+    training.epoch = 2
+    training._save(64)
+    again = reader.Training(replace(SETTINGS, seed=2), "cpu", random.Random(0), tmp_path / "x.checkpoint.pt")
+    again._continue(64)
+    assert again.epoch == 0 and "of another training" in capsys.readouterr().err
+
+
+def test_the_parts_of_a_detector_make_the_whole() -> None:
+    """What the figures call `both` is what the detector answers, gate included."""
+    rows = [Pair("Ana has sold her piano.", "Ana", "Ana", (), text) for text in ("I sold it.", "Rain again.", "Hm?")]
+
+    class Told(LeakageDetector):
+        def rows(self, pairs: Any) -> Any:
+            rng = np.random.default_rng(0)
+            return rng.random((len(pairs), len(features.NAMES + features.CROSSED))).astype(np.float32)
+
+        def read(self, pairs: Any) -> Any:
+            every = [pair.utterance for pair in rows]
+            table = np.log(np.array([[0.2, 0.2, 0.6], [0.9, 0.05, 0.05], [0.5, 0.3, 0.2]]))
+            return table[[every.index(pair.utterance) for pair in pairs]].astype(np.float32)
+
+    detector = Told(lambda texts: np.zeros((len(texts), 4), dtype=np.float32))
+    cheap = detector.weights.probabilities(detector.rows(rows))
+    middle = float(np.median(cheap[:, 1] + cheap[:, 2]))
+    detector = detector.having(replace(detector.weights, gate=middle))  # type: ignore[assignment]
+    parts = scores.parts_of(detector, rows)
+    assert np.allclose(parts.both(detector.weights), detector.chances(rows))
+    assert np.allclose(parts.chance("reader alone", detector.weights), [0.6, 0.05, 0.2])
+    labelled = [LabelledPair(pair, label) for pair, label in zip(rows, ("disclosed", "none", "none"), strict=True)]
+    assert fit.mixed(detector.weights, labelled, parts).cheap in fit.MIXES
+    assert texts_of(rows[0])[0].startswith("I has sold")
+
+
+def test_the_page_has_the_markers_of_the_figures() -> None:
+    page = table.PAGE.read_text(encoding="utf-8")
+    assert page.index(table.BEGIN) < page.index(table.END) and page.count(table.BEGIN) == page.count(table.END) == 1
+    lines = table._curve_table(Weights.read())
+    assert len(lines) == 2 + len(Weights.read().talk_curve)
+
+
+def test_the_figures_are_written_between_the_markers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With parts that guess, on a few labels: every table is there, and the rest of the page stays."""
+    rng = np.random.default_rng(0)
+
+    def guessed(_detector: Any, pairs: Any) -> scores.Parts:
+        drawn = rng.dirichlet([1, 1, 1], size=(2, len(pairs)))
+        return scores.Parts(rng.random(len(pairs)), drawn[0], np.log(drawn[1]))
+
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{table.BEGIN}\nold\n{table.END}\nafter\n")
+    held_rows, held_talks = data.held_out_pairs(), data.held_out_talks()
+    rows, talks = data.threshold_pairs()[:80], data.threshold_talks()[:12]
+    monkeypatch.setattr(table, "parts_of", guessed)
+    monkeypatch.setattr(table, "PAGE", page)
+    monkeypatch.setattr(table, "DRAWS", 5)
+    monkeypatch.setattr(data, "threshold_pairs", lambda: rows)
+    monkeypatch.setattr(data, "threshold_talks", lambda **_: talks)
+    monkeypatch.setattr(data, "held_out_pairs", lambda: {name: each[:80] for name, each in held_rows.items()})
+    monkeypatch.setattr(data, "held_out_talks", lambda: {name: each[:6] for name, each in held_talks.items()})
+    text = table.write({"0.25": tmp_path / "quarter.npz"})
+    assert page.read_text() == f"before\n{table.BEGIN}\n{text}\n{table.END}\nafter\n"
+    for name in held_rows:
+        for head in (f"| pairs of {name} |", f"| conversations of {name} |", f"| right, pairs of {name} |"):
+            assert head in text
+    assert all(text.count(f"| {part} |") == 4 for part in scores.PARTS)
+    assert "| sensitivity |" in text and "\n| 0.25 | " in text and "\n| in use | " in text
+    lines = text.splitlines()
+    assert all(one.count("|") == other.count("|") for one, other in pairwise(lines) if one and other.startswith("|"))
+
+
+def test_the_commands_refuse_what_is_not_there() -> None:
+    for arguments in (
+        ["table", "--curve", "0.5=none.npz"],
+        ["reader", "--share", "2"],
+        ["fit", "--sensitivity", "0.9"],
+    ):
+        result = CliRunner().invoke(train_leakage.main, arguments)
+        assert result.exit_code == 2, result.output
