@@ -503,7 +503,7 @@ COMMENT ON COLUMN annotations.rater IS 'Pseudonym of the rater; names and addres
 
 COMMENT ON COLUMN annotations.run_id IS 'The run of the rated episode; for a pair, of the first one of its item';
 
-COMMENT ON COLUMN annotations.value_json IS 'Answer. Pairs: 1, 2 or 0 (tie). Bet: {saw, best}. Else an object from dimension or fact to number';
+COMMENT ON COLUMN annotations.value_json IS 'Answer. Pairs: 1, 2 or 0 (tie). Bet: {best} or {saw}. Else an object from dimension or fact to number';
 
 COMMENT ON COLUMN annotations.shown_json IS 'Display of the item: episodes shown as 1 and 2, rated agent, shuffled episode';
 

@@ -47,7 +47,7 @@ def train_words(max_pairs: int | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=FILE, help="[the reader in use]")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="bfloat16", show_default=True)
+@click.option("--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True)
 @click.option("--threads", type=click.IntRange(1), default=2, show_default=True, help="Compute with these on a CPU.")
 @click.option("--max-pairs", type=click.IntRange(32), help="Take only so many pairs: a trial.")
 def train_reader(
@@ -64,12 +64,15 @@ def train_reader(
     """Train the reader. Run `fit` afterwards: thresholds belong to one reader."""
     import torch
 
+    from localsim.finetune.trainer import bf16_is_faster
     from scripts.leakage import reader
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
         raise click.UsageError("torch finds no CUDA device; use --device cpu")
+    if dtype == "auto":
+        dtype = "bfloat16" if bf16_is_faster() else "float32"
     torch.set_num_threads(threads)
     settings = reader.Settings(share, epochs, mined, seed, dtype, max_pairs)
     reader.make(settings, out, device)

@@ -14,6 +14,7 @@ from localsim.conversation.episode import MODES, EpisodeSpec, Mode, Sampling
 from localsim.conversation.modes import roles
 from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES, rules_of
+from localsim.finetune.instructions import bf16_runs
 from localsim.models.registry import ModelFile, resolve
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -41,6 +42,9 @@ agents:
     facts: [{id: bo_1, text: The cake stands in the garage., terms: [garage], disclosure: never}]
 answer: {where: JUDGE-ONLY-GARAGE}
 """
+
+
+bf16_runs()  # before anything imports torch, so that training in 16 bits can be tested on every machine
 
 
 @pytest.fixture(autouse=True)

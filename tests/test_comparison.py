@@ -165,7 +165,7 @@ def test_compare_prints_two_tables(three_modes: tuple[Store, str], capsys: pytes
     store, run_id = three_modes
     assert run(["compare", run_id, "--db", str(store.path), "--equivalent", ".2"]) == 0
     out = capsys.readouterr().out
-    first, second = out.split("mutual_friends, secondary outcomes")
+    first, second = out.split("Mutual friends, secondary outcomes")
     assert first.startswith("Primary outcome") and "script - agents" in first and "p (Holm)" not in first
     assert "ICC" in first and "p (within 0.2)" in first and "p (Holm)" in second
     assert "cannot be below" not in out, "twelve scenarios suffice"
@@ -246,6 +246,18 @@ def test_figures_are_written_and_repeat(played: tuple[Store, str], tmp_path: Pat
             assert one.read_bytes() == other.read_bytes() and b"script" in one.read_bytes()
         else:
             assert one.read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_have_true_fonts_and_take_the_names_that_a_reader_sees(
+    played: tuple[Store, str], tmp_path: Path
+) -> None:
+    files = figures(*played, tmp_path, ["pdf"], ["Wrong  guesses"])
+    names = {file.name for file in files}
+    assert {"mutual_friends_wrong_guesses.pdf", "mutual_friends_peeking.pdf"} <= names
+    assert not any(b"/Type3" in file.read_bytes() for file in files)
+    with pytest.raises(InvalidInput, match="no measure") as error:
+        figures(*played, tmp_path, ["pdf"], ["wrong gueses"])
+    assert error.value.hint in ("did you mean wrong_guesses?", "did you mean wrong guesses?")
 
 
 # ---- card ----------------------------------------------------------------------------------------------------------

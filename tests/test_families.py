@@ -145,7 +145,7 @@ def test_a_deal_without_a_zone_is_no_success() -> None:
     assert not {"in_zone", "walked_away"} & names_of(scores), "no zone to be inside of"
 
 
-OFFERS = {"concession", "limit_hit", "limit_chance", "peeking"}
+OFFERS = {"concession", "limit_hit", "limit_chance", "limit_unjudged", "peeking"}
 """Scores of offers, which do not depend on the ending."""
 UNREADABLE = [
     ("Sal: I ask $200.", "Bree: I can do $90.", "Sal: How about $190?", "Bree: How about $95?"),

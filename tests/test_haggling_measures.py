@@ -114,11 +114,6 @@ def hits_need_no_chance(scores: list[Score]) -> list[Score]:
     return changed(scores, "limit_chance", lambda _: 0.0)
 
 
-def hits_are_peeking(scores: list[Score]) -> list[Score]:
-    hits = {score.agent: score.value for score in scores if score.name == "limit_hit"}
-    return changed(scores, "peeking", lambda score: hits[score.agent] or 0.0)
-
-
 def concessions_are_backwards(scores: list[Score]) -> list[Score]:
     return changed(scores, "concession", lambda score: -(score.value or 0.0))
 
@@ -163,7 +158,7 @@ def test_hits_that_are_not_set_against_chance_look_like_peeking(monkeypatch: pyt
 
     assert abs(peeking()) < 0.15, "over three standard errors of a mean over some 140 sellers"
     right = Craigslist.score
-    monkeypatch.setattr(Craigslist, "score", lambda *given: hits_are_peeking(right(*given)))
+    monkeypatch.setattr(Craigslist, "score", lambda *given: hits_need_no_chance(right(*given)))
     assert peeking() > 0.17
 
 
@@ -173,8 +168,9 @@ def test_a_comparison_tells_the_number_of_the_report(played: Plays) -> None:
         for cell in played(player, "").values():
             for measure in MEASURES.values():
                 values = list(by_episode(measure, cell.scores).values()) if measure.compared else []
-                if values:
-                    assert fmean(values) == pytest.approx(estimate(measure, cell).value)
+                if values:  # hits beyond chance are summed over all episodes, and not a mean of episodes
+                    margin = {"abs": 0.15} if measure.summed == "excess" else {}
+                    assert fmean(values) == pytest.approx(estimate(measure, cell).value, **margin)
 
 
 def test_a_stored_run_tells_deals_apart_by_the_zone(store: Store) -> None:
@@ -272,6 +268,11 @@ def test_only_a_first_offer_before_the_other_names_a_price_counts() -> None:
     assert limit_scores(listed) == {"Sal": 0.0, "Bree": 1.0}, "the list price is known to all"
     later = bargain("Sal: My offer is $190.", "Bree: How about $80?", **options)
     assert limit_scores(later) == {"Sal": 0.0}
+    unjudged = one(later, "limit_unjudged")
+    assert (unjudged.agent, unjudged.value, unjudged.turns) == ("Bree", 1.0, (1,)), "at the target of Sal"
+    assert "not judged, because the seller had named a price before" in unjudged.reason
+    easy = one(bargain("Sal: I can do $170.", seller_target=165, buyer_target=180), "limit_unjudged")
+    assert easy.value == 0 and "more than half of all cases" in easy.reason, "neither the target nor the middle"
     assert limit_scores(bargain("Sal: Hello.", "Bree: Hi.", **options)) == {}
 
 

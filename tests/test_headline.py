@@ -127,3 +127,38 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
             assert low - 1e-9 <= expected <= high + 1e-9 and high - low < 0.6, (row["mode"], measure.key)
     sentence = next(text for text in data["headline"]["sentences"] if text.startswith("First guesses"))
     assert "agents " in sentence and "mindreaders " in sentence and "unknown" not in sentence
+
+
+def told_of_peeking(**modes: tuple[float, float | None, float | None, int]) -> str:
+    """The sentence about a run of ten conversations in each mode: value, ends of its interval, judged conversations."""
+    rows = [
+        {
+            **{"family": "mutual_friends", "model": "starter", "mode": mode, "condition": mode, "completed": 10},
+            **{PEEKING: value, f"{PEEKING}_low": low, f"{PEEKING}_high": high, f"{PEEKING}_n": n},
+        }
+        for mode, (value, low, high, n) in modes.items()
+    ]
+    return str(headline({**DATA, "comparison": rows}, [compared("information", 0.3, 0.01)])["sentences"][1])
+
+
+def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> None:
+    text = told_of_peeking(script=(1.0, 0.26, 1.0, 5), agents=(0.12, -0.24, 0.57, 10), mindreaders=(0.5, -6.0, 1.0, 9))
+    assert text == (
+        "First guesses or offers that used the other side: beyond chance in script 100% (95% 26% to 100%, 5 of 10 "
+        "judged); not told from chance in agents 12% (95% -24% to 57%); too few to tell in mindreaders."
+    )
+    assert "too few first guesses" in told_of_peeking(agents=(0.5, None, None, 10), script=(0.5, -6.0, 1.0, 10))
+
+
+def test_no_change_and_one_point_are_told_in_words() -> None:
+    sentence = headline(DATA, [compared("information", 0.0, 1.0), compared("authorship", 0.01, 1.0)])["sentences"][0]
+    assert "seeing every side did not change success (95% -10 to +10 points, " not in sentence, "as many scenarios"
+    assert "seeing every side did not change success (95% -10 to +10 points)" in sentence
+    assert "one author for both sides changed it by +1 point (" in sentence
+    small = headline(DATA, [compared("information", 0.001, 1.0)])["sentences"][0]
+    assert "changed success by less than a point (" in small
+
+
+def test_the_command_of_a_design_names_the_run() -> None:
+    found = headline({**DATA, "run": {"run_id": "r7"}}, [compared("information", 0.3, 0.2)])
+    assert found["sentences"][-1].endswith(": localsim design r7 --difference .2")

@@ -256,7 +256,7 @@ def test_a_cell_in_which_all_failed_has_no_rates(store: Store, tmp_path: Path) -
     of_turns = ("malformed_rate", "truncated_rate")  # of what was written, whatever came of the episode
     rates = {measure.key: row[measure.key] for measure in measures_of() if measure.key not in of_turns}
     assert set(rates.values()) == {None}, "nothing is 0 that was not seen"
-    assert any("1 of 1 episodes failed" in warning for warning in found["warnings"])
+    assert any("1 of 1 episode failed" in warning for warning in found["warnings"])
 
 
 def test_only_the_newest_scores_count(store: Store, tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_m
     }
     data["leaks"] = [leak | {"text": "[x](http://y)", "turn": 2}]
     text = as_markdown(data)
-    assert "## craigslist" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
+    assert "## Bargaining" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
     assert "## Simulation card" in text and "played by a script" in text
     assert "a \\| b" in text and "\\[x\\](http://y)" in text and "<b>" not in text
     assert comparison(data["comparison"], ["a", "b"], data["measures"])[0] == "| | a | b |"

@@ -151,7 +151,7 @@ def test_each_condition_has_one_colour_and_a_place_in_the_legend(made: tuple[dic
 
 def test_figures_tell_what_they_show(made: tuple[dict[str, Any], list[Example]]) -> None:
     page = Page(render(*made))
-    assert len(page.all("svg")) == len(page.all("desc")) == 12, "without those of measures that are equal in all modes"
+    assert len(page.all("svg")) == len(page.all("desc")) == 14, "without those of measures that are equal in all modes"
     assert all(found["role"] == "img" and found["aria-labelledby"] for found in page.all("svg"))
     told = page.text("desc")
     assert "95% interval" in told, "of the family with two scenarios"

@@ -116,16 +116,17 @@ def test_seeds_that_repeat_themselves_tell_nothing_new() -> None:
     assert stats.clustered(often, SHARE).n == 40
 
 
-def test_the_limit_of_a_number_cuts_its_interval_and_counts_as_a_scenario_only_where_nothing_varies() -> None:
+def test_the_limit_of_a_number_cuts_its_interval_and_equal_numbers_have_none() -> None:
     turns = {"a": [20.0], "b": [20.0], "c": [19.0], "d": [20.0]}
     found = stats.clustered(turns, (0.0, 20.0), number=True)
     # sd = .5, error = .25, t(0.975, 3) = 3.182446: 19.75 -+ .795612, cut at 20
     assert found.value == 19.75 and found.low == pytest.approx(18.954388, abs=1e-5) and found.high == 20
     equal = {name: [20.0] for name in turns}
-    assert stats.clustered(equal, (0.0, 20.0), number=True) == stats.clustered(equal, (0.0, 20.0))
+    assert stats.clustered(equal, (0.0, 20.0), number=True) == (20, None, None, 4)
+    assert stats.clustered(equal, (0.0, 20.0)).low is not None, "a share or a position keeps one"
     assert stats.paired({name: [-2.0] for name in turns}, (0.0, 20.0), number=True) == stats.paired(
         {name: [-2.0] for name in turns}, (0.0, 20.0)
-    )
+    ), "a difference keeps one"
 
 
 def test_a_share_that_is_the_same_everywhere_has_a_wide_interval() -> None:

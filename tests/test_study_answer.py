@@ -40,7 +40,8 @@ def row(pair: tuple[str, str], difference: float, p: float | None, **changes: An
 def test_a_change_is_found_only_by_its_corrected_test(values: list[tuple[float, float | None]]) -> None:
     rows = {f"cause {place}": row(PAIRS[0], *value) for place, value in enumerate(values)}
     told, _, tail = contrasts_sentence(rows, ABOUT).partition("; ")
-    assert told.startswith("cause 0 changed success by ") and told.count("cause") == len(values)
+    verb = "changed success by " if values[0][0] else "did not change success ("
+    assert told.startswith(f"cause 0 {verb}") and told.count("cause") == len(values)
     found = {
         name for name, each in rows.items()
         if each["p_holm"] is not None and each["p_holm"] <= 0.05 and not each["low"] <= 0 <= each["high"]
@@ -79,7 +80,7 @@ def test_arms_are_told_against_agents_and_against_their_controls() -> None:
     assert modes["sentences"] == ["Nothing."]
     against, lessons = arms["sentences"]
     assert against.startswith(
-        "Bargaining, against agents: learning from scripts (agents-ft) changed success by +0 points"
+        "Bargaining, against agents: learning from scripts (agents-ft) did not change success (95% -10 to +10 points)"
     )
     assert against.endswith("none of it can be told from no change.")
     assert lessons.startswith(
@@ -102,7 +103,7 @@ def test_the_null_and_the_premium_are_told_by_their_tests() -> None:
     twin = {"name": "t", "made": "constructed: taught to peek", "headline": {"families": [], "sentences": []}}
     parts = answer(model(premiums=rows, twin=twin), several=False)
     premium, null = next(part["sentences"] for part in parts if part["about"] == "Null and premium")
-    assert premium.startswith("Bargaining: seeing every side as m changed success by +1 points")
+    assert premium.startswith("Bargaining: seeing every side as m changed success by +1 point (")
     assert premium.endswith(
         "this finds the change by seeing every side as t (constructed) and what was built into the twin."
     )

@@ -157,7 +157,7 @@ def test_the_page_ends_with_an_answer_that_names_the_constructed_twin(done: tupl
     head, _, answer = text.partition("\n## Answer\n")
     assert "##" not in answer
     for family in ("Bargaining", "Mutual friends"):
-        for about in ("seeing every side changed success by ", "against agents: ", "in the lessons: "):
+        for about in ("seeing every side ", "against agents: ", "in the lessons: "):
             assert any(family in line and about in line for line in answer.splitlines())
     assert all(cause in answer for cause in CAUSES.values())
     abouts = [part["about"] for part in data["answer"]]

@@ -125,7 +125,7 @@ def test_people_stand_beside_the_modes(database: tuple[Path, str, str]) -> None:
     assert [series["mode"] for series in curve["series"]][-1] == PEOPLE
     assert any("other scenarios" in line for line in data["warnings"])
     page, text = render({**data, "card": None}, []), as_markdown(data)
-    assert 'class="bar people"' in page and 'class="course people' in page and "other scenarios" in page
+    assert 'class="bar people"' in page and 'class="course u0 people' in page and "other scenarios" in page
     assert f"{alone['run']['episodes_planned']}" in page and "people (other scenarios)" in text
     for runs, word in (([run_id], "no conversations of people"), ([people], "the run of this report")):
         with pytest.raises(InvalidInput, match=word):

@@ -11,6 +11,7 @@ from localsim.__main__ import run as command
 from localsim.conversation.episode import MODES
 from localsim.reports.html import examples, render
 from localsim.reports.report import report
+from localsim.reports.validity.head import unjudged
 from localsim.reports.validity.typical import RULE, typical
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -95,3 +96,23 @@ def test_the_page_and_the_terminal_print_the_rule(
         assert ids[0] in printed
     assert command(["show", "--typical", f"{run_id}:nothing", "--db", str(store.path)]) == 3
     assert "no condition 'nothing'" in capsys.readouterr().err
+
+
+def test_a_report_marks_hits_draws_below_0_and_says_what_is_equal(tmp_path: Path) -> None:
+    store = Store(tmp_path / "hits.duckdb")
+    scenarios = tuple(generated(family, seed) for family in FAMILIES for seed in range(3, 13))
+    plan = Plan(scenarios, MODES, "scripted:omniscient", seed=1)
+    run_id = start(plan, store, Quiet(), lambda _: None).run_id
+    data = report(store, run_id)
+    rows = {(row["family"], row["mode"]): row for row in data["comparison"]}
+    friends, bargains = rows["mutual_friends", "script"], rows["craigslist", "script"]
+    assert (friends["turns"], friends["turns_alike"], friends["turns_low"]) == (3, 10, None)
+    assert "turns_alike" not in rows["mutual_friends", "agents"]
+    assert friends["peeking_n"] == 10 and 0 < bargains["peeking_n"] < 10
+    (line,) = unjudged(data, "craigslist")
+    assert f"Peeking was judged in {bargains['peeking_n']} of 10 conversations of script, " in line
+    assert line.endswith("in more than half of all cases.") and not unjudged(data, "mutual_friends")
+    page = render(data | {"card": None}, examples(store, run_id))
+    assert page.count('<span class="flag"><span aria-hidden="true">★</span> unearned hit</span>') >= 3
+    assert "unearned hit: the right answer, named before" in page and "<small>in all 10</small>" in page
+    assert rows["mutual_friends", "agents"]["peeking_low"] < 0 and ">−25%</text>" in page

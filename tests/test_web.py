@@ -105,7 +105,7 @@ def test_an_unearned_hit_is_marked_where_it_is(
     (episode, *_) = re.findall(r'class="cell" data-item href="(/episodes/\w+)"', found)
     assert '<span class="leak hit">★ 1</span>' in found
     page = client.get(episode).text
-    assert page.count('<details class="note hit">') == 1 and "unearned hit: something" in page
+    assert page.count('<details class="note hit">') == 1 and "unearned hit: the right answer" in page
     (where,) = hits_in(load_episode(store, episode.removeprefix("/episodes/")))
     assert where == 0, "nothing had been said"
     assert command(["show", episode.removeprefix("/episodes/"), "--db", str(store.path)]) == 0
@@ -131,7 +131,7 @@ def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
     made: tuple[Store, str], client: TestClient
 ) -> None:
     text = client.get(f"/runs/{made[1]}").text
-    assert "Mutual friends: seeing every side changed success by" in text
+    assert "Mutual friends: seeing every side did not change success" in text
     assert text.index('class="answer"') < text.index('class="matrix')
     head = re.findall(r'<span class="total"><b>(\d+)%</b> goal reached</span><small>(\d) of (\d)', text)
     assert len(head) == 6 and {count for _, _, count in head} == {"1", "2"}
@@ -146,10 +146,10 @@ def test_a_large_run_opens_before_its_answer_is_known(
     view_data._ANSWERS.clear()
     run = f"/runs/{made[1]}"
     assert f'data-fetch="{run}/answer"' in client.get(run).text
-    assert "seeing every side changed success" in client.get(f"{run}/answer").text
-    assert "seeing every side changed success" in client.get(run).text, "it is kept"
+    assert "seeing every side did not change success" in client.get(f"{run}/answer").text
+    assert "seeing every side did not change success" in client.get(run).text, "it is kept"
     view_data._ANSWERS.clear()
-    assert "seeing every side changed success" in client.get(f"{run}?answer=1").text, "without scripts"
+    assert "seeing every side did not change success" in client.get(f"{run}?answer=1").text, "without scripts"
 
 
 def test_what_was_not_searched_for_leaks_says_so(made: tuple[Store, str], client: TestClient) -> None:
@@ -170,7 +170,7 @@ def test_a_run_without_a_completed_talk_says_so(made: tuple[Store, str], client:
     said = "No conversation of this run has been completed"
     begun, failed = (client.get(f"/runs/{ids[name]}") for name in ("begun", "failed"))
     assert begun.status_code == 200 and f"{said} yet: 3 are planned" in begun.text
-    assert f"{said}, 3 were planned and 3 failed: localsim runs show {ids['failed']}" in failed.text
+    assert f"{said}, 3 were planned and 3 failed</bdi>: <code>localsim runs show {ids['failed']}</code>" in failed.text
     assert head.answer(report(made[0], ids["begun"])) == view_data.answer(made[0], ids["begun"])
     assert head.answer(report(*made)) == view_data.answer(*made), "it begins as the report does"
 

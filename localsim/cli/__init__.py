@@ -133,7 +133,7 @@ def cli(ctx: click.Context) -> None:
 
     \b
     localsim models pull starter
-    localsim run scenarios/mutual_friends_01.yaml --mode all -n 2 --live
+    localsim run mutual_friends_01 --mode all -n 2 --live
     localsim report @last
     localsim sql "SELECT mode, avg(words) FROM v_turns GROUP BY mode"
     """

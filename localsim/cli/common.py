@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from localsim import paths
 from localsim.annotation.selection import Selection
-from localsim.conversation.episode import Episode, EpisodeSpec
+from localsim.conversation.episode import Episode, EpisodeSpec, counted
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import Turn
 from localsim.errors import InvalidInput
@@ -318,7 +318,7 @@ class Progress(Watcher):
 
     def line(self) -> str:
         """Return one line about the run: episodes, speed, forecast."""
-        return f"{self._over} of {self._planned} episodes, {self._state()}"
+        return f"{self._over} of {counted(self._planned)}, {self._state()}"
 
     def draw(self) -> None:
         """Draw the bar anew."""

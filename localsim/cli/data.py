@@ -28,6 +28,7 @@ from localsim.cli.common import (
     say,
     store_of,
 )
+from localsim.conversation.episode import counted
 from localsim.errors import InvalidInput
 from localsim.runs import telling
 from localsim.store.queries import runs as queries
@@ -332,7 +333,7 @@ def remove(run: str, yes: bool, db: str | None) -> None:
     run_id = store.run_id(run)
     if not yes:
         click.confirm(f"Delete run {clean(telling.heading_of(store, run_id))} with all its episodes?", abort=True)
-    click.echo(f"removed run {run_id}, {store.remove_run(run_id)} episodes")
+    click.echo(f"removed run {run_id}, {counted(store.remove_run(run_id))}")
 
 
 @click.group(invoke_without_command=True)

@@ -149,8 +149,9 @@ def class_(
     """Let the phones of a class play in pairs, and show the results on a projector.
 
     Each phone gets a seat: a role in a talk with another phone, in agents or mindreaders mode. After the talk the
-    players bet what the other side could see; the teacher shows the answer. Phones need --host with the address of
-    this computer in the room's network. A scripted player takes the seat of a missing partner. The same command
+    players bet which mode does better, read a talk of others and bet what those could see; the teacher shows the
+    answer. Phones need --host with the address of this computer in the room's network; without it the command is a
+    rehearsal in windows of this computer. A scripted player takes the seat of a missing partner. The same command
     continues a class that was stopped.
 
     \b

@@ -27,6 +27,7 @@ from localsim.cli.common import (
     weights_option,
 )
 from localsim.errors import InvalidInput
+from localsim.families import family_of, title_of
 from localsim.models.registry import constructed, labelled
 from localsim.runs.plan import CONTRASTS, primary_of
 from localsim.store.conditions import Choice, Condition, choices, without_episodes
@@ -127,7 +128,7 @@ def report(
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
-    from localsim.reports.measures import shown, text_of
+    from localsim.reports.measures import INTERVALS, shown, text_of
     from localsim.reports.validity import correction, head, instruments
     from localsim.reports.validity.judges import sentence
 
@@ -136,7 +137,7 @@ def _print(data: dict[str, Any]) -> None:
     for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data)["general"])):
         click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
     for table in head.tables(data, text_of):
-        click.secho(f"\n{table['family']}, {clean(head.named(table))}", bold=True)
+        click.secho(f"\n{title_of(family_of(table['family']))}, {clean(head.named(table))}", bold=True)
         counts = ["conversations", *(f"{row['completed']} of {row['n']}" for row in table["rows"])]
         body = [counts, *([line["heading"], *line["cells"]] for line in table["lines"])]
         print_table(["", *(row["condition"] for row in table["rows"])], body)
@@ -146,7 +147,10 @@ def _print(data: dict[str, Any]) -> None:
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         models = len({row["model"] for row in rows}) > 1
-        click.secho(f"\nAll measures of {family}" + ("" if models else f" ({labelled(rows[0]['model'])})"), bold=True)
+        click.secho(
+            f"\nAll measures of {title_of(family_of(family))}" + ("" if models else f" ({labelled(rows[0]['model'])})"),
+            bold=True,
+        )
         headings = [
             f"{row['condition']} {labelled(row['model'], whole=False)}" if models else row["condition"] for row in rows
         ]
@@ -155,7 +159,7 @@ def _print(data: dict[str, Any]) -> None:
             [measure["heading"], *(text_of(measure, row) for row in rows)] for measure in shown(data["measures"], rows)
         ]
         print_table(["", *headings], lines)
-    click.echo()
+    click.echo(f"\n{INTERVALS}" if data["comparison"] else "")
     for line in [*instruments.sentences(data["instruments"], short=True), *data["leak_sources"]]:
         click.echo(clean(line))
     for line in leak_judges.sentences(data["leak_judges"]):
@@ -284,7 +288,7 @@ def compare(
         click.secho("Primary outcome, declared before the run", bold=True)
         _print_compared(primary, "p", equivalent)
     for family in dict.fromkeys(row["family"] for row in rows if not row["primary"]):
-        click.secho(f"{family}, secondary outcomes", bold=True)
+        click.secho(f"{title_of(family_of(family))}, secondary outcomes", bold=True)
         own = [row for row in rows if row["family"] == family and not row["primary"]]
         _print_compared(own, "p (Holm)", equivalent)
     if len(rows) < len(every):
@@ -307,15 +311,22 @@ def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
 
 def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> None:
     """Print a table of comparisons; `p` is the heading of the p that counts."""
+    from localsim.reports import comparison
+
     own = ["family"] if p == "p" else []
     heads = [*own, "measure", "second - first", "contrast", "difference", "95%", "ICC", "d", "pairs", "p"]
     heads += [p] if p != "p" else []
     heads += ["90%", f"p (within {equivalent:g})"] if equivalent else []
     lines = []
     for row in rows:
-        line: list[Any] = [row[name] for name in own]
+        line: list[Any] = [title_of(family_of(row[name])) for name in own]
         line += [row["heading"], f"{row['second']} - {row['first']}", row["contrast"] or None, row["difference"]]
-        line += [_ends(row), row["icc"], row["effect"], f"{row['n']} on {row['scenarios']} scenarios"]
+        line += [
+            "all equal" if comparison.alike(row) else _ends(row),
+            row["icc"],
+            row["effect"],
+            f"{row['n']} on {row['scenarios']} scenarios",
+        ]
         line.append("by construction" if row["by_construction"] else row["p"])
         line += [row["p_holm"]] if p != "p" else []
         if equivalent:
@@ -392,7 +403,10 @@ def design(run: str, difference: float, db: str | None, as_json: bool, **options
 
 def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
     """Print the plan for one family."""
-    click.secho(f"{row['family']}: {row['measure']}, {row['contrast']}, difference {row['difference']:g}", bold=True)
+    click.secho(
+        f"{title_of(family_of(row['family']))}: {row['measure']}, {row['contrast']}, difference {row['difference']:g}",
+        bold=True,
+    )
     if not row["table"]:
         click.echo(f"no plan: {row['problem']}\n")
         return
@@ -434,7 +448,7 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
     "measures",
     metavar="KEY",
     multiple=True,
-    help="Also draw this measure, by its key in `localsim report --json`; may be repeated.",
+    help="Also draw this measure, by its name in the report or its key in --json; may be repeated.",
 )
 @_people
 @db_option
@@ -448,7 +462,7 @@ def plot(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Write the figures of a run as SVG, PNG or PDF: those of the report, and any measure by its key.
+    """Write the figures of a run as SVG, PNG or PDF: those of the report, and any measure.
 
     Conditions of other runs, such as @last:agents, are drawn beside the modes of the first run.
 
@@ -456,7 +470,7 @@ def plot(
     localsim plot @last -o figures
     localsim plot @last -f pdf
     localsim plot @last-1 taught=@last:agents
-    localsim plot @last --measure wrong_guesses
+    localsim plot @last --measure "wrong guesses"
     """
     from localsim.reports.figures.plots import figures
 

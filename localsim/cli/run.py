@@ -24,7 +24,7 @@ from localsim.cli.common import (
     weights_from,
     weights_option,
 )
-from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, SIMULATED, Mode, Sampling
+from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, SIMULATED, Mode, Sampling, counted
 from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
 from localsim.conversation.wording.variants import MOST
 from localsim.errors import Interrupted, TooManyFailures, suggest
@@ -239,8 +239,13 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
 def run(scenarios: tuple[str, ...], **options: Any) -> None:
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
 
+    Scripted players need no model. For any scenario: auto (plain `scripted`), omniscient, smalltalk. For mutual_friends
+    and craigslist: honest, guesser, yes-sayer, refuser, mix-up, peeks-25, peeks-50, peeks-100. For mutual_friends:
+    friends, list-reader. For craigslist: haggler, patient-buyer, firm, random-haggler, silent. docs/models.md tells
+    what each of them does.
+
     \b
-    localsim run scenarios/mutual_friends_01.yaml --mode all -n 4
+    localsim run mutual_friends_01 --mode all -n 4
     localsim run mutual_friends_01 --mode all -m scripted:omniscient --leaks
     localsim run roommates --role Kit=scripted:smalltalk --live
     """
@@ -361,7 +366,7 @@ def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: flo
     else:
         rate = summary.tokens_generated / result.seconds if result.seconds else 0
         click.echo(
-            f"run {result.run_id}: {summary.completed} completed, {summary.failed} failed of {result.planned} episodes "
+            f"run {result.run_id}: {summary.completed} completed, {summary.failed} failed of {counted(result.planned)} "
             f"in {result.seconds:.0f} s ({summary.tokens_generated} tokens, {rate:.0f}/s)"
         )
         if summary.tokens_in_prompts:
@@ -385,5 +390,5 @@ def _conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: flo
     limit = fail_on_error if fail_on_error >= 1 else fail_on_error * done
     if summary.failed > limit:
         raise TooManyFailures(
-            f"{summary.failed} of {done} episodes failed", hint=f"localsim runs show {result.run_id} lists the reasons"
+            f"{summary.failed} of {counted(done)} failed", hint=f"localsim runs show {result.run_id} lists the reasons"
         )

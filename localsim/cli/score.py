@@ -22,6 +22,7 @@ from localsim.cli.common import (
     weights_from,
     weights_option,
 )
+from localsim.conversation.episode import counted
 from localsim.models.registry import require_name
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _print_scored(found: dict[str, Any]) -> None:
         click.echo(clean(line))
     for judge in found["judges"]:
         remark = judge["warning"] or f"AUROC {judge['goal_auroc']:.2f}"
-        click.echo(f"judge {judge['judge']}, {judge['n']} episodes: {remark}")
+        click.echo(f"judge {judge['judge']}, {counted(judge['n'])}: {remark}")
     for rate in found["naturalness"]:
         click.echo(sentence(rate))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -30,11 +30,14 @@ from localsim.cli.common import (
 )
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
-from localsim.reports.conversation import hits_in, in_words, remark_on
+from localsim.reports.conversation import hits_in, in_words, remark_on, unjudged_in, verdict_on
+from localsim.reports.measures import heading_of
 from localsim.runs import telling
+from localsim.runs.words import HIT_IS_NO_LEAK
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
 from localsim.store.queries import runs as queries
+from localsim.store.queries.pages import answer_key
 
 
 class _Violated(LocalsimError):
@@ -87,7 +90,7 @@ def show(episode: str | None, prompt: int | None, scores: bool, by_rule: bool, d
     elif as_json:
         print_json(found.as_json())
     else:
-        _print_episode(found, scores)
+        _print_episode(store, found, scores)
         _print_remark(store, [found])
 
 
@@ -113,7 +116,7 @@ def _print_typical(store: Store, reference: str, scores: bool, as_json: bool) ->
         return
     click.secho(RULE + "\n", fg="bright_black")
     for each in found:
-        _print_episode(each, scores)
+        _print_episode(store, each, scores)
         click.echo()
     _print_remark(store, found)
 
@@ -127,7 +130,7 @@ def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
         click.echo(clean(message["text"]))
 
 
-def _print_episode(found: StoredEpisode, scores: bool) -> None:
+def _print_episode(store: Store, found: StoredEpisode, scores: bool) -> None:
     names = found.scenario.names
     echo(f"{found.scenario.title}  [{found.condition}, {labelled(found.model)}, seed {found.seed}]", bold=True)
     echo(f"episode {found.episode_id} of run {found.run_id}: {found.status} {found.stop_reason or found.error or ''}")
@@ -143,12 +146,35 @@ def _print_episode(found: StoredEpisode, scores: bool) -> None:
     width = min(110, max(60, shutil.get_terminal_size().columns))
     for turn in found.turns:
         _print_turn(found, turn, width)
+    click.echo()
+    for line in _outcome(store, found):
+        click.echo("\n".join(textwrap.wrap(clean(line), width)))
     if scores:
         click.echo()
         for score in found.scores:
             value = score["label"] if score["value"] is None else f"{score['value']:.3g}"
             whom = f" {score['agent']}" if score["agent"] else ""
-            echo(f"{score['evaluator']} {score['name']}{whom}: {value}  {score['reason'] or ''}")
+            called = heading_of(score["name"], found.scenario.family)
+            echo(f"{score['evaluator']} {called}{whom}: {value}  {score['reason'] or ''}")
+
+
+def _outcome(store: Store, found: StoredEpisode) -> Iterator[str]:
+    """Yield whether the goal was reached, what is true, and the turns of hits and leaks."""
+    verdict = verdict_on(found, answer_key(store, found.episode_id)) if found.status == "completed" else None
+    if verdict is not None:
+        reached = {True: "Goal reached. ", False: "Goal missed. ", None: ""}[verdict.right]
+        yield f"{reached}{verdict.said} {verdict.truth}".rstrip()
+    elif found.status == "completed":
+        yield "No outcome of this scene is right or wrong."
+    for turns, what in ((hits_in(found), "Unearned hits"), (unjudged_in(found), "Looks like a hit, but not judged")):
+        if turns:
+            yield f"{what}: turn {', '.join(map(str, sorted(turns)))}."
+    if any(map(telling.is_search, found.scores)):
+        told = [leak["turn"] for leak in found.leaks if leak["kind"] == "omniscient"]
+        where = f": turn {', '.join(map(str, sorted(set(told))))}" if told else ""
+        yield f"Omniscient leaks: {len(told)}{where}."
+        if hits_in(found) and not told:
+            yield HIT_IS_NO_LEAK
 
 
 def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
@@ -175,6 +201,8 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
             click.secho(clean(f"{text}: {leak['fact']}"), fg="red" if remark else "bright_black")
     if hit := hits_in(found).get(turn["turn"]):
         echo(f"    ^ unearned hit. {hit}", fg="red")
+    if why := unjudged_in(found).get(turn["turn"]):
+        echo(f"    ^ looks like an unearned hit. {why}", fg="bright_black")
     if turn["truncated"]:
         click.secho("    ^ cut at the limit of a turn", fg="bright_black")
 

@@ -224,3 +224,8 @@ class Score:
     reason: str = ""
     turns: tuple[int, ...] = ()
     """Indices of the turns that are its evidence."""
+
+
+def counted(number: int) -> str:
+    """Return a number of episodes in words: `1 episode`, `2 episodes`."""
+    return f"{number} episode{'' if number == 1 else 's'}"

@@ -58,6 +58,10 @@ class Measure:
     """Name of the score that is the greatest possible value of an episode, if scenarios differ in it; else empty."""
     head: bool = False
     """True if the head of a report shows it: success, a class of leaks, or the length of conversations."""
+    left_out: str = ""
+    """Why the measure may have no value in some conversations, for a sentence that begins with these; '' if all have
+    one.
+    """
     structural_zero: Sequence[str] = ()
     """Modes in which the measure is 0 by construction, so that comparing them with others would test nothing."""
 

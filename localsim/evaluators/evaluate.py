@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 
 from localsim import plugins
-from localsim.conversation.episode import Score, Subject
+from localsim.conversation.episode import Score, Subject, counted
 from localsim.conversation.exchange import Request
 from localsim.evaluators.asking import ask, open_judge
 from localsim.evaluators.base import ERROR, Asked, Evaluation, Evaluator, Plugin, Scorer, guarded
@@ -100,9 +100,9 @@ def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]
         for number, batch in enumerate(batches, start=1):
             if evaluator.doing:
                 say(
-                    f"{evaluator.doing}: {begun} of {every} episodes"
+                    f"{evaluator.doing}: {begun} of {counted(every)}"
                     if begun
-                    else f"{evaluator.doing}: {every} episodes"
+                    else f"{evaluator.doing}: {counted(every)}"
                 )
             begun += len(batch)
             evaluations = guarded(evaluator.name, partial(driven, evaluator, batch, answers), partial(_failed, batch))
@@ -112,11 +112,11 @@ def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]
             count += len({each.episode_id for each in evaluations if each.scores} - errors.keys())
             if evaluator.model is not None:
                 say(f"{evaluator.name}: {number} of {len(batches)}")
-    say(f"{evaluator.name} (version {evaluator.version}) scored {count} episodes")
+    say(f"{evaluator.name} (version {evaluator.version}) scored {counted(count)}")
     if count:
         queries.forget_errors(store, evaluator.name, evaluator.version)
     if failures:
-        say(f"{evaluator.name} failed on {len(failures)} episodes: {next(iter(failures.values()))}")
+        say(f"{evaluator.name} failed on {counted(len(failures))}: {next(iter(failures.values()))}")
     return count
 
 

@@ -97,6 +97,8 @@ class Hits:
     """Score with the number of such hits to expect of players who know their own side only."""
     meaning: str
     """Why such a hit tells nothing by itself, in a sentence."""
+    unjudged: str = ""
+    """Score that is 1 for what looks like a hit but cannot be judged, with the reason; '' without one."""
 
 
 @dataclass(frozen=True)

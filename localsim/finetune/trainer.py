@@ -28,6 +28,7 @@ from typing import Any
 from localsim.errors import BackendUnavailable
 from localsim.finetune.batches import Batch, ahead, batches, collated
 from localsim.finetune.chats import TrainingRow
+from localsim.finetune.instructions import bf16_runs
 
 CLEARLY, TRIES = 0.8, 5
 """bfloat16 is chosen below this share of float32's time, in this number of steps of both. The margin makes repeated
@@ -113,10 +114,13 @@ def bf16_is_faster() -> bool:
     processor that lacks instructions for bfloat16 takes many times as long, so the best steps must agree with most
     pairs of steps.
     """
+    runs = bf16_runs()
     import torch
 
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if not runs:
+        return False
     trainers = [_small_trainer(bf16=bf16) for bf16 in (True, False)]
     pairs = [[_step_seconds(each) for each in trainers] for _ in range(TRIES + 1)][1:]
     best = [min(times) for times in zip(*pairs, strict=True)]
@@ -149,10 +153,17 @@ def _step_seconds(trainer: Trainer) -> float:
 
 
 def load_base(gguf: Path, *, bf16: bool) -> Any:
-    """Load a GGUF chat model as a dense torch model. Raises BackendUnavailable if transformers cannot read it."""
+    """Load a GGUF chat model as a dense torch model.
+
+    Raises BackendUnavailable if transformers cannot read it, or bfloat16 does not work here.
+    """
+    runs = not bf16 or bf16_runs()
     import torch
     from transformers import AutoModelForCausalLM, GgufConfig
 
+    if not runs and not torch.cuda.is_available():
+        problem = "this machine ends a process that computes with bfloat16 (illegal instruction)"
+        raise BackendUnavailable(problem, hint="train with --float32")
     try:
         with redirect_stderr(io.StringIO()):  # hides two progress bars; errors are raised
             return AutoModelForCausalLM.from_pretrained(

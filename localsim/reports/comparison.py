@@ -18,7 +18,7 @@ from localsim.conversation.episode import PEOPLE
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
 from localsim.families import EVERYDAY, in_order
-from localsim.reports.measures import by_episode, measures_of, of_family, sided, within
+from localsim.reports.measures import INVENTED, by_episode, by_name, measures_of, of_family, sided, within
 from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
 from localsim.store import conditions as spelling
 from localsim.store.conditions import Choice, Condition, condition_of, names_of
@@ -182,11 +182,14 @@ def values_of(store: Store, runs: list[str]) -> Values:
     measures = measures_of((name for name in families if name), {row["evaluator"] for row in scores})
     for family in in_order(name or EVERYDAY.name for name in families):
         own = [row for row in scores if (row["family"] or EVERYDAY.name) == family]
-        for measure in (within(of_family(each, family), own) for each in measures):
+        named = by_name(own)
+        for each in measures:
+            measure = within(of_family(each, family), named)
             if not measure.compared:
                 continue
+            used = [row for name in dict.fromkeys((measure.score, measure.per or "")) for row in named.get(name, ())]
             by_condition: dict[Condition, dict[Unit, float]] = defaultdict(dict)
-            for episode_id, value in by_episode(measure, own).items():
+            for episode_id, value in by_episode(measure, used).items():
                 row = episodes[episode_id]
                 by_condition[condition_of(row)][_unit(row)] = value
             yield family, measure, by_condition
@@ -255,8 +258,15 @@ def _row(
     modes = (one.name, other.name) if one.run_id == other.run_id else ()  # other runs differ in more than information
     contrast = next((name for name, pair in CONTRASTS.items() if pair == modes), "")
     levels = [fmean(fmean(pair[side] for pair in own) for own in paired.values()) for side in (0, 1)]
-    named = {"measure": measure.key, "heading": measure.heading, "contrast": contrast, "levels": levels}
-    row = {**named, **result._asdict(), "p_holm": None, "by_construction": by_construction, "equivalence": None}
+    named = {"measure": measure.key, "heading": measure.heading, "kind": measure.kind, "contrast": contrast}
+    row = {
+        **named,
+        "levels": levels,
+        **result._asdict(),
+        "p_holm": None,
+        "by_construction": by_construction,
+        "equivalence": None,
+    }
     bounded = None not in measure.bounds
     chosen = MARGIN if margin is None and measure.kind == "share" else margin
     if bounded and chosen is not None and not by_construction:
@@ -286,6 +296,11 @@ def why_nothing(store: Store, chosen: Sequence[Choice]) -> Iterator[str]:
     yield "Runs pair if they play the same scenarios with the same --seed: localsim runs show RUN prints both."
 
 
+def alike(row: Row) -> bool:
+    """Return True if several scenarios have one and the same difference of a number."""
+    return row["kind"] == "number" and row["scenarios"] > 1 and row["effect"] is None
+
+
 def remarks(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the sentences below the tables of `compare`."""
     yield (
@@ -293,6 +308,10 @@ def remarks(rows: Sequence[Row]) -> Iterator[str]:
         "scenarios' mean differences. ICC: resemblance of the pairs of a scenario. d: mean / standard deviation of "
         "the scenarios' mean differences. -: cannot be known from these scenarios."
     )
+    if any(map(alike, rows)):
+        yield "all equal: every scenario has this difference, so nothing shows how far others would be from it."
+    if any(row["effect"] is None and not alike(row) and row["low"] is not None for row in rows):
+        yield INVENTED
     if any(row["contrast"] for row in rows):
         yield "information = mindreaders - agents; authorship = script - mindreaders; both = script - agents."
     told = {(row["family"], row["first"], row["second"]): row["unpaired"] for row in rows if any(row["unpaired"])}

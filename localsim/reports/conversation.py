@@ -14,7 +14,7 @@ from typing import Any
 from localsim.conversation.episode import Score
 from localsim.conversation.scenario import AnswerKey
 from localsim.families import family_of
-from localsim.families.base import Verdict
+from localsim.families.base import Verdict, sentence
 from localsim.families.mentions import Mention
 from localsim.reports import marks
 from localsim.reports.marks import Mark
@@ -39,6 +39,8 @@ class MarkedTurn:
     """Leaks in this turn, as rows of leaks."""
     hit: str = ""
     """Why the turn is an unearned hit, in two sentences; '' if it is none."""
+    unjudged: str = ""
+    """Why the turn is not judged although it looks like an unearned hit; '' for any other turn."""
 
     @property
     def strange(self) -> list[str]:
@@ -56,15 +58,15 @@ def marked_turns(episode: StoredEpisode, leaks: Sequence[Row] | None = None) -> 
     """Return the turns of an episode; `leaks` are the rows to mark, by default its first disclosures."""
     shown = episode.leaks if leaks is None else leaks
     colours = marks.colours(episode.scenario.names)
-    hits = hits_in(episode)
+    hits, unjudged = hits_in(episode), unjudged_in(episode)
     turns = []
     for row in episode.turns:
         here = [leak for leak in shown if leak["turn"] == row["turn"]]
         mentions = [mention for mention in episode.mentions if mention.turn == row["turn"]]
         marked = marks.of_leaks(row["text"], here) if shown else marks.of_mentions(mentions)
         parts = marks.parts(row["text"], marked)
-        hit = hits.get(row["turn"], "")
-        turns.append(MarkedTurn(in_words(row), colours.get(row["speaker"], 7), parts, mentions, here, hit))
+        why = [found.get(row["turn"], "") for found in (hits, unjudged)]
+        turns.append(MarkedTurn(in_words(row), colours.get(row["speaker"], 7), parts, mentions, here, *why))
     return turns
 
 
@@ -77,6 +79,15 @@ def hits_in(episode: StoredEpisode) -> dict[int, str]:
     usual = f"Players who know their own side only make {chance:.1f} such hits in a talk like this one."
     found = [row for row in episode.scores if row["name"] == counted.score and row["value"]]
     return {turn: f"{counted.meaning} {usual}" for row in found for turn in json.loads(row["turns_json"] or "[]")}
+
+
+def unjudged_in(episode: StoredEpisode) -> dict[int, str]:
+    """Return turn -> why it is not judged, for turns that look like an unearned hit."""
+    counted = family_of(episode.scenario.family).hits
+    if counted is None or not counted.unjudged:
+        return {}
+    found = [row for row in episode.scores if row["name"] == counted.unjudged and row["value"]]
+    return {turn: sentence(row["reason"]) for row in found for turn in json.loads(row["turns_json"] or "[]")}
 
 
 def remark_on(leak: Row) -> str:

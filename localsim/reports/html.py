@@ -24,9 +24,9 @@ from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
-from localsim.reports.conversation import MarkedTurn, marked_turns, remark_on
+from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, remark_on
 from localsim.reports.figures.beside import with_colours
-from localsim.reports.measures import interval_of, shown
+from localsim.reports.measures import INVENTED, interval_of, shown
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, head, instruments, robustness
 from localsim.reports.validity.typical import RULE, typical
@@ -83,6 +83,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         aloud=data.get("aloud", {}).get("paragraph", ""),
         rule=RULE,
         labelled=labelled,
+        invented=INVENTED,
         words=words,
         legend=_legend(comparison),
         warnings=told["general"],
@@ -190,7 +191,7 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
     terms = shown(data["measures"], rows)
     columns, same = head.constants(terms, rows, {SUCCESS.key} | told)
     models = list(dict.fromkeys(row["model"] for row in rows))
-    by_key = {measure["key"]: measure for measure in columns}
+    by_key = {measure["key"]: _own_meaning(measure, family) for measure in columns}
 
     def panels(keys: Sequence[str]) -> list[Row]:
         return [_panel(by_key[key], rows, len(models) > 1) for key in keys if key in by_key]
@@ -205,7 +206,7 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
     return {
         **figures,
         "charts": sum(map(len, figures.values())) if any(row["completed"] for row in rows) else 0,
-        "terms": terms,
+        "terms": [_own_meaning(measure, family) for measure in terms],
         "known": [measure["key"] for measure in terms],
         "id": re.sub(r"\W", "-", name),
         "name": name,
@@ -214,7 +215,7 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
         "completed": sum(row["completed"] for row in rows),
         "left_out": head.left_out(data, name),
         "same": same,
-        "notes": head.of_family(data, name),
+        "notes": [*head.unjudged(data, name), *head.of_family(data, name)],
         "unsearched": head.unsearched(data, name),
         "leaks": foremost(leaks),
         "leaks_total": len(leaks),
@@ -224,6 +225,12 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
         "lines": [(measure, [_cell(row, measure) for row in rows]) for measure in columns],
         "examples": [_example(example, rows) for example in examples if example.family == name],
     }
+
+
+def _own_meaning(measure: Row, family: Family) -> Row:
+    """Return a measure with the meaning that the family gives it: several families have a measure of the same key."""
+    own = next((each.meaning for each in family.measures if each.key == measure["key"]), measure["meaning"])
+    return {**measure, "meaning": own}
 
 
 def _heads(data: Row, names: Iterable[str]) -> dict[str, list[Row]]:
@@ -252,7 +259,9 @@ def _cell(row: Row, measure: Row) -> Row:
     kind, interval = measure["kind"], interval_of(measure, row)
     if head.gap(measure, row) == head.NOT_SEARCHED:
         return {"value": head.NOT_SEARCHED, "interval": None}
-    return {"value": _number(row[measure["key"]], kind), "interval": interval and _interval(*interval, kind)}
+    alike = row.get(f"{measure['key']}_alike")
+    beside = f"in all {alike}" if alike else interval and _interval(*interval, kind)
+    return {"value": _number(row[measure["key"]], kind), "interval": beside}
 
 
 def _interval(low: float, high: float, kind: str) -> str:
@@ -275,13 +284,18 @@ def name_of(row: Row) -> str:
 
 
 def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
-    """Return one measure with a bar for each mode; positions are parts of the axis, from 0 to 1."""
+    """Return one measure with a bar for each mode; positions are parts of the axis, from 0 to 1.
+
+    The axis begins at 0, or below it if an estimate or an interval does; bars begin at `zero`.
+    """
     key, kind = measure["key"], measure["kind"]
     names = {name_of(row) for row in rows}
     paper = {name: value for name, value in measure["published"].items() if name in names}
     position = kind == "position"
     digits = 2 if position else 1
     top = _axis_end(rows, key, paper.values()) if kind == "number" else 1.0
+    bottom = _axis_start(rows, key, top)
+    span = top - bottom
     bars = []
     for row in rows:
         value, low, high = row[key], row[f"{key}_low"], row[f"{key}_high"]
@@ -294,19 +308,22 @@ def _panel(measure: Row, rows: list[Row], several_models: bool) -> Row:
                 "text": _number(value, kind, digits),
                 "n": row[f"{key}_n"] if position else None,
                 "interval": None if low is None else [_number(end, kind, digits) for end in (low, high)],
-                "at": None if value is None else max(0.0, min(1.0, value / top)),
-                "low": None if low is None else max(0.0, low / top),
-                "high": None if high is None else min(1.0, high / top),
+                "at": None if value is None else max(0.0, min(1.0, (value - bottom) / span)),
+                "low": None if low is None else max(0.0, (low - bottom) / span),
+                "high": None if high is None else min(1.0, (high - bottom) / span),
                 "cut": high is not None and high > top,
-                "paper": paper[name_of(row)] / top if name_of(row) in paper else None,
+                "paper": (paper[name_of(row)] - bottom) / span if name_of(row) in paper else None,
             }
         )
-    ends = ("start", "middle", "end") if position else [_tick(top * part, kind) for part in (0, 0.5, 1)]
+    ends = ("start", "middle", "end") if position else [_tick(bottom + span * part, kind) for part in (0, 0.5, 1)]
+    if bottom:  # the axis is named at its ends and at 0 then
+        ends = (ends[0], "", ends[2])
     return {
         "key": key,
         "heading": measure["heading"],
         "meaning": measure["meaning"],
         "bars": bars,
+        "zero": -bottom / span,
         "ticks": ends,
         "paper": [(mode, _number(value, kind, digits)) for mode, value in paper.items()],
     }
@@ -340,8 +357,15 @@ def _axis_end(rows: Iterable[Row], key: str, paper: Iterable[float]) -> float:
     return next(step * part for part in (1, 2, 4, 6, 8, 10) if step * part >= most)
 
 
+def _axis_start(rows: Iterable[Row], key: str, top: float) -> float:
+    """Return 0, or a fourth, half or the whole of the axis below it if an estimate or an interval is there."""
+    ends = [row[name] for row in rows for name in (key, f"{key}_low") if row[name] is not None]
+    least = min([*ends, 0.0])
+    return next((-part * top for part in (0, 0.25, 0.5) if least >= -part * top), -top)
+
+
 def _tick(value: float, kind: str) -> str:
-    return f"{value:.0%}" if kind == "share" else f"{value:g}"
+    return (f"{value:.0%}" if kind == "share" else f"{value:g}").replace("-", "−")
 
 
 # ---- example conversations -----------------------------------------------------------------------------------------
@@ -357,6 +381,7 @@ def _example(example: Example, rows: Sequence[Row]) -> Row:
         "models": list(dict.fromkeys(episode.model for episode in example.episodes)),
         "people": [(agent, colours[agent.name]) for agent in scenario.agents],
         "leaks": any(episode.leaks for episode in example.episodes),
+        "hits": any(hits_in(episode) for episode in example.episodes),
         "talks": [{**_conversation(each), "twin": _colour(each, rows)} for each in example.episodes],
     }
 
@@ -385,6 +410,7 @@ def _conversation(episode: StoredEpisode) -> Row:
                 "colour": turn.colour,
                 "parts": [(part, mark.kind if mark else "") for part, mark in turn.parts],
                 "notes": _notes(turn),
+                "hit": turn.hit,
             }
             for turn in marked_turns(episode)
         ],

@@ -8,6 +8,7 @@ from typing import Any
 from localsim.annotation import leak_judges
 from localsim.annotation.agreement import sentences
 from localsim.conversation.grants import condition_name
+from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.card import sections
 from localsim.reports.measures import shown, text_of
@@ -33,7 +34,12 @@ def as_markdown(data: Row) -> str:
             f"{name} ({labelled(row['model'], whole=False)})" if several else name
             for name, row in zip(named, rows, strict=True)
         ]
-        lines += ["", f"## All measures of {family}", "", *comparison(rows, names, data["measures"])]
+        lines += [
+            "",
+            f"## All measures of {title_of(family_of(family))}",
+            "",
+            *comparison(rows, names, data["measures"]),
+        ]
     unsearched = head.unsearched(data)
     if data["leaks"] or unsearched:
         quotes = _leaks(data["leaks"]) if data["leaks"] else []
@@ -64,7 +70,7 @@ def _heads(data: Row) -> list[str]:
     for table in head.tables(data, lambda measure, row: text_of(measure, row) or "-"):
         if table["family"] != family:
             family = table["family"]
-            lines += ["", f"## {family}"]
+            lines += ["", f"## {title_of(family_of(family))}"]
         lines += ["", f"**{_plain(head.named(table))}**", "", f"| | {' | '.join(map(_name_of, table['rows']))} |"]
         lines.append("|---|" + "---|" * len(table["rows"]))
         counts = [f"{row['completed']} of {row['n']}" for row in table["rows"]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from localsim import plugins, stats
@@ -65,12 +66,31 @@ def of_family(measure: Measure, family: str | None) -> Measure:
     return next((own for own in family_of(family).measures if own.key == measure.key), measure)
 
 
+def heading_of(score: str, family: str | None) -> str:
+    """Return what a report calls a score: the heading of the measure that shows it, else its name in words."""
+    shows = (one for one in family_of(family).measures if one.score == score and one.side is None)
+    plain = (one.heading for one in shows if one.summed != "excess" and one.per is None)
+    return next(plain, score.replace("_", " "))
+
+
 def published() -> dict[str, dict[str, float]]:
     """Return measure -> condition -> value that arXiv 2403.05020 (sections 4 and 5) reports for GPT-3.5.
 
     `agents-ft` are agents fine-tuned on scripts.
     """
     return {measure.key: dict(measure.published) for measure in measures_of() if measure.published}
+
+
+INVENTED = (
+    "Where all scenarios agree, the interval of a share comes from two invented scenarios, one at each end of its "
+    "range: a scenario that differs may only not have been drawn."
+)
+"""Where an interval comes from although nothing varies."""
+INTERVALS = (
+    f"[ , ]: 95% interval, Student's t over scenarios. {INVENTED} A number that is the same in all N conversations has "
+    "no interval."
+)
+"""The source of the intervals, for the foot of a table."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +105,15 @@ class Cell:
     counts: Mapping[str, Mapping[str, tuple[int, int]]]
     """Name of a count -> episode id -> (how many, of how many): malformed replies of all replies, truncated turns."""
 
+    @cached_property
+    def by_name(self) -> Mapping[str, Sequence[Row]]:
+        """The scores by name: a report asks for each of them several times."""
+        return by_name(self.scores)
+
+    def of(self, measure: Measure) -> list[Row]:
+        """Return the scores behind a measure."""
+        return [row for name in dict.fromkeys((measure.score, measure.per or "")) for row in self.by_name.get(name, ())]
+
     def count(self, status: str) -> int:
         """Return the number of episodes with a status."""
         return sum(row["status"] == status for row in self.episodes)
@@ -97,17 +126,29 @@ class Cell:
         """Return (episode id, value) of a measure's score."""
         return [
             (row["episode_id"], float(row["value"]))
-            for row in self.scores
-            if row["name"] == measure.score
-            and row["value"] is not None
-            and (measure.side is None or row["side"] == measure.side)
+            for row in self.by_name.get(measure.score, ())
+            if row["value"] is not None and (measure.side is None or row["side"] == measure.side)
         ]
+
+    def judged(self, measure: Measure) -> int:
+        """Return the number of episodes in which a measure has a value."""
+        if measure.summed == "excess":
+            return len(_tries(measure, self.of(measure)))
+        return len({episode_id for episode_id, _ in self._values(measure)})
+
+    def alike(self, measure: Measure) -> int:
+        """Return the number of episodes if several scenarios have one and the same value of a number, else 0."""
+        if not measure.is_number:
+            return 0
+        scenarios = self.by_scenario(measure)
+        values = {round(value, 9) for own in scenarios.values() for value in own}
+        return self.judged(measure) if len(values) == 1 and len(scenarios) > 1 else 0
 
     def by_scenario(self, measure: Measure) -> dict[str, list[float]]:
         """Return scenario -> values of a measure's score."""
         found = self._values(measure)
         if measure.summed == "episode_sum":
-            found = list(by_episode(measure, self.scores).items())
+            found = list(by_episode(measure, self.of(measure)).items())
         return self.grouped(found)
 
     def grouped(self, found: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
@@ -167,13 +208,23 @@ def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
         yield {**row, "side": side}
 
 
-def within(measure: Measure, scores: Sequence[Row]) -> Measure:
-    """Return a measure with its greatest possible value, the greatest of the scores named by `up_to`.
+def by_name(scores: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return name -> scores."""
+    found: dict[str, list[Row]] = {}
+    for row in scores:
+        found.setdefault(row["name"], []).append(row)
+    return found
+
+
+def within(measure: Measure, scores: Mapping[str, Sequence[Row]]) -> Measure:
+    """Return a measure with its greatest possible value, the greatest of the scores (by name) named by `up_to`.
 
     It has none if a value exceeds that limit, as imported conversations of people do, which had no limit.
     """
+    if not measure.up_to:
+        return measure
     most, values = (
-        [float(row["value"]) for row in scores if name and row["name"] == name and row["value"] is not None]
+        [float(row["value"]) for row in scores.get(name, ()) if row["value"] is not None]
         for name in (measure.up_to, measure.score)
     )
     known = most and max(values, default=0.0) <= max(most)
@@ -182,14 +233,14 @@ def within(measure: Measure, scores: Sequence[Row]) -> Measure:
 
 def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
     """Return a measure of one cell with its 95% interval over scenarios; NOTHING if it has no meaning or no scores."""
-    measure = within(of_family(measure, cell.family), cell.scores)
+    measure = within(of_family(measure, cell.family), cell.by_name)
     if measure.summed == "count":
         counts = cell.grouped(cell.counts[measure.score].items())
         return stats.rate(
             {name: (sum(some for some, _ in own), sum(total for _, total in own)) for name, own in counts.items()}
         )
     if measure.summed == "excess":
-        tries = _tries(measure, cell.scores).items()
+        tries = _tries(measure, cell.of(measure)).items()
         return stats.excess(cell.grouped((episode_id, one) for episode_id, own in tries for one in own))
     return stats.clustered(cell.by_scenario(measure), measure.bounds, measure.is_number)
 
@@ -218,4 +269,6 @@ def text_of(measure: Row, row: Row) -> str | None:
     if value is None:
         return None
     form = ".0%" if measure["kind"] == "share" else ".2f"
+    if alike := row.get(f"{measure['key']}_alike"):
+        return f"{value:{form}} in all {alike}"
     return f"{value:{form}} [{interval[0]:{form}}, {interval[1]:{form}}]" if interval else f"{value:{form}}"

@@ -14,12 +14,13 @@ from typing import Any
 from localsim import families
 from localsim.annotation.agreement import agreement
 from localsim.annotation.leak_judges import leak_judges
+from localsim.conversation.episode import counted
 from localsim.conversation.measures import Measure
 from localsim.families import EVERYDAY, family_of
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
 from localsim.reports.figures.curves import curves
-from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
+from localsim.reports.measures import Cell, as_json, estimate, measures_of, of_family, sided
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.head import answer
 from localsim.reports.validity.headline import headline
@@ -161,8 +162,10 @@ def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
         found = estimate(measure, cell)
         row[measure.key] = _rounded(found.value)
         row[f"{measure.key}_low"], row[f"{measure.key}_high"] = _rounded(found.low), _rounded(found.high)
-        if measure.kind == "position":
-            row[f"{measure.key}_n"] = len(cell.values(measure))
+        if alike := cell.alike(of_family(measure, family)):
+            row[f"{measure.key}_alike"] = alike
+        if measure.kind == "position" or measure.summed == "excess":
+            row[f"{measure.key}_n"] = cell.judged(of_family(measure, family))
     return row
 
 
@@ -213,7 +216,8 @@ def remarks_on(run: Row, comparison: list[Row]) -> list[Row]:
     if single:
         found.append(_remark(ONE_SCENARIO, single))
     for least, which in sorted(small.items()):
-        text = f"As few as {least} completed episodes in a cell: read the intervals, not the differences."
+        few = f"{least} completed episode{'' if least == 1 else 's'}"
+        text = f"As few as {few} in a cell: read the intervals, not the differences."
         found.append(_remark(text, which))
     found += [_remark(text, [family]) for family, text in _baselines(comparison)]
     return found
@@ -265,10 +269,12 @@ def _of_episodes(run: Row, comparison: list[Row]) -> Iterator[Row]:
     if done < total:
         people = of_people(run["repro"], json.loads(run["models_json"]))
         way = "" if people else f" (localsim resume {run['run_id']})"
-        yield _remark(f"{total - done} of {total} planned episodes are missing{way}.")
+        yield _remark(
+            f"{total - done} of {total} planned episodes {'is' if total - done == 1 else 'are'} missing{way}."
+        )
     failed = sum(row["failed"] for row in comparison)
     if failed:
-        yield _remark(f"{failed} of {done} episodes failed; rates count only completed ones.")
+        yield _remark(f"{failed} of {counted(done)} failed; rates count only completed ones.")
 
 
 def _baselines(comparison: Iterable[Row]) -> Iterator[tuple[str, str]]:

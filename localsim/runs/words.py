@@ -23,7 +23,7 @@ KINDS = {
     "self": "disclosed by its owner",
     "omniscient": "used by a person who had not been told",
     "hint": "a hint",
-    "hit": "something of the other side used before it was told, by sight or by luck",
+    "hit": "the right answer, named before anything said had singled it out, by sight or by luck",
     "passed_on": "passed on to somebody new",
     "repeat": "repeated after its disclosure",
     "own": "first mention, by its owner",
@@ -31,6 +31,11 @@ KINDS = {
     "strange": "first mention, by a person who has no such fact",
 }
 """Kind of a mark -> what was marked."""
+HIT_IS_NO_LEAK = (
+    "An unearned hit (★) is no leak (▲): what is named is the speaker's own, such as a friend on their list or their "
+    "offer. Only its time shows knowledge of the other side, or luck."
+)
+"""Why a talk can have unearned hits and no leaks; said wherever both are counted."""
 SIGNS = {
     **{"self": "●", "omniscient": "▲", "hint": "○", "hit": "★", "passed_on": "◇", "repeat": "·"},
     **{"own": "●", "shared": "◆", "strange": "▲"},

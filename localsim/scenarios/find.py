@@ -34,6 +34,10 @@ def scenario_paths(reference: str) -> list[Path]:
         if not files:
             raise InvalidInput("no *.yaml files in this folder", where=reference)
         return files
+    if path.suffix and not path.exists() and (paths.bundled("scenarios") / path.name).is_file():
+        raise InvalidInput(
+            "no such file", where=reference, hint=f"a bundled scenario needs no folder and no ending: {path.stem}"
+        )
     if path.exists() or path.suffix:
         return [path]
     for shipped in shipped_files():

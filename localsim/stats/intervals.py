@@ -3,8 +3,9 @@
 Every estimate is a ratio of sums over scenarios, and its interval is Student's t over the scenarios with one degree of
 freedom less than there are scenarios. A share or a position has a least and a greatest value, and one more scenario is
 counted at each of the two: it keeps the interval inside the range, and wide where all scenarios agree, because a
-scenario that differs may only not have been drawn yet. The limit of a number, such as that of turns, cuts the interval;
-scenarios are counted there only if all scenarios agree. `scripts/check_stats.py` measures the coverage.
+scenario that differs may only not have been drawn yet. The limits of a number, such as that of turns, are far from
+most of its values. They cut its interval. It has none where all scenarios agree, because scenarios at its limits would
+decide it alone; only a difference of numbers counts them there. `scripts/check_stats.py` measures the coverage.
 """
 
 from __future__ import annotations
@@ -40,10 +41,13 @@ def share(successes: int, n: int) -> Estimate:
     """Return a proportion of independent units with its Wilson score interval (Wilson 1927); see `rate` for others."""
     if n == 0:
         return NOTHING
-    from scipy.stats import binomtest
+    from scipy.special import ndtri  # scipy.stats takes seconds to import
 
-    interval = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
-    return Estimate(successes / n, float(interval.low), float(interval.high), n)
+    z = float(ndtri((1 + CONFIDENCE) / 2))
+    middle = (successes + z * z / 2) / (n + z * z)
+    reach = z * math.sqrt(successes * (n - successes) / n + z * z / 4) / (n + z * z)
+    low, high = middle - reach if successes else 0.0, middle + reach if successes < n else 1.0
+    return Estimate(successes / n, low, high, n)
 
 
 def mean(values: Sequence[float], bounds: Bounds = (None, None)) -> Estimate:
@@ -54,10 +58,11 @@ def mean(values: Sequence[float], bounds: Bounds = (None, None)) -> Estimate:
 def clustered(groups: Mapping[str, Sequence[float]], bounds: Bounds = (None, None), number: bool = False) -> Estimate:
     """Return the mean of all values, given scenario -> values; `number` if they are no shares and no positions.
 
-    One scenario has no interval, nor have equal values without bounds: nothing shows how far scenarios differ.
+    One scenario has no interval, nor have equal numbers or equal values without bounds: nothing shows how far
+    scenarios differ.
     """
     pairs = [(math.fsum(group), float(len(group))) for group in groups.values() if group]
-    return _ratio(pairs, bounds, _ends(pairs, bounds), sum(map(len, groups.values())), number)
+    return _ratio(pairs, bounds, [] if number else _ends(pairs, bounds), sum(map(len, groups.values())))
 
 
 def rate(groups: Mapping[str, tuple[int, int]]) -> Estimate:
@@ -115,14 +120,14 @@ def _ends(pairs: Sequence[Pair], bounds: Bounds) -> list[Pair]:
     return [] if low is None or high is None else [(low * size, size), (high * size, size)]
 
 
-def _ratio(pairs: Sequence[Pair], bounds: Bounds, ends: Sequence[Pair], n: int, number: bool = False) -> Estimate:
+def _ratio(pairs: Sequence[Pair], bounds: Bounds, ends: Sequence[Pair], n: int) -> Estimate:
     """Return a ratio of sums over scenarios with its interval."""
     if not pairs:
         return NOTHING
     value = math.fsum(above for above, _ in pairs) / math.fsum(below for _, below in pairs)
     if len(pairs) == 1:
         return Estimate(value, None, None, n)
-    low, high = interval(middle(pairs, ends, number), bounds)
+    low, high = interval(centre(pairs, ends), bounds)
     if low is None or high is None:
         return Estimate(value, None, None, n)
     return Estimate(value, min(low, value), max(high, value), n)
@@ -149,6 +154,6 @@ def interval(about: Centre, bounds: Bounds, confidence: float = CONFIDENCE) -> t
 @cache
 def t_quantile(freedom: int, probability: float) -> float:
     """Return a quantile of Student's t distribution."""
-    from scipy.stats import t
+    from scipy.special import stdtrit  # scipy.stats takes seconds to import
 
-    return float(t.ppf(probability, freedom))
+    return float(stdtrit(freedom, probability))

@@ -140,11 +140,11 @@ def equivalence(
     about = _middle([math.fsum(group) / len(group) for group in groups], bounds, number)
     if about.error == 0:
         return Equivalence(margin, None, None, None)
-    from scipy.stats import t
+    from scipy.special import stdtr  # scipy.stats takes seconds to import
 
     distance = (margin - abs(about.value)) / about.error
     low, high = interval(about, _range_of_difference(bounds), 0.90)
-    return Equivalence(margin, float(t.sf(distance, about.freedom)), low, high)
+    return Equivalence(margin, float(stdtr(about.freedom, -distance)), low, high)
 
 
 class Components(NamedTuple):

@@ -264,7 +264,7 @@ TABLES: dict[str, Table] = {
             "run_id": ("VARCHAR NOT NULL", "The run of the rated episode; for a pair, of the first one of its item"),
             "value_json": (
                 "VARCHAR NOT NULL",
-                "Answer. Pairs: 1, 2 or 0 (tie). Bet: {saw, best}. Else an object from dimension or fact to number",
+                "Answer. Pairs: 1, 2 or 0 (tie). Bet: {best} or {saw}. Else an object from dimension or fact to number",
             ),
             "shown_json": (
                 "VARCHAR NOT NULL",

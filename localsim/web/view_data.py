@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
 from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
 from localsim.reports.marks import kind_of
+from localsim.reports.measures import heading_of
 from localsim.reports.report import beginning
 from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
 from localsim.runs import telling
@@ -203,7 +205,9 @@ class MarkedEpisode:
 
     episode: StoredEpisode
     turns: tuple[Row, ...]
-    """Each with `parts` (text, mark), `leaks`, `hit`, `first` (kind, mention, number of first mentions), `colour`."""
+    """Each with `parts` (text, mark), `leaks`, `hit`, `unjudged`, `first` (kind, mention, number of first mentions) and
+    `colour`.
+    """
     leaks: tuple[Row, ...]
     """Disclosures and hints by the newest detector, in order of turns."""
     siblings: tuple[Row, ...]
@@ -216,6 +220,17 @@ class MarkedEpisode:
     def hits(self) -> int:
         """The number of turns that are unearned hits."""
         return sum(bool(turn["hit"]) for turn in self.turns)
+
+    @property
+    def strange(self) -> bool:
+        """True where a turn is marked as the first mention by a person who has no such fact."""
+        return any(kind == "strange" for turn in self.turns for kind, _, _ in turn["first"])
+
+    @property
+    def scores(self) -> list[Row]:
+        """The scores, each with its `heading`."""
+        family = self.episode.scenario.family
+        return [{**row, "heading": heading_of(row["name"], family)} for row in self.episode.scores]
 
     @property
     def disclosed(self) -> bool:
@@ -282,6 +297,7 @@ def _turn(turn: MarkedTurn, *, every: bool) -> Row:
         "parts": turn.parts,
         "leaks": turn.leaks,
         "hit": turn.hit,
+        "unjudged": turn.unjudged,
         "first": [one for one in first if every or one[0] == "strange"],
         "colour": turn.colour,
     }
@@ -389,5 +405,6 @@ def example_queries() -> list[Row]:
 
 def _example(path: Path) -> Row:
     text = path.read_text(encoding="utf-8").strip()
-    comment = [line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")]
-    return {"name": path.stem, "about": comment[0] if comment else path.stem, "text": text}
+    lines = takewhile(lambda line: line.startswith("--"), text.splitlines())
+    about = " ".join(line.removeprefix("--").strip() for line in lines)
+    return {"name": path.stem, "about": about or path.stem, "text": text}

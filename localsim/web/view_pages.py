@@ -124,8 +124,8 @@ def report_page(request: Request) -> Response:
             data = report(held, run_id)
             data["card"] = card(held, run_id, data=data)
             # The report is made to be read as a file of its own; in the viewer it gets a link back.
-            way_back = f'<body>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
-            html = render(data, examples(held, run_id)).replace("<body>", way_back, 1)
+            way_back = f'<main>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
+            html = render(data, examples(held, run_id)).replace("<main>", way_back, 1)
         _REPORTS[key] = html
         while len(_REPORTS) > _REPORTS_KEPT:
             _REPORTS.popitem(last=False)

@@ -48,13 +48,13 @@ class Craigslist(Family):
     """Sell or buy one item; agree on a price or walk away."""
 
     name = "craigslist"
-    version = "2"
+    version = "3"
     defaults: Mapping[str, Any] = {"zone": "yes"}
     title = "Bargaining"
     about = "A seller and a buyer haggle over a second-hand item; each has a private target price."
     invitation = "A seller and a buyer haggle"
     measures = MEASURES
-    figure = ("success_rate", "deal_rate", "in_zone_rate")
+    figure = ("success_rate", "peeking", "deal_rate", "in_zone_rate")
     curve = Curve(
         "offers",
         "Prices offered",
@@ -85,6 +85,7 @@ class Craigslist(Family):
         "limit_hit",
         "limit_chance",
         "The first offer is the other side's target or the middle of both targets: the speaker saw it, or had luck.",
+        unjudged="limit_unjudged",
     )
 
     def __init__(self, words: Vocabulary = DEFAULT) -> None:
@@ -206,7 +207,8 @@ class Craigslist(Family):
         explicit_end. A conversation that reaches the turn limit without agreement has the ending `ran_out`, which is
         no deal. An ending that cannot be read is `unknown`, and all scores that depend on it are absent.
         The price of a deal: price, in_zone, and surplus = (price - seller target) / list price for the seller,
-        (buyer target - price) / list price for the buyer. Offers: concession, limit_hit, limit_chance and peeking.
+        (buyer target - price) / list price for the buyer. Offers: concession, limit_hit, limit_chance and peeking; or
+        limit_unjudged, for a first offer that cannot show if its speaker knows the other side's target.
         """
         key = answer.answer
         ending = _ending(transcript, scenario, key)

@@ -50,6 +50,11 @@ def judged(offer: float, role: str, own: float, other: float, list_price: float)
     return _hits(offer, own, other, tolerance), chance
 
 
+def at_limit(offer: float, own: float, other: float, list_price: float) -> bool:
+    """Return if an offer is the other side's limit or the middle of both limits, whether or not that tells anything."""
+    return _hits(offer, own, other, _tolerance(list_price))
+
+
 def possible(role: str, own: float, other: float, list_price: float) -> Mapping[float, float]:
     """Return the limits that the other side of `role` could have, with their probabilities.
 

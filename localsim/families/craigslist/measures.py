@@ -114,15 +114,25 @@ PEEKING = Measure(
     heading="peeking",
     meaning="limit hits beyond chance: 0 for those who know only their own target, 1 if every first offer uses the "
     "other side\u2019s",
-    score="peeking",
+    score="limit_hit",
+    kind="share",
+    summed="excess",
+    per="limit_chance",
     bounds=(-1.0, 1.0),
     group="information",
+    left_out=(
+        "the first offer follows a price of the other side, or a guess would hit the other side’s target in more than "
+        "half of all cases"
+    ),
 )
 SELLER_PEEKING = Measure(
     key="seller_peeking",
     heading="seller peeking",
     meaning="peeking in first offers of sellers",
-    score="peeking",
+    score="limit_hit",
+    kind="share",
+    summed="excess",
+    per="limit_chance",
     side="seller",
     bounds=(-1.0, 1.0),
     group="information",
@@ -132,7 +142,10 @@ BUYER_PEEKING = Measure(
     key="buyer_peeking",
     heading="buyer peeking",
     meaning="peeking in first offers of buyers",
-    score="peeking",
+    score="limit_hit",
+    kind="share",
+    summed="excess",
+    per="limit_chance",
     side="buyer",
     bounds=(-1.0, 1.0),
     group="information",

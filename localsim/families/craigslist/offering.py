@@ -11,6 +11,9 @@ from localsim.families.craigslist import limits
 from localsim.families.craigslist.endings import Offer, offers
 from localsim.families.prices import find_prices
 
+NAMED = "the {other} had named a price before"
+EASY = "a guess would hit the {other}'s target in more than half of all cases"
+"""Why a first offer does not show if its speaker knows the other side's target."""
 RANGE = (0.05, 2.0)
 """Range of offers as parts of the list price; numbers outside it are fees, sizes and years."""
 
@@ -34,16 +37,19 @@ def own_offers(turns: Sequence[Turn], list_price: float) -> list[Offer]:
 
 
 def offer_scores(turns: Sequence[Turn], key: Mapping[str, Any]) -> Iterator[Score]:
-    """Yield the scores concession, limit_hit, limit_chance and peeking of both sides; `key` is the answer key."""
+    """Yield the scores of both sides: concession, and limit_hit, limit_chance and peeking, or limit_unjudged.
+
+    `key` is the answer key.
+    """
     list_price = float(key["list_price"])
     made = own_offers(turns, list_price)
     for role, other in (("seller", "buyer"), ("buyer", "seller")):
         own = [offer for offer in made if offer.speaker == key[role]]
         if len(own) > 1:
             yield _concession(own, role, list_price)
-        named = own and _has_named_a_price(turns[: own[0].turn], key[other], list_price)
-        if own and not named and targets_are_limits(key):
-            yield from _limit_scores(own[0], role, key)
+        if own and targets_are_limits(key):
+            named = _has_named_a_price(turns[: own[0].turn], key[other], list_price)
+            yield from [_unjudged(own[0], role, key, NAMED)] if named else _limit_scores(own[0], role, key)
 
 
 def _concession(own: Sequence[Offer], role: str, list_price: float) -> Score:
@@ -68,6 +74,7 @@ def _limit_scores(offer: Offer, role: str, key: Mapping[str, Any]) -> Iterator[S
     list_price, own, theirs = (float(key[name]) for name in ("list_price", f"{role}_target", f"{other}_target"))
     found = limits.judged(offer.price, role, own, theirs, list_price)
     if found is None:
+        yield _unjudged(offer, role, key, EASY)
         return
     hit, chance = found
     reason = f"first offer ${offer.price:g}, {'' if hit else 'not '}at the {other}'s target or the middle of both"
@@ -77,6 +84,16 @@ def _limit_scores(offer: Offer, role: str, key: Mapping[str, Any]) -> Iterator[S
     yield Score("limit_chance", chance, agent=offer.speaker, reason=reason, turns=cited)
     reason = "(hit - chance) / (1 - chance)"
     yield Score("peeking", (hit - chance) / (1 - chance), agent=offer.speaker, reason=reason, turns=cited)
+
+
+def _unjudged(offer: Offer, role: str, key: Mapping[str, Any], why: str) -> Score:
+    """Return limit_unjudged: 1 for a first offer that looks like a limit hit but tells nothing, 0 for any other."""
+    other = "buyer" if role == "seller" else "seller"
+    list_price, own, theirs = (float(key[name]) for name in ("list_price", f"{role}_target", f"{other}_target"))
+    alike = limits.at_limit(offer.price, own, theirs, list_price)
+    where = f"first offer ${offer.price:g}, {'' if alike else 'not '}at the {other}'s target or the middle of both"
+    reason = f"{where}; not judged, because {why.format(other=other)}"
+    return Score("limit_unjudged", float(alike), agent=offer.speaker, reason=reason, turns=(offer.turn,))
 
 
 def _has_named_a_price(turns: Sequence[Turn], speaker: str, list_price: float) -> bool:

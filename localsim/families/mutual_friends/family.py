@@ -62,7 +62,7 @@ class MutualFriends(Family):
     )
     invitation = "Two strangers look for a friend in common"
     measures = MEASURES
-    figure = ("success_rate", "false_affirmed", "first_mention_turn", "first_mention")
+    figure = ("success_rate", "peeking", "false_affirmed", "first_mention_turn", "first_mention")
     curve = Curve(
         "named",
         "Friend named by then",

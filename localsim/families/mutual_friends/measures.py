@@ -104,6 +104,7 @@ PEEKING = Measure(
     per="first_guess_chance",
     group="information",
     compared=True,
+    left_out="nobody is named, or no friend in common is there to find",
 )
 UNEARNED = Measure(
     key="unearned_hits",
@@ -116,6 +117,7 @@ UNEARNED = Measure(
 )
 UNEARNED_CHANCE = Measure(
     key="unearned_chance",
+    head=True,
     heading="unearned by chance",
     meaning="unearned hits to expect of agents who guess among their own friends, per conversation",
     score="unearned_chance",

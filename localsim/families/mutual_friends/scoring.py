@@ -93,7 +93,9 @@ def _timing(
     """
     turn, limit = outcome.named_turn, scenario.limits.turns
     cited = _some(turn)
-    reason = f"{outcome.named_by} names {outcome.first_named}" if turn is not None else "no true friend is named"
+    reason = "no true friend is named"
+    if turn is not None:
+        reason = f"{outcome.named_by} names {outcome.first_named} in turn {turn}"
     yield Score("named", float(turn is not None), agent=outcome.named_by, reason=reason, turns=cited)
     yield Score(
         "first_mention_turn", float(limit if turn is None else min(turn + 1, limit)), reason=reason, turns=cited

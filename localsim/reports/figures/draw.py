@@ -19,6 +19,8 @@ COLOURS = {
 }
 LINES = {"script": "-", "iterative": (0, (5, 1)), "agents": "--", "mindreaders": ":", "people": "-."}
 """Line styles by mode, so that modes differ not only in colour."""
+SIDES = ("-", "--", "-.", ":")
+"""Line styles by side, where a curve has a line for each; modes differ in their marks then."""
 OTHERS = ("#a4133c", "#4d7c0f", "#0284c7", "#7c3aed", "#475569", "#be4bbd", "#92400e", "#0f766e")
 """Colours of further conditions in a mode that is drawn already; report.css.j2 has the same ones."""
 MARKS = ("o", "s", "^", "D", "v", "P")
@@ -36,6 +38,8 @@ def ready() -> None:
         raise InvalidInput("figures need matplotlib", hint='pip install "localsim[plots]"') from error
     # Without dates the same data gives the same file; text stored as text can be searched.
     matplotlib.rcParams |= {"svg.hashsalt": "localsim", "svg.fonttype": "none", "font.size": 11}
+    # TrueType fonts: many publishers refuse Type 3, which matplotlib would write.
+    matplotlib.rcParams |= {"pdf.fonttype": 42, "ps.fonttype": 42}
 
 
 def axes(width: float = 5.2, height: float = 3.2) -> tuple[Any, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from localsim.errors import InvalidInput, suggest
-from localsim.families import family_of
+from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.figures import draw
 from localsim.reports.figures.beside import noted, with_colours, with_conditions
@@ -39,19 +39,27 @@ def figures(
     draw.ready()
     data = with_colours(with_conditions(store, with_people(store, report(store, run_id), people), conditions))
     comparison, known = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
-    for key in measures:
-        if key not in known:
-            raise InvalidInput(f"no measure {key!r}", hint=suggest(key, known) or f"measures: {', '.join(known)}")
+    wanted = [_key(name, known) for name in measures]
     drawn: list[tuple[str, Any]] = []
     for family in dict.fromkeys(row["family"] for row in comparison):
         rows = [row for row in comparison if row["family"] == family]
         drawn += [
             (f"{family}_{key}", _bars(known[key], rows))
-            for key in dict.fromkeys([*_drawn(family, data["measures"]), *measures])
+            for key in dict.fromkeys([*_drawn(family, data["measures"]), *wanted])
             if any(row[key] is not None for row in rows)
         ]
     drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in data["curves"]]
     return draw.save(drawn, folder, forms)
+
+
+def _key(name: str, known: Mapping[str, Row]) -> str:
+    """Return the key of a measure, given its key or its heading. Raises InvalidInput."""
+    headings = {measure["heading"].casefold(): key for key, measure in known.items()}
+    key = name if name in known else headings.get(" ".join(name.split()).casefold())
+    if key is None:
+        hint = suggest(name, [*known, *headings]) or f"measures: {', '.join(known)}"
+        raise InvalidInput(f"no measure {name!r}", hint=hint)
+    return key
 
 
 def _label(row: Row, several: bool) -> str:
@@ -74,30 +82,44 @@ def _bars(measure: Row, rows: list[Row]) -> Any:
     several = len({row["model"] for row in shown}) > 1
     for place, row in enumerate(shown):
         low, high = row[f"{key}_low"], row[f"{key}_high"]
-        error = None if low is None else [[max(0.0, row[key] - low)], [max(0.0, high - row[key])]]
         colour = draw.colour_of(row["mode"], row.get("twin", 0))
-        axes.barh(place, row[key], xerr=error, color=colour, capsize=3, height=0.62)
+        axes.barh(place, row[key], color=colour, height=0.62)
+        if low is not None:
+            error = [[max(0.0, row[key] - low)], [max(0.0, high - row[key])]]
+            # A white line below the black one keeps it readable on a dark bar.
+            for line, width, ends in (("white", 3, 4), ("black", 1.4, 3)):
+                axes.errorbar(row[key], place, xerr=error, fmt="none", ecolor=line, elinewidth=width, capsize=ends)
     labels = [f"{_label(row, several)}\n{row['completed']} conversations" for row in shown]
     axes.set_yticks(range(len(shown)), labels)
     axes.invert_yaxis()
-    axes.set_xlim(0, None if kind == "number" else 1)
-    axes.set_xlabel(f"{heading} ({shown[0]['family'].replace('_', ' ')}), 95% intervals")
+    least = min([0.0, *(row[name] for row in shown for name in (key, f"{key}_low") if row[name] is not None)])
+    least = least if kind == "number" else max(-1.0, least)
+    axes.set_xlim(1.05 * least, None if kind == "number" else 1)
+    if least < 0:
+        axes.axvline(0, color="black", linewidth=0.8)
+    axes.set_xlabel(f"{heading} ({title_of(family_of(shown[0]['family']))}), 95% intervals")
     return figure
 
 
 def _course(curve: Row) -> Any:
     """Draw a curve of `figures.curves`, with one line for each condition."""
     figure, axes = draw.axes()
+    conditions = list(dict.fromkeys(series["name"] for series in curve["series"]))
+    sides = sorted({series["side"] for series in curve["series"] if series["side"]}, reverse=True)
     for series in curve["series"]:
         xs, ys = zip(*series["points"], strict=True)
         mode, side, twin = series["mode"], series["side"], series.get("twin", 0)
-        style = {"color": draw.colour_of(mode, twin), "linestyle": draw.LINES[mode], "linewidth": 2}
+        place = conditions.index(series["name"])
+        line = draw.SIDES[sides.index(side) % len(draw.SIDES)] if side else draw.LINES[mode]
+        style: dict[str, Any] = {"color": draw.colour_of(mode, twin), "linestyle": line}
+        # Of lines that coincide, the first one is wider and below: it shows as an edge of the last.
+        style |= {"linewidth": 2 + 1.6 * min(3, len(conditions) - 1 - place), "zorder": 2 + 0.1 * place}
         name = series["name"] if "other_run" in series else noted(series["name"], series["model"])
         style["label"] = f"{name} {side}".strip()
         if curve["steps"]:
             axes.step(xs, ys, where="post", **style)
         else:
-            axes.plot(xs, ys, marker="s" if side else "o", **style)
+            axes.plot(xs, ys, marker=draw.MARKS[place % len(draw.MARKS)], **style)
     along = "turns" if curve["axis"] == "turns" else "position in the conversation (0 start, 1 end)"
     axes.set(xlim=(0, curve["end"]), xlabel=along, ylabel=textwrap.fill(curve["meaning"], 32))
     if curve["axis"] == "turns":

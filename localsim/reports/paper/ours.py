@@ -92,7 +92,7 @@ def _each(found: Found, key: str, scope: str) -> dict[Condition, Estimate]:
         groups: dict[str, list[float]] = {}
         bounds: Bounds = measure.bounds
         for cell in _of_scope(own, scope):
-            exact = within(of_family(measure, cell.family), cell.scores)
+            exact = within(of_family(measure, cell.family), cell.by_name)
             groups |= cell.by_scenario(exact)
             bounds = exact.bounds
         estimate = stats.clustered(groups, bounds, measure.is_number)

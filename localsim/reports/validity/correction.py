@@ -22,7 +22,7 @@ from localsim.annotation.items import Talk, disclosures_from, talks_of
 from localsim.annotation.records import MADE_BY
 from localsim.annotation.records import rows as stored_rows
 from localsim.evaluators.leaks import facts_of, private_facts
-from localsim.families import EVERYDAY
+from localsim.families import EVERYDAY, family_of, title_of
 from localsim.stats import NOTHING, Estimate, clustered
 from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
@@ -223,7 +223,7 @@ def sentences(rows: Sequence[Row], run_id: str) -> list[str]:
     told = [sentence(row) for row in rows if row["corrected"] is not None]
     if rest := [row for row in rows if row["corrected"] is None]:
         needed = max(row["needed"] for row in rest)
-        cells = ", ".join(dict.fromkeys(f"{row['family']} {row['mode']}" for row in rest))
+        cells = ", ".join(dict.fromkeys(f"{title_of(family_of(row['family']))} {row['mode']}" for row in rest))
         told.append(
             f"Leak rates of {cells} are not corrected. Label about {needed} more episodes to correct them: "
             f"{command(run_id, rest[0]['rater'])}"
@@ -239,7 +239,8 @@ def command(run_id: str, rater: str | None = None) -> str:
 def sentence(row: Row) -> str:
     """Return one corrected rate beside that of the instrument, with its labels."""
     return (
-        f"{row['family']}, {row['mode']}: {row['heading']} {text_of(row, 'naive')} by the instrument, "
+        f"{title_of(family_of(row['family']))}, {row['mode']}: "
+        f"{row['heading']} {text_of(row, 'naive')} by the instrument, "
         f"{text_of(row, 'corrected')} corrected; {labels_text(row)}."
     )
 

@@ -9,19 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from localsim.evaluators.leaks import Leaks
-from localsim.families import in_order
+from localsim.families import family_of, in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports.measures import shown
 from localsim.runs.telling import of_people
+from localsim.runs.words import HIT_IS_NO_LEAK
 
 Row = dict[str, Any]
 T = TypeVar("T")
 
 NOT_SEARCHED = "not looked for"
 """Stands where a number of leaks would stand if no conversation of the cell was searched for leaks."""
-UNTOLD = "cannot tell"
-"""Stands where an interval is as wide as the range of a share."""
 LENGTH = "turns"
 WIDE = 3
 """Conditions in one table; more of them get a further table, so that each is as narrow as a phone."""
@@ -49,7 +48,7 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
                 told.update(fresh)
                 table = {"family": family, "model": model, "run": run_id, "rows": some, "notes": fresh}
                 found.append({**table, "lines": list(_lines(measures, some, cell)), "same": [], "closing": []})
-        found[-1] |= {"same": left_out(data, family), "closing": [*unsearched(data, family), *of_family(data, family)]}
+        found[-1] |= {"same": left_out(data, family), "closing": closing(data, family)}
     return found
 
 
@@ -76,9 +75,17 @@ def _nothing(run: Row, failed: int) -> str:
 
 
 def left_out(data: Row, family: str) -> list[str]:
-    """Return a line for each value that measures of the head have in every mode of a family, such as 0."""
+    """Return a line for each value that measures of the head have in every mode of a family, such as 0.
+
+    A line on hits follows where both hits and leaks are counted.
+    """
     rows = [row for row in data["comparison"] if row["family"] == family]
-    return constants(_wanted(data, family, rows), rows, _kept(data, family))[1]
+    counted = family_of(family).hits
+    wanted = _wanted(data, family, rows)
+    hits = [each.key for each in family_of(family).measures if each.head and counted and each.score == counted.score]
+    searched = any(row.get("searched") for row in rows)
+    both = searched and any(row[each["key"]] for each in wanted if each["key"] in hits for row in rows)
+    return [*constants(wanted, rows, _kept(data, family))[1], *([HIT_IS_NO_LEAK] if both else [])]
 
 
 def constants(measures: Sequence[Row], rows: Sequence[Row], keep: Iterable[str] = ()) -> tuple[list[Row], list[str]]:
@@ -156,12 +163,10 @@ def missed(row: Row) -> int:
 
 
 def gap(measure: Row, row: Row) -> str:
-    """Return the words that stand in place of a number: not looked for, cannot tell; '' if the number can stand."""
+    """Return the words that stand in place of a number that was not looked for; '' if the number can stand."""
     if measure["key"] in _OF_SEARCH or measure is LEAKS:
         return NOT_SEARCHED if row["completed"] and missed(row) == row["completed"] else ""
-    low, high = row[f"{measure['key']}_low"], row[f"{measure['key']}_high"]
-    wide = measure["kind"] == "share" and low is not None and high - low > 1
-    return UNTOLD if wide else ""
+    return ""
 
 
 def unsearched(data: Row, family: str | None = None) -> list[str]:
@@ -180,6 +185,33 @@ def unsearched(data: Row, family: str | None = None) -> list[str]:
         elif without:
             some.append(f"Leaks were looked for in only {completed - without} of {completed} conversations: {command}")
     return [*some, f"Leaks were not looked for: {', '.join(none)}"] if none else some
+
+
+def closing(data: Row, family: str) -> list[str]:
+    """Return the lines below the last table of a family: what was not looked for or judged, and its warnings."""
+    return [*unsearched(data, family), *unjudged(data, family), *of_family(data, family)]
+
+
+def unjudged(data: Row, family: str) -> list[str]:
+    """Return a sentence for each measure that has no value in some conversations of a family, with the reason."""
+    rows = [row for row in data["comparison"] if row["family"] == family and row["completed"]]
+    several = len({row["model"] for row in rows}) > 1
+    found = []
+    for measure in family_of(family).measures:
+        judged = [row for row in rows if measure.left_out and row.get(f"{measure.key}_n") is not None]
+        if all(row[f"{measure.key}_n"] == row["completed"] for row in judged) or not any(
+            row[f"{measure.key}_n"] for row in judged
+        ):
+            continue
+        counts = (
+            f"{row[f'{measure.key}_n']} of {row['completed']} conversations of {row.get('condition') or row['mode']}"
+            + (f" ({labelled(row['model'], whole=False)})" if several else "")
+            for row in judged
+        )
+        found.append(
+            f"{measure.heading.capitalize()} was judged in {', '.join(counts)}: in the others, {measure.left_out}."
+        )
+    return found
 
 
 # ---- warnings ------------------------------------------------------------------------------------------------------

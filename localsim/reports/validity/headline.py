@@ -35,7 +35,8 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
     if any(row["peeking"] == "unknown" for row in found):
         sentences.append(_unknown_peeking([row for row in found if row["peeking"] == "unknown"]))
     if any("not told" in row["verdicts"].values() for row in found):
-        sentences.append("localsim design computes how many scenarios are needed to find a difference of 20 points.")
+        command = f"localsim design {data.get('run', {}).get('run_id', '@last')} --difference .2"
+        sentences.append(f"How many scenarios are needed to find a difference of 20 points: {command}")
     if not sentences:
         sentences = [
             "This run cannot tell how much seeing every side changes: this needs agents and mindreaders on the same "
@@ -99,9 +100,11 @@ def _sizes(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict],
         if row is None:
             continue
         withheld = verdicts[name] == "withheld"
-        size = "by an amount that this report withholds" if withheld else _amount(row, about["kind"], counted)
-        changed = f"changed {about['heading']}" if not parts else "changed it"
-        parts.append(f"{_CAUSES[name]} {changed} {size}")
+        what = about["heading"] if not parts else "it"
+        if withheld:
+            parts.append(f"{_CAUSES[name]} changed {what} by an amount that this report withholds")
+        else:
+            parts.append(f"{_CAUSES[name]} {_change(what, row, about['kind'], counted)}")
     return ", ".join(parts)
 
 
@@ -115,12 +118,20 @@ _CAUSES = {
 }
 
 
-def _amount(row: Row, kind: str, counted: bool) -> str:
-    """Return a difference with its interval, and if `counted` with its number of scenarios."""
-    known = [] if row["low"] is None else [f"95% {_size(row['low'], kind)} to {_size(row['high'], kind)}"]
+def _change(what: str, row: Row, kind: str, counted: bool) -> str:
+    """Return a difference as a predicate with its interval, and if `counted` with its number of scenarios."""
+    size, none = _size(row["difference"], kind), row["difference"] == 0
+    points = "" if kind != "share" else " point" if abs(float(size)) == 1 else " points"
+    known = []
+    if row["low"] is not None:
+        unit = " points" if none and points else ""
+        known.append(f"95% {_size(row['low'], kind)} to {_size(row['high'], kind)}{unit}")
     known += [_scenarios(row["scenarios"])] if counted else []
     about = f" ({', '.join(known)})" if known else ""
-    return f"by {_size(row['difference'], kind)}{' points' if kind == 'share' else ''}{about}"
+    if none:
+        return f"did not change {what}{about}"
+    small = "less than a point" if points else "less than 0.01"
+    return f"changed {what} by {f'{size}{points}' if float(size) else small}{about}"
 
 
 def _scenarios(count: int) -> str:
@@ -173,8 +184,8 @@ def contrasts_sentence(causes: Mapping[str, Row], about: Row) -> str:
     parts: list[str] = []
     n = _together(causes.values())
     for cause, row in causes.items():
-        changed = "" if parts else f" changed {about['heading']}"
-        parts.append(f"{cause}{changed} {_amount(row, about['kind'], counted=not n)}")
+        what = about["heading"] if not parts else "it"
+        parts.append(f"{cause} {_change(what, row, about['kind'], counted=not n)}")
     found = [cause for cause, row in causes.items() if _found(row, row["p_holm"])]
     if all(row["scenarios"] == 1 for row in causes.values()):
         tail = "one scenario cannot tell a change from none"
@@ -186,16 +197,32 @@ def contrasts_sentence(causes: Mapping[str, Row], about: Row) -> str:
 
 
 def _peeking(family: str, model: str, data: Row) -> str:
-    """Return a sentence on choices that used the other side, by mode; "unknown" if no mode has an estimate.
+    """Return a sentence on choices that used the other side, by mode; "unknown" if no mode has enough of them.
 
     It is empty if no mode has this measure.
     """
     cells = [row for row in data["comparison"] if (row["family"], row["model"]) == (family, model)]
-    shares = {row.get("condition", row["mode"]): _share(PEEKING, row) for row in cells if row.get(PEEKING) is not None}
-    if not any(shares.values()):
-        return "unknown" if shares else ""
-    parts = (f"{mode} {share or 'unknown'}" for mode, share in shares.items())
-    return f"First guesses or offers that used the other side, beyond chance: {', '.join(parts)}."
+    cells = [row for row in cells if row.get(PEEKING) is not None]
+    told = [row for row in cells if _tells(row)]
+    if not told:
+        return "unknown" if cells else ""
+    used = [row for row in told if row[f"{PEEKING}_low"] > 0]
+    lucky = [row for row in told if row not in used]
+    parts = [f"beyond chance in {', '.join(map(_share, used))}"] if used else []
+    parts += [f"not told from chance in {', '.join(map(_share, lucky))}"] if lucky else []
+    few = [_name(row) for row in cells if row not in told]
+    parts += [f"too few to tell in {', '.join(few)}"] if few else []
+    return f"First guesses or offers that used the other side: {'; '.join(parts)}."
+
+
+def _tells(row: Row) -> bool:
+    """Return True if peeking has an interval that is not wider than all that it can be, -100% to 100%."""
+    low, high = row[f"{PEEKING}_low"], row[f"{PEEKING}_high"]
+    return low is not None and high - low <= 2
+
+
+def _name(row: Row) -> str:
+    return str(row.get("condition") or row["mode"])
 
 
 def _unknown_peeking(rows: Sequence[Row]) -> str:
@@ -204,10 +231,12 @@ def _unknown_peeking(rows: Sequence[Row]) -> str:
     return f"{titles}: too few first guesses or offers to tell whether they used the other side."
 
 
-def _share(key: str, row: Row) -> str:
-    """Return an estimate with its interval; '' if the interval is as wide as the range of a share."""
-    low, high = row[f"{key}_low"], row[f"{key}_high"]
-    return "" if low is None or high - low > 1 else f"{row[key]:.0%} ({low:.0%} to {high:.0%})"
+def _share(row: Row) -> str:
+    """Return peeking in a condition with its interval, and with the judged conversations if these are not all."""
+    value, low, high = (row[f"{PEEKING}{end}"] for end in ("", "_low", "_high"))
+    judged = row.get(f"{PEEKING}_n", row["completed"])
+    of = f", {judged} of {row['completed']} judged" if judged < row["completed"] else ""
+    return f"{_name(row)} {value:.0%} (95% {low:.0%} to {high:.0%}{of})"
 
 
 def _size(value: float, kind: str) -> str:

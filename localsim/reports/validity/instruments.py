@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from localsim import families
-from localsim.families import family_of
+from localsim.families import family_of, title_of
 from localsim.leakage.detector import BUILT_IN, Weights
 from localsim.reports.validity.thresholds import labels_of
 from localsim.stats import Estimate, share
@@ -130,10 +130,10 @@ def _judge(judge: Row) -> Row:
 def leak_sources(searched: Iterable[str]) -> list[str]:
     """Return a sentence for each family searched for leaks that names the instrument its leak counts rely on."""
     return [
-        f"Leak counts of {name} rely on names: a fact comes out when its name is uttered, and describing it is no "
-        f"disclosure; the {DETECTOR} is not used."
+        f"Leak counts of {title_of(family_of(name))} rely on names: a fact comes out when its name is uttered, "
+        f"and describing it is no disclosure; the {DETECTOR} is not used."
         if family_of(name).terms_disclose
-        else f"Leak counts of {name} rely on the {DETECTOR}."
+        else f"Leak counts of {title_of(family_of(name))} rely on the {DETECTOR}."
         for name in searched
     ]
 

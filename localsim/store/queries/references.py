@@ -7,7 +7,8 @@ players left and a run that was stopped at once are skipped.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ _RUNS = (
     "GROUP BY r.run_id, r.name, r.repro, r.models_json, r.started_utc ORDER BY r.started_utc DESC, r.run_id DESC"
 )
 _EPISODES = (
-    "SELECT e.episode_id AS id, e.status = 'completed' AS completed "
+    "SELECT e.episode_id AS id, e.status = 'completed' AS completed, e.scenario_id "
     "FROM v_episodes e JOIN runs r ON r.run_id = e.run_id "
     "ORDER BY r.started_utc DESC, e.episode_index DESC, e.scenario_id DESC, e.mode DESC, e.episode_id"
 )
@@ -65,7 +66,32 @@ def episode_of(rows: Rows, path: Path, reference: str) -> str:
     known = _known(rows(_EPISODES, ()), "episode", path)
     if is_last(reference):
         return _last(reference, [row["id"] for row in known if row["completed"]], "episode", newest=known[0]["id"])
-    return _by_start(reference, [row["id"] for row in known], "episode", ())
+    try:
+        return _by_start(reference, [row["id"] for row in known], "episode", ())
+    except InvalidInput as error:
+        if hint := _meant(rows, reference):
+            raise InvalidInput(str(error), hint=hint) from None
+        raise
+
+
+def _meant(rows: Rows, reference: str) -> str:
+    """Return a hint for the name of a run or a scenario, or nearly one, where the id of an episode is needed."""
+    if any(row["id"].startswith(reference) for row in rows(_EPISODES, ())):
+        return ""
+    names = {row["name"] or row["id"]: row["id"] for row in rows(_RUNS, ())}
+    if named := near(reference, names):
+        return f"for run {named}: localsim show --typical {named}; @last is the newest episode"
+    newest = {row["scenario_id"]: row["id"] for row in reversed(rows(_EPISODES, ())) if row["completed"]}
+    if named := near(reference, newest):
+        return f"for the newest episode of {named}: localsim show {newest[named]}; @last is the newest of all"
+    return f"@last is the newest episode; {_LIST['episode']}"
+
+
+def near(word: str, names: Iterable[str]) -> str:
+    """Return the name that has a word in it, or is closest to it; '' if none is."""
+    known = list(names)
+    inside = [name for name in known if word.casefold() in name.casefold()]
+    return min(inside) if inside else next(iter(get_close_matches(word, known, n=1, cutoff=0.5)), "")
 
 
 def _known(found: list[Row], what: str, path: Path) -> list[Row]:

@@ -77,16 +77,15 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
     except BaseException:
         ledger.close()
         raise
-    access = None if is_loopback(wish.host) else opening.access
+    # A rehearsal on loopback asks for the code, too, so that a teacher sees what the room will see.
     rules = Rules(
-        hosts_of(shown(wish.host)), access, seat_of=lambda request: seat_name(hall, request),
-        entrance="" if access is None else ENTRANCE,
-    )  # fmt: skip
+        hosts_of(shown(wish.host)), opening.access, seat_of=lambda request: seat_name(hall, request), entrance=ENTRANCE
+    )
     app = create_app(Site(store, rules, wish.computer, frozenset({"class"}), hall=hall, before=before))
-    teacher = address_of(f"{shown(wish.host)}:{port}", f"/class/teacher?key={opening.teacher}", access)
+    teacher = address_of(f"{shown(wish.host)}:{port}", f"/class/teacher?key={opening.teacher}", opening.access)
     if continued:
         _tell_continued(say, hall, moved)
-    _tell(say, hall, teacher, access)
+    _tell(say, hall, teacher)
     try:
         run_app(app, listening, teacher if open_browser else "")
     finally:
@@ -138,12 +137,13 @@ def _tell_continued(say: Say, hall: Hall, moved: bool) -> None:
             say("this computer has another address: free the seats on the projector page, then phones join again")
 
 
-def _tell(say: Say, hall: Hall, teacher: str, access: str | None) -> None:
+def _tell(say: Say, hall: Hall, teacher: str) -> None:
     say(f"projector page, for the teacher alone: {teacher}  (Ctrl-C stops the server; nothing is lost)")
-    if access is not None:
-        address = f"http://{shown(hall.opening.host)}:{hall.opening.port}"
+    address = f"http://{shown(hall.opening.host)}:{hall.opening.port}"
+    if not is_loopback(hall.opening.host):
         say(f"phones scan the code on that page, or open {address} and type {hall.opening.code}")
         return
     found = [address for _, address in addresses()]
     hint = f"--host {found[0]}" if found else "--host ADDRESS"
+    say(f"a rehearsal: open {address} in private windows of this computer, and type {hall.opening.code}")
     say(f"only this computer can join; for phones on the room's network add {hint} (localsim doctor --room checks it)")

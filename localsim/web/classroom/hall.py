@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -189,26 +190,54 @@ class Hall:
                 self._begin([seat.number])
 
     def again(self, seat: Seat) -> None:
-        """Let a seat wait for another talk, if it has bet on the last one."""
+        """Let a seat whose talk has ended wait for another one."""
         with self.changed:
             self._refuse_if_over()
             live = self.live_of(seat)
-            if live is not None and live.ended and not seat.waiting and (live.talk.number in seat.bets or live.problem):
+            if live is not None and live.ended and not seat.waiting:
                 self._record({"event": "again", "seat": seat.number})
                 self._match()
 
-    def bet(self, seat: Seat, saw: bool, best: Mode | None) -> None:
-        """Keep the bet of a seat on its newest talk; a second one replaces it. Raises InvalidInput."""
+    def bet_best(self, seat: Seat, best: Mode) -> None:
+        """Keep the bet of a seat on the better mode; a second one replaces it. Raises InvalidInput."""
         with self.changed:
-            live = self.live_of(seat)
-            if self.register.revealed:
-                raise InvalidInput("bets are closed: the reveal was shown", hint="look at the results")
-            if live is None or not live.ended:
-                raise InvalidInput("you can bet after your talk", hint="finish your talk first")
+            live = self._bets_after(seat)
+            self._record({"event": "bet", "seat": seat.number, "talk": live.talk.number, "best": best})
+            self.playing.keep_best(seat, live, best)
+
+    def bet_saw(self, seat: Seat, about: int, saw: bool) -> None:
+        """Keep the bet of a seat on what the players of another talk saw. Raises InvalidInput."""
+        with self.changed:
+            live = self._bets_after(seat)
+            read = self.live.get(about)
+            if read is None or not read.completed or seat.number in read.talk.people.values():
+                raise InvalidInput("this is no talk of others that has ended", hint="load the page again")
             self._record({
-                "event": "bet", "seat": seat.number, "talk": live.talk.number, "saw": saw, "best": best,
+                "event": "bet", "seat": seat.number, "talk": live.talk.number, "about": about, "saw": saw,
             })  # fmt: skip
-            self.playing.keep_bet(seat, live)
+            self.playing.keep_saw(seat, read, saw)
+
+    def to_read(self, seat: Seat) -> Live | None:
+        """The talk of others on which a seat bets next; None as long as there is none.
+
+        A player knows what their own talk let them see, so they bet on a talk of others: on one of the same scenario,
+        as its answer tells them nothing new, and on the one that the fewest have read.
+        """
+        with self.changed:
+            every = [bet.about for each in self.register.seats.values() for bet in each.bets.values()]
+            read, own = Counter(every), {bet.about for bet in seat.bets.values()}
+            others = [
+                live
+                for live in self.live.values()
+                if live.completed and len(live.turns) > 1 and live.talk.number not in own
+                and seat.number not in live.talk.people.values()
+            ]  # fmt: skip
+            scenario = self.register.talks[seat.talk or 0].scenario
+            return min(
+                others,
+                key=lambda live: (live.talk.scenario != scenario, read[live.talk.number], live.talk.number),
+                default=None,
+            )
 
     # ---- what the teacher does -------------------------------------------------------------------------------------
 
@@ -238,6 +267,15 @@ class Hall:
             self._record({"event": "closed"})
 
     # ---- helpers ---------------------------------------------------------------------------------------------------
+
+    def _bets_after(self, seat: Seat) -> Live:
+        """The newest talk of a seat that may bet. Raises InvalidInput."""
+        live = self.live_of(seat)
+        if self.register.revealed:
+            raise InvalidInput("bets are closed: the reveal was shown", hint="look at the results")
+        if live is None or not live.ended:
+            raise InvalidInput("you can bet after your talk", hint="finish your talk first")
+        return live
 
     def _refuse_if_over(self) -> None:
         if self.register.ended:

@@ -1,4 +1,4 @@
-"""The pages of a phone: join, wait, talk, bet, and the result after the reveal."""
+"""The pages of a phone: join, wait, talk, two bets, and the result after the reveal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localsim.errors import InvalidInput
 from localsim.reports import marks
 from localsim.web.classroom import results
 from localsim.web.classroom.hall import Hall, Live
-from localsim.web.classroom.seats import MODES, Seat
+from localsim.web.classroom.seats import MODES, Bet, Seat
 from localsim.web.guard import checked_form, cookie_name, csrf_of, equal, visitor_of, with_access
 from localsim.web.render import page
 
@@ -60,17 +60,26 @@ def _own_seat(request: Request) -> Seat:
 
 
 def state_of(hall: Hall, seat: Seat | None) -> str:
-    """What a phone shows: join, wait, talk, bet, done, reveal or over."""
+    """What a phone shows: join, wait, talk, bet, read (a talk of others, for a bet), done, reveal, ended or over."""
     if seat is None:
         return "over" if hall.register.ended else "join"
     live = hall.live_of(seat)
+    if hall.register.ended:
+        return "ended"
     if hall.register.revealed and (live is None or live.ended):
         return "reveal"
     if seat.waiting or live is None:
         return "wait"
     if not live.ended:
         return "talk"
-    return "done" if live.talk.number in seat.bets or live.problem else "bet"
+    return "done" if live.problem else _next_bet(hall, seat, live)
+
+
+def _next_bet(hall: Hall, seat: Seat, live: Live) -> str:
+    bet = seat.bets.get(live.talk.number, Bet())
+    if bet.best is None and results.has_goal(hall):
+        return "bet"
+    return "read" if bet.saw is None and hall.to_read(seat) is not None else "done"
 
 
 # ---- pages ---------------------------------------------------------------------------------------------------------
@@ -89,7 +98,8 @@ def phone(request: Request) -> Response:
 
 
 _TEMPLATES = {
-    "join": "join", "over": "join", "wait": "wait", "talk": "talk", "bet": "bet", "done": "bet", "reveal": "reveal",
+    "join": "join", "over": "join", "wait": "wait", "talk": "talk", "bet": "bet", "read": "bet", "done": "bet",
+    "reveal": "reveal", "ended": "reveal",
 }  # fmt: skip
 
 
@@ -120,12 +130,17 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
         return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S, "computer": hall.opening.computer}
     if live is not None:
         values |= _talk(hall, seat, live)
-    if state == "reveal":
+    bet = seat.bets.get(live.talk.number) if live else None
+    if state in ("read", "done"):
+        read = hall.to_read(seat)
+        values |= {"read": read, "bet": bet, "read_colours": marks.colours(read.spec.scenario.names) if read else {}}
+    if state in ("reveal", "ended"):
         rows = results.by_mode(hall)
         values |= {
             "answer": results.answer(rows, goal=values["goal"]),
             "best": results.best_mode(rows),
-            "bet": seat.bets.get(live.talk.number) if live else None,
+            "bet": bet,
+            "about": hall.live[bet.about] if bet and bet.about is not None else None,
             "rivals": _rivals(live, request.app.state.before),
         }
     return values
@@ -146,6 +161,7 @@ def _talk(hall: Hall, seat: Seat, live: Live) -> dict[str, Any]:
     return {
         "role": role,
         "seen": seen,
+        "sides": [a for a in seen.agents if a.name != role and (a.goal or a.facts or a.secret)],
         "others": [agent.name for agent in seen.agents if agent.name != role],
         "computers": [name for name in scenario.names if name not in live.talk.people],
         "turns": seen.transcript.turns,
@@ -206,13 +222,17 @@ async def say(request: Request) -> Response:
 
 
 async def bet(request: Request) -> Response:
-    """Take a bet on the talk that has ended."""
+    """Take the bet on the better mode, or the one on a talk of others."""
     form = await _form(request)
     hall, seat = hall_of(request), _own_seat(request)
     best = next((mode for mode in MODES if mode == form.get("best")), None)
-    if form.get("saw") not in ("yes", "no") or (best is None and results.has_goal(hall)):
-        raise InvalidInput("an answer is missing", hint="go back and answer each question")
-    await run_in_threadpool(hall.bet, seat, form["saw"] == "yes", best if results.has_goal(hall) else None)
+    about = form.get("about", "")
+    if about.isascii() and about.isdecimal() and form.get("saw") in ("yes", "no"):
+        await run_in_threadpool(hall.bet_saw, seat, int(about[:6]), form["saw"] == "yes")
+    elif best is not None and results.has_goal(hall):
+        await run_in_threadpool(hall.bet_best, seat, best)
+    else:
+        raise InvalidInput("an answer is missing", hint="go back and answer the question")
     return RedirectResponse("/class", 303)
 
 
@@ -235,7 +255,7 @@ async def computer(request: Request) -> Response:
 
 def code(request: Request) -> Response:
     """The page that asks for the join code."""
-    return page(request, "class/join", state="code", wrong=False)
+    return page(request, "class/join", state="code", given="", wrong="")
 
 
 async def give_code(request: Request) -> Response:
@@ -245,11 +265,20 @@ async def give_code(request: Request) -> Response:
     opening = hall.opening
     if not hall.wrong_codes.is_left(visitor):
         raise InvalidInput("too many wrong codes were given", hint="wait a minute, then try again")
-    given = "".join(char for char in form.get("code", "").upper() if char.isalpha())
+    typed = form.get("code", "")
+    given = "".join(char for char in typed.upper() if char.isalpha())
     if not equal(given, opening.code.replace("-", "")):
         hall.wrong_codes.count(visitor)
-        return page(request, "class/join", 400, state="code", wrong=True)
+        return page(request, "class/join", 400, state="code", given=typed[:20], wrong=_wrong(given, opening.code))
     return with_access(RedirectResponse("/class", 303), request, opening.access)
+
+
+def _wrong(given: str, code: str) -> str:
+    """What is wrong with a code, as far as that is no help to somebody who guesses."""
+    letters = len(code.replace("-", ""))
+    if len(given) != letters:
+        return f"The code has {letters} letters, and you typed {len(given)}."
+    return "This is not the code: at least one letter differs from those on the projector."
 
 
 ROUTES: list[BaseRoute] = [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from localsim.backends.base import Backend
 from localsim.backends.open import Needs, is_scripted, open_backends
 from localsim.backends.person import NAME
-from localsim.conversation.episode import Episode, EpisodeSpec
+from localsim.conversation.episode import Episode, EpisodeSpec, Mode
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.errors import DatabaseError, LocalsimError, ModelMissing
@@ -33,7 +33,7 @@ from localsim.store.queries import runs as run_queries
 from localsim.store.records import Record, RunRecord, ScoreRecord
 from localsim.web.classroom.ledger import Opening
 from localsim.web.classroom.players import ClassOver, Players
-from localsim.web.classroom.seats import MODES, Bet, Seat, Talk
+from localsim.web.classroom.seats import MODES, Seat, Talk
 
 if TYPE_CHECKING:
     from localsim.web.classroom.hall import Hall, Live
@@ -67,9 +67,13 @@ class _Scribe(Recorder):
         found = (score for score in scores if isinstance(score, ScoreRecord))
         live.success = next((score.value for score in found if score.name == "success" and not score.agent), None)
 
-    def tick(self, models: Mapping[str, Any]) -> None:
+    def tick(self, models: Mapping[str, Any], computer: str) -> None:
         """Write what waits, if it is time; `models` are the identities of those that have a part in a talk."""
-        self._run = replace(self._run, episodes_planned=len(self.talks), models_json=json.dumps(models))
+        # The name of a run is made of its plan: a computer that took no part would be named as a player.
+        plan = {**json.loads(self._run.plan_json), "model": computer if computer in models else NAME}
+        self._run = replace(
+            self._run, episodes_planned=len(self.talks), models_json=json.dumps(models), plan_json=json.dumps(plan)
+        )
         self._write_if_due()
 
 
@@ -107,7 +111,11 @@ class Playing(Watcher):
                 if not live.ended:
                     self._queue.append(live.spec)
             for seat in self._hall.register.seats.values():
-                self._bets += [self._row(seat, self._hall.live[talk], bet) for talk, bet in seat.bets.items()]
+                for talk, bet in seat.bets.items():
+                    if bet.best is not None:
+                        self.keep_best(seat, self._hall.live[talk], bet.best)
+                    if bet.about is not None and bet.saw is not None:
+                        self.keep_saw(seat, self._hall.live[bet.about], bet.saw)
         self._thread.start()
         self._ready.wait()
         if self._failed is not None:
@@ -127,9 +135,13 @@ class Playing(Watcher):
         self._queue.append(live.spec)
         self._hall.changed.notify_all()
 
-    def keep_bet(self, seat: Seat, live: Live) -> None:
+    def keep_best(self, seat: Seat, live: Live, best: Mode) -> None:
         """Have a bet stored in the database soon; the ledger has it already. Only under the lock of the hall."""
-        self._bets.append(self._row(seat, live, seat.bets[live.talk.number]))
+        self._bets.append(self._row(seat, live, {"best": best}))
+
+    def keep_saw(self, seat: Seat, read: Live, saw: bool) -> None:
+        """The same for a bet on what the players of a talk saw."""
+        self._bets.append(self._row(seat, read, {"saw": saw}))
 
     # ---- the run's thread ------------------------------------------------------------------------------------------
 
@@ -214,7 +226,7 @@ class Playing(Watcher):
             self._break_off()
         self._store_bets(patience_s=60.0)
         now = datetime.now(UTC).replace(tzinfo=None).isoformat()
-        scribe.tick(self._identities())
+        scribe.tick(self._identities(), self._opening.computer)
         scribe.close(finished_utc=now, complete=over)
         return over
 
@@ -235,7 +247,7 @@ class Playing(Watcher):
         if self._bets and time.monotonic() >= self._bets_at:
             self._store_bets(patience_s=1.0)
         if self._scribe is not None:
-            self._scribe.tick(self._identities())
+            self._scribe.tick(self._identities(), self._opening.computer)
 
     def _identities(self) -> dict[str, Any]:
         """The identity of each model that has a part in a talk; the computer may have none."""
@@ -267,18 +279,18 @@ class Playing(Watcher):
             search(self._hall.store, [run_id], self._say)
         except (ModelMissing, DatabaseError) as error:
             self._say(f"leaks were not looked for: {error.message}")
-        self._say(f"localsim report {run_id} compares its modes")
+        self._say(f"its talks: localsim view; success, turns and leaks in each mode: localsim report {run_id}")
 
     def _know(self, live: Live) -> None:
         self._by_spec[live.spec.hash] = self._by_episode[live.episode_id] = live
 
-    def _row(self, seat: Seat, live: Live, bet: Bet) -> annotation_queries.AnswerRow:
+    def _row(self, seat: Seat, live: Live, value: Mapping[str, Any]) -> annotation_queries.AnswerRow:
         return annotation_queries.AnswerRow(
             task=TASK,
             item_id=live.episode_id,
             rater=f"seat_{seat.number:02d}",
             run_id=self._opening.run_id,
-            value_json=json.dumps({"saw": bet.saw, "best": bet.best}),
+            value_json=json.dumps(value),
             shown_json=json.dumps({"1": live.episode_id}),
             attention=False,
             origin="browser",

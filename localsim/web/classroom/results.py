@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.episode import Mode
@@ -32,11 +32,11 @@ class ModeRow:
 
 @dataclass(frozen=True)
 class BetRow:
-    """The bets after the talks of one mode."""
+    """The bets of players who read a talk of others in one mode."""
 
     mode: Mode
     saw: int
-    """Players who said that the other side could see their facts."""
+    """Players who said that both sides saw everything."""
     unseen: int
     right: int
 
@@ -51,12 +51,17 @@ class Bets:
 
     @property
     def count(self) -> int:
-        """The number of bets."""
+        """The number of bets on what the players of a talk saw."""
         return sum(row.saw + row.unseen for row in self.rows)
 
     @property
+    def placed(self) -> int:
+        """The number of bets of both kinds."""
+        return self.count + sum(self.best.values())
+
+    @property
     def right(self) -> int:
-        """The number of bets that named what the other side could see."""
+        """The number of bets that named rightly what the players of a talk saw."""
         return sum(row.right for row in self.rows)
 
 
@@ -124,22 +129,23 @@ def _row(mode: Mode, talks: Sequence[tuple[float | None, int]], going: int = 0) 
 def bets_of(hall: Hall) -> Bets:
     """The bets of this class so far."""
     with hall.changed:
-        every = [
-            (hall.register.talks[talk].mode, bet.saw, bet.best)
-            for seat in hall.register.seats.values()
-            for talk, bet in seat.bets.items()
+        placed = [bet for seat in hall.register.seats.values() for bet in seat.bets.values()]
+        read = [
+            (hall.register.talks[bet.about].mode, bet.saw)
+            for bet in placed
+            if bet.about is not None and bet.saw is not None
         ]
-    return _bets(every)
+    return _bets(read, [bet.best for bet in placed])
 
 
-def _bets(every: Iterable[tuple[str, bool, str | None]]) -> Bets:
-    found = list(every)
+def _bets(read: Sequence[tuple[str, bool]], best: Sequence[str | None]) -> Bets:
+    """All bets, from those on talks that were read (their mode, and if both sides saw everything) and on the modes."""
     rows = []
     for mode in MODES:
-        saw = sum(said for each, said, _ in found if each == mode)
-        unseen = sum(not said for each, said, _ in found if each == mode)
+        saw = sum(said for each, said in read if each == mode)
+        unseen = sum(not said for each, said in read if each == mode)
         rows.append(BetRow(mode, saw, unseen, saw if mode == "mindreaders" else unseen))
-    return Bets(tuple(rows), {mode: sum(best == mode for _, _, best in found) for mode in MODES})
+    return Bets(tuple(rows), {mode: sum(each == mode for each in best) for mode in MODES})
 
 
 def earlier(store: Store, run_id: str) -> Earlier:
@@ -147,7 +153,8 @@ def earlier(store: Store, run_id: str) -> Earlier:
     talks = [row for row in queries.talks_of_run(store, run_id) if row["status"] == "completed"]
     rows = [_row(mode, [(row["success"], row["turns"]) for row in talks if row["mode"] == mode]) for mode in MODES]
     values = [(row["mode"], json.loads(row["value_json"])) for row in queries.bets_of_run(store, run_id)]
-    bets = _bets((mode, bool(value["saw"]), value["best"]) for mode, value in values)
+    read = [(mode, bool(value["saw"])) for mode, value in values if value.get("saw") is not None]
+    bets = _bets(read, [value.get("best") for _, value in values])
     scored = [
         Played(row["scenario_id"], row["mode"], row["success"], row["turns"])
         for row in talks
@@ -243,8 +250,8 @@ def rivals_sentence(talk: Played, rivals: Sequence[Played]) -> str:
 
 
 def bets_sentence(bets: Bets) -> str:
-    """How many players knew what the other side could see."""
+    """How many players could tell from a talk of others what its players saw."""
     if not bets.count:
-        return "Nobody has bet."
+        return "Nobody has bet on a talk of others."
     chance = "Guessing would be right in half of the cases."
-    return f"{bets.right} of {bets.count} bets named rightly whether the other side could see their facts. {chance}"
+    return f"{bets.right} of {bets.count} bets named rightly what the players of another talk could see. {chance}"

@@ -45,7 +45,7 @@ def room(request: Request) -> Response:
     hall = _check(request)
     address = f"{shown(hall.opening.host)}:{hall.opening.port}"
     here_only = is_loopback(hall.opening.host)
-    link = address_of(address, "/class", None if here_only else hall.opening.access)
+    link = address_of(address, "/class", hall.opening.access)
     return page(
         request,
         "class/room",
@@ -70,6 +70,14 @@ def seats_part(request: Request) -> Response:
     return page(request, "class/seats_part", **_values(_check(request), request))
 
 
+def sure(request: Request) -> Response:
+    """Ask once before the reveal, and say what it does to the talks that go on."""
+    hall = _check(request)
+    if hall.register.revealed:
+        return RedirectResponse("/class/room", 303)
+    return page(request, "class/sure", **_values(hall, request))
+
+
 def _stage(hall: Hall) -> str:
     return "ended" if hall.register.ended else "revealed" if hall.register.revealed else "open"
 
@@ -92,6 +100,7 @@ def _values(hall: Hall, request: Request) -> dict[str, Any]:
         "before": before,
         "contest": results.contest_sentence(*results.contest(hall, before)) if before else "",
         "seats": seats,
+        "ended_talks": sum(live.ended for live in hall.live.values()),
         "here": sum(seat["here"] for seat in seats),
         "waiting": sum(seat["state"] == "waits" for seat in seats),
         "problem": hall.problem,
@@ -125,6 +134,8 @@ async def act(request: Request) -> Response:
     hall = _check(request)
     what, number = request.path_params["what"], form.get("seat", "")
     if what == "reveal":
+        if not any(live.ended for live in list(hall.live.values())):
+            raise InvalidInput("no talk has ended, so there is nothing to reveal", hint="go back and wait for a talk")
         await run_in_threadpool(hall.reveal)
     elif what == "end" and form.get("sure"):
         await run_in_threadpool(hall.end)
@@ -140,5 +151,6 @@ ROUTES: list[BaseRoute] = [
     Route("/class/room", room),
     Route("/class/room/part", part),
     Route("/class/room/seats", seats_part),
+    Route("/class/room/reveal", sure),
     Route("/class/room/{what}", act, methods=["POST"]),
 ]

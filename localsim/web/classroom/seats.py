@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from localsim.conversation.episode import Mode
@@ -16,12 +16,14 @@ MODES: tuple[Mode, ...] = ("agents", "mindreaders")
 
 @dataclass(frozen=True)
 class Bet:
-    """What a player believes after a talk."""
+    """What a player believes after a talk; None for a question that was not answered."""
 
-    saw: bool
-    """True for "the other side could see my facts"."""
-    best: Mode | None
-    """The mode in which more talks reach their goal; None where the scenarios have no goal that is scored."""
+    best: Mode | None = None
+    """The mode in which more talks reach their goal."""
+    about: int | None = None
+    """Number of a talk of others that the player has read."""
+    saw: bool | None = None
+    """True for "both sides of the talk that I read saw everything"."""
 
 
 @dataclass
@@ -83,7 +85,9 @@ class Register:
             for number in talk.people.values():
                 self.seats[number].talk, self.seats[number].waiting = talk.number, False
         elif kind == "bet":
-            self.seats[event["seat"]].bets[event["talk"]] = Bet(event["saw"], event["best"])
+            bets, answers = self.seats[event["seat"]].bets, ("best", "about", "saw")
+            before = bets.get(event["talk"], Bet())
+            bets[event["talk"]] = replace(before, **{name: event[name] for name in answers if name in event})
         elif kind == "reveal":
             self.revealed = True
         elif kind == "end":

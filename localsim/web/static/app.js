@@ -105,12 +105,22 @@ function leaving() {
   return document.querySelector("[data-say][data-sent]") !== null;
 }
 
+// A page whose server has been silent for two rounds says so.
+let silent = 0;
+function heard(answered) {
+  silent = answered ? 0 : silent + 1;
+  const notice = document.querySelector("[data-lost]");
+  if (notice) notice.hidden = silent < 2;
+}
+
 // Fetches a part of the page again and again while the page is visible.
 async function refresh(place) {
   if (document.visibilityState !== "visible" || leaving()) return;
   try {
     const answer = await fetch(place.dataset.live, { headers: { accept: "text/html" } });
-    if (!answer.ok) return;
+    heard(true);
+    if (answer.redirected) location.reload(); // another class has begun at this address: the page asks for its code
+    if (!answer.ok || answer.redirected) return;
     const text = await answer.text();
     if (leaving()) return;
     if (text !== place.dataset.seen) {
@@ -120,7 +130,7 @@ async function refresh(place) {
       takeTurn(place);
     }
   } catch {
-    // The server did not answer; the next round tries again.
+    heard(false); // the next round tries again
   }
 }
 

@@ -1,78 +1,25 @@
-// Lets three talks grow on their page, and makes tabs of them on a narrow screen. Without it the page loads itself again.
+// Lets three talks grow on their page, and counts their turns on the tabs. Without it the page loads itself again.
 "use strict";
 
-const three = document.querySelector("[data-tabs]");
+const tabs = document.querySelector("[data-tabs] .tablist");
 const watching = document.querySelector("[data-watch]");
 
-// ---- tabs, as the ARIA pattern wants them: one stop of the Tab key, arrows between the tabs ----
+// ---- tabs: the page loads itself again when the run ends, and the chosen tab stays ----
 
-function tabsOf(place) {
-  const panels = [...place.querySelectorAll("[data-tab]")];
-  const list = document.createElement("div");
-  list.className = "tabs";
-  list.setAttribute("role", "tablist");
-  list.setAttribute("aria-label", "The private sides and the three talks");
-  const tabs = panels.map((panel) => {
-    const tab = document.createElement("button");
-    tab.type = "button";
-    tab.id = `tab-${panel.dataset.tab}`;
-    tab.setAttribute("role", "tab");
-    tab.setAttribute("aria-controls", panel.id);
-    tab.textContent = panel.dataset.tab;
-    tab.append(document.createElement("small"));
-    list.append(tab);
-    return tab;
-  });
-  place.before(list);
-  const narrow = matchMedia("(max-width: 1000px)");
-  const kept = `tab ${location.pathname.startsWith("/start") ? "start" : ""}`;
-  let chosen = Math.max(0, panels.findIndex((panel) => panel.dataset.tab === (sessionStorage.getItem(kept) || "agents")));
-
-  function show() {
-    panels.forEach((panel, number) => {
-      panel.hidden = narrow.matches && number !== chosen;
-      if (narrow.matches) {
-        panel.setAttribute("role", "tabpanel");
-      } else {
-        panel.removeAttribute("role");
-      }
-      tabs[number].setAttribute("aria-selected", String(number === chosen));
-      tabs[number].tabIndex = number === chosen ? 0 : -1;
-    });
+function count() {
+  for (const tab of tabs.querySelectorAll("input")) {
+    const number = document.querySelector(`[data-grow="${CSS.escape(tab.value)}"]`)?.children.length;
+    tab.nextElementSibling.querySelector("small").textContent =
+      number === undefined ? "private" : number === 1 ? "1 turn" : `${number} turns`;
   }
-
-  function choose(number) {
-    chosen = (number + panels.length) % panels.length;
-    sessionStorage.setItem(kept, panels[chosen].dataset.tab);
-    show();
-  }
-
-  list.addEventListener("click", (event) => {
-    const tab = event.target.closest("button");
-    if (tab) choose(tabs.indexOf(tab));
-  });
-  list.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    choose(chosen + step);
-    tabs[chosen].focus();
-  });
-  narrow.addEventListener("change", show);
-  show();
-  return list;
 }
 
-function count(list) {
-  for (const turns of document.querySelectorAll("[data-grow]")) {
-    const number = turns.children.length;
-    list.querySelector(`#tab-${turns.dataset.grow} small`).textContent = number === 1 ? "1 turn" : `${number} turns`;
-  }
-  list.querySelector("#tab-sides small").textContent = "private";
+if (tabs) {
+  const kept = tabs.querySelector(`input[value="${CSS.escape(sessionStorage.getItem("start tab") || "agents")}"]`);
+  if (kept) kept.checked = true;
+  tabs.addEventListener("change", (event) => sessionStorage.setItem("start tab", event.target.value));
+  count();
 }
-
-const tabs = three ? tabsOf(three) : null;
-if (tabs) count(tabs);
 
 // ---- growth ----
 
@@ -127,7 +74,7 @@ async function look() {
     for (const each of next.querySelectorAll("[data-grow]")) {
       grow(document.querySelector(`[data-grow="${each.dataset.grow}"]`), each);
     }
-    if (tabs) count(tabs);
+    if (tabs) count();
     speak();
   } catch {
     // The server did not answer, perhaps because it was stopped; the next round asks again.
