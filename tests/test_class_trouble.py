@@ -235,14 +235,14 @@ def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away
         page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "best": "agents"}).text
         assert "When a talk of others has ended, it appears here" in page
         other = hall.live[2]
-        until(lambda: any(hall.is_asked(other, role) for role in other.talk.people))
+        until(lambda: any(hall.ways(other, role) for role in other.talk.people))
         for words in ("First words", "Last words"):
-            role = next(role for role in other.talk.people if hall.is_asked(other, role))
+            role = next(role for role in other.talk.people if hall.ways(other, role))
             speaker = clients[other.talk.people[role] - 1]
             said = {"csrf": field(speaker.get("/class").text, "csrf"), "turn": str(len(other.turns)), "text": words}
             leaves = {"leave": "1"} if words == "Last words" else {}
             speaker.post("/class/say", data={**said, **leaves})
-            until(lambda: other.ended or any(hall.is_asked(other, role) for role in other.talk.people))
+            until(lambda: other.ended or any(hall.ways(other, role) for role in other.talk.people))
         page = first.get("/class").text
         assert "First words" in page and "What could these two see" in page and "agents" not in page
         assert "data-reload" in first.get("/class/part?on=done").text, "a phone that waits loads the talk by itself"

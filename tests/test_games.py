@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pytest
 
 from localsim.conversation.episode import MODES, Mode
@@ -105,6 +107,7 @@ def seed_of(game: str) -> int:
     return _game(game, "agents")[1]
 
 
+@lru_cache(maxsize=8)
 def _game(game: str, mode: Mode) -> tuple[Transcript, int]:
     from localsim.backends.scripted import open_scripted
     from localsim.reports.validity.controls import _Sink

@@ -166,10 +166,6 @@ def class_(
     alone = partner is not None
     computer = chosen_model(partner) if alone else PREFIX
     loaded = find_scenarios(list(scenarios))
-    for each in loaded:
-        if each.scenario.moves or each.scenario.phases:
-            problem = "phones cannot play a scenario with moves or phases"
-            raise InvalidInput(problem, where=each.path, hint="localsim play --browser")
     if computer == NAME:
         raise InvalidInput("--with names a model or scripted player", hint="leave it out to pair the phones")
     wish = Wish(loaded, computer, alone, host, port, fresh, against)

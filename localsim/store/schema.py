@@ -214,8 +214,8 @@ TABLES: dict[str, Table] = {
             "label": ("VARCHAR NOT NULL", "Strength of the leak: disclosed or hint"),
             "kind": (
                 "VARCHAR NOT NULL",
-                "Kind of leak: self (by the owner), omniscient (by an agent not told), passed_on (by one who was told, to "
-                "somebody new) or repeat (to nobody new)",
+                "Kind of leak: self (by the owner), omniscient (by one who was not told), passed_on (by one who was, "
+                "to somebody new) or repeat (to nobody new)",
             ),
             "probability": (
                 "DOUBLE NOT NULL",

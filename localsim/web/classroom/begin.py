@@ -46,7 +46,6 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
 
     Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
     """
-    check(wish.scenarios)
     # A scenario that is named twice counts once: its talks are told apart by their number within the scenario.
     wish = replace(wish, scenarios=list({loaded.hash: loaded for loaded in wish.scenarios}.values()))
     before = None
@@ -94,16 +93,6 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
         if not hall.register.closed:
             without = " without --new" if wish.fresh else ""
             say(f"the class has stopped; the same command{without} goes on with it")
-
-
-def check(scenarios: Sequence[LoadedScenario]) -> None:
-    """Raise InvalidInput for a scenario that a class cannot play."""
-    for loaded in scenarios:
-        if len(loaded.scenario.names) != 2 or "speak" not in loaded.scenario.actions:
-            raise InvalidInput(
-                f"{loaded.scenario.id}: a class plays talks of two people who speak",
-                hint="localsim scenarios list shows others; localsim play has roles in larger talks",
-            )
 
 
 def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from localsim.conversation.episode import EpisodeSpec, Mode, Observation
+from localsim.conversation.rules.lines import Way
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Turn
 from localsim.conversation.transcript import Transcript as Spoken
@@ -24,6 +25,7 @@ from localsim.store.queries import annotation as annotation_queries
 from localsim.store.queries import classes as queries
 from localsim.store.queries.runs import finished_episodes
 from localsim.store.records import episode_id_of
+from localsim.web.classroom.beats import open_beat, start_of, ways_in
 from localsim.web.classroom.ledger import Ledger, Opening
 from localsim.web.classroom.playing import Playing, spec_of
 from localsim.web.classroom.seats import Event, Register, Seat, Talk, restored
@@ -156,32 +158,70 @@ class Hall:
             spoken = Spoken(tuple(live.turns))
         return observe(live.spec.scenario, live.talk.mode, role, spoken)
 
-    def is_asked(self, live: Live, role: str) -> bool:
-        """Return True where it is the turn of a role."""
+    def ways(self, live: Live, role: str) -> tuple[Way, ...]:
+        """The ways in which a role can act now; () where it has to wait. Only under the lock."""
+        beat = None if live.ended else open_beat(live.spec, live.turns)
+        if beat is None or (live.talk.number, role, beat.start) in self.register.choices:
+            return ()
         request = self.playing.players.asked(live.spec.hash)
-        return request is not None and request.speaker == role
+        asked = request is not None and request.speaker == role
+        return ways_in(live.spec, live.turns, beat, role) if asked or beat.together else ()
 
-    def say(self, seat: Seat, turn: int, action: Action) -> None:
-        """Take a turn and wait until it is on the disk; the same turn again changes nothing. Raises InvalidInput."""
+    def awaited(self, live: Live, role: str) -> list[str]:
+        """The other roles that have not acted yet in the beat that is open, or all others. Only under the lock."""
+        others = [name for name in live.spec.scenario.names if name != role]
+        beat = None if live.ended else open_beat(live.spec, live.turns)
+        if beat is None or len(others) < 2:
+            return others
+        chosen = {who for talk, who, start in self.register.choices if (talk, start) == (live.talk.number, beat.start)}
+        return [name for name in beat.waiting if name != role and name not in chosen]
+
+    def say(self, seat: Seat, place: int, action: Action) -> None:
+        """Take a turn, and wait until it is on the disk; the same turn again changes nothing. Raises InvalidInput.
+
+        `place` is the number of the first turn of the beat that the player answers.
+        """
         live = self.live_of(seat)
         if live is None:
             raise InvalidInput("you have no talk yet", hint="wait for a partner")
         role = self.register.role_of(seat)
         with self.changed:
-            said = live.turns[turn] if 0 <= turn < len(live.turns) else None
-            if said is not None and (said.speaker, said.action) == (role, action):
+            if any((turn.speaker, turn.beat, turn.action) == (role, place, action) for turn in live.turns):
                 return
-            if self.playing.players.give(live.spec.hash, role, turn, action):
-                live.given = (turn, action)
-            elif live.given != (turn, action):
-                raise InvalidInput(
-                    f"it is not your turn, so this was not said: {action.text}", hint="go back, and wait for your turn"
-                )
-            self.changed.wait_for(lambda: len(live.turns) > turn or live.ended, _SAID_S)
-            if len(live.turns) <= turn:
+            beat = None if live.ended else open_beat(live.spec, live.turns)
+            if beat is not None and beat.together and beat.start == place and role in beat.waiting:
+                self._choose(live, role, place, action)
+                return
+            if self.playing.players.give(live.spec.hash, role, place, action):
+                live.given = (place, action)
+            elif live.given != (place, action):
+                raise _not_now(action)
+            self.changed.wait_for(lambda: len(live.turns) > place or live.ended, _SAID_S)
+            if len(live.turns) <= place:
                 raise InvalidInput("your words could not be stored", hint="go back and send them again")
             if action.type == "leave":  # the next page is the bet, which needs the end of the talk
                 self.changed.wait_for(lambda: live.ended, _SAID_S)
+
+    def _choose(self, live: Live, role: str, place: int, action: Action) -> None:
+        """Keep a choice in a beat in which several act at the same time; the first one counts."""
+        kept = self.register.choices.get((live.talk.number, role, place))
+        if kept is None:
+            values = None if action.values is None else list(action.values)
+            chosen = {"type": action.type, "text": action.text, "values": values}
+            self._record({"event": "choice", "talk": live.talk.number, "role": role, "beat": place, **chosen})
+            self.hand_in()
+        elif kept.action != action:
+            raise _not_now(action)
+
+    def hand_in(self) -> None:
+        """Give the run the choices that it asks for now. Only under the lock."""
+        for live in self.live.values():
+            request = None if live.ended else self.playing.players.asked(live.spec.hash)
+            if request is None:
+                continue
+            kept = self.register.choices.get((live.talk.number, request.speaker, start_of(live.turns)))
+            if kept is not None:
+                self.playing.players.give(live.spec.hash, request.speaker, request.turn, kept.action)
 
     def with_computer(self, seat: Seat) -> None:
         """Give a seat that waits a talk with the computer."""
@@ -297,8 +337,7 @@ class Hall:
             for _, seat in sorted(self.register.seats.items())
             if seat.waiting and seat.key and (away := self.away(seat)) is not None and away < HERE_S
         ]
-        size = 1 if self.opening.alone else 2
-        while len(here) >= size:
+        while here and len(here) >= (size := 1 if self.opening.alone else self.register.next_size()):
             self._begin(here[:size])
             here = here[size:]
 
@@ -313,3 +352,8 @@ class Hall:
         live = Live(talk, spec, episode_id_of(self.opening.run_id, spec))
         self.live[talk.number] = live
         return live
+
+
+def _not_now(action: Action) -> InvalidInput:
+    said = action.text or action.type
+    return InvalidInput(f"it is not your turn, so this was not said: {said}", hint="go back, and wait for your turn")

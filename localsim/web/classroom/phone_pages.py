@@ -11,13 +11,16 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from localsim.conversation.prompts import relationship_lines
-from localsim.conversation.transcript import Action, ActionType
+from localsim.conversation.rules.deciding import every_way
+from localsim.conversation.transcript import ActionType
 from localsim.errors import InvalidInput
 from localsim.reports import marks
 from localsim.web.classroom import results
+from localsim.web.classroom.beats import start_of
 from localsim.web.classroom.hall import Hall, Live
 from localsim.web.classroom.seats import MODES, Bet, Seat
 from localsim.web.guard import checked_form, cookie_name, csrf_of, equal, visitor_of, with_access
+from localsim.web.people.ways import action_from, forms_of
 from localsim.web.render import page
 
 ENTRANCE = "/class/code"
@@ -156,17 +159,22 @@ def _talk(hall: Hall, seat: Seat, live: Live) -> dict[str, Any]:
     role, scenario = hall.register.role_of(seat), live.spec.scenario
     with hall.changed:
         seen = hall.seen_by(live, role)
-        mine = hall.is_asked(live, role)
+        ways = hall.ways(live, role)
+        place = start_of(live.turns)
+        awaited = hall.awaited(live, role)
     kinds: list[ActionType] = [kind for kind in ("speak", "leave") if kind in scenario.actions]
     return {
         "role": role,
         "seen": seen,
         "sides": [a for a in seen.agents if a.name != role and (a.goal or a.facts or a.secret)],
         "others": [agent.name for agent in seen.agents if agent.name != role],
+        "awaited": awaited,
         "computers": [name for name in scenario.names if name not in live.talk.people],
         "turns": seen.transcript.turns,
-        "turn": len(seen.transcript),
-        "mine": mine,
+        "turn": place,
+        "mine": bool(ways),
+        "moving": bool(scenario.moves),
+        "forms": forms_of(ways) if scenario.moves else [],
         "kinds": kinds,
         "chars": scenario.limits.chars,
         "relations": relationship_lines(seen),
@@ -204,20 +212,17 @@ async def say(request: Request) -> Response:
     live = hall.live_of(seat)
     if live is None:
         raise InvalidInput("you have no talk yet", hint="wait for a partner")
-    limits, actions = live.spec.scenario.limits, live.spec.scenario.actions
-    kind: ActionType = "leave" if form.get("leave") else "speak"
-    if kind not in actions:
-        raise InvalidInput("this scenario does not allow that", hint="go back and choose another")
-    text = " ".join(form.get("text", "").split())
-    if len(text) > limits.chars:
-        raise InvalidInput(
-            f"your text has {len(text)} characters of at most {limits.chars}", hint="go back and shorten it"
-        )
-    if not text and kind == "speak":
-        raise InvalidInput("there are no words", hint="go back and write some")
+    scenario = live.spec.scenario
+    sent = [(key, value) for key, value in (await request.form()).multi_items() if isinstance(value, str)]
+    if not scenario.moves:
+        sent = [*sent, ("kind", "leave" if form.get("leave") else "speak")]
+    role = hall.register.role_of(seat)
+    with hall.changed:
+        ways = hall.ways(live, role) or every_way(scenario, role)
+    action = action_from(sent, ways, scenario.limits.chars)
     turn = form.get("turn", "")
-    number = int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1
-    await run_in_threadpool(hall.say, seat, number, Action(kind, text))
+    place = int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1
+    await run_in_threadpool(hall.say, seat, place, action)
     return RedirectResponse("/class", 303)
 
 

@@ -244,6 +244,8 @@ class Playing(Watcher):
 
     def _each_round(self) -> None:
         self._ready.set()
+        with self._hall.changed:
+            self._hall.hand_in()
         if self._bets and time.monotonic() >= self._bets_at:
             self._store_bets(patience_s=1.0)
         if self._scribe is not None:

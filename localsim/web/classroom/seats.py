@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from localsim.conversation.episode import Mode
+from localsim.conversation.transcript import Action
 
 Event = dict[str, Any]
 MODES: tuple[Mode, ...] = ("agents", "mindreaders")
@@ -55,6 +56,20 @@ class Seat:
     """True while it waits for a talk."""
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What a player chose in a beat in which several act at the same time."""
+
+    type: str
+    text: str
+    values: tuple[str, ...] | None
+
+    @property
+    def action(self) -> Action:
+        """The choice as an action."""
+        return Action(self.type, self.text, self.values)
+
+
 @dataclass
 class Register:
     """Seats, talks and bets of one class. It changes through `apply` alone."""
@@ -62,6 +77,8 @@ class Register:
     scenarios: Sequence[tuple[str, ...]]
     """The roles of each scenario."""
     seed: int
+    choices: dict[tuple[int, str, int], Choice] = field(default_factory=dict)
+    """(number of a talk, role, first turn of a beat) -> what the role chose before it was asked."""
     seats: dict[int, Seat] = field(default_factory=dict)
     talks: dict[int, Talk] = field(default_factory=dict)
     revealed: bool = False
@@ -84,6 +101,10 @@ class Register:
             self.talks[talk.number] = talk
             for number in talk.people.values():
                 self.seats[number].talk, self.seats[number].waiting = talk.number, False
+        elif kind == "choice":
+            values = event["values"]
+            chosen = Choice(event["type"], event["text"], None if values is None else tuple(values))
+            self.choices[event["talk"], event["role"], event["beat"]] = chosen
         elif kind == "bet":
             bets, answers = self.seats[event["seat"]].bets, ("best", "about", "saw")
             before = bets.get(event["talk"], Bet())
@@ -111,17 +132,21 @@ class Register:
         people = self.talks[seat.talk or 0].people
         return next(role for role, number in people.items() if number == seat.number)
 
-    def next_talk(self, seats: Sequence[int]) -> Event:
-        """The event that puts one or two seats into the next talk.
+    def next_size(self) -> int:
+        """The number of roles of the next talk."""
+        return len(self.scenarios[self._condition(len(self.talks) + 1)[0]])
 
-        Each block of talks has every scenario in every mode once, in an order of its own, so modes stay balanced.
-        """
-        number = len(self.talks) + 1
+    def _condition(self, number: int) -> tuple[int, Mode]:
+        """The scenario and mode of a talk: each block of talks has all of them once, in an order of its own."""
         conditions = [(place, mode) for place in range(len(self.scenarios)) for mode in MODES]
         block, place = divmod(number - 1, len(conditions))
-        rng = random.Random(f"{self.seed}/{block}")
-        rng.shuffle(conditions)
-        scenario, mode = conditions[place]
+        random.Random(f"{self.seed}/{block}").shuffle(conditions)
+        return conditions[place]
+
+    def next_talk(self, seats: Sequence[int]) -> Event:
+        """The event that puts seats into the next talk."""
+        number = len(self.talks) + 1
+        scenario, mode = self._condition(number)
         index = sum((talk.scenario, talk.mode) == (scenario, mode) for talk in self.talks.values())
         roles = list(self.scenarios[scenario])
         random.Random(f"{self.seed}/{number}").shuffle(roles)

@@ -61,7 +61,7 @@ class Matrix(Game):
     how = "Both choose without seeing the other's choice; then both are told the choices and the points."
     tries = (
         "Let -m scripted:tit-for-tat play, then -m scripted:always-f: what does each win against itself?",
-        "Play against a scripted player: localsim play matrix_prisoners --with scripted:grim",
+        "Play against a scripted player: localsim play matrix_prisoners -m scripted:grim",
         "Allow words (matrix_words) and see whether promises are kept.",
     )
     bundled = {
