@@ -235,7 +235,7 @@ def _is_certain(rules: Rules, scenario: Scenario, act: Act, here: Sequence[Slot]
 
 def ways_of(scenario: Scenario, act: Act, speaker: str, here: Sequence[str]) -> tuple[Way, ...]:
     """Return the ways in which an agent can act now, in the order of the act; `here` are the agents who are present."""
-    others = tuple(name for name in here if name != speaker)
+    others = tuple(name for name in here if name != speaker and (not act.named or name in act.named))
     found: list[Way] = []
     for name in act.actions:
         move = _move(scenario, name)

@@ -23,6 +23,8 @@ class Act:
     phase: str = ""
     floor: tuple[str, ...] = ()
     """The agents to whom a moderator can give the floor."""
+    named: tuple[str, ...] = ()
+    """The agents whom moves can name now, such as those who are still in a game; everybody present if not given."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from localsim.families.base import Family
+from localsim.families.games.groups.hidden_role import HiddenRole
+from localsim.families.games.groups.jury import Jury
+from localsim.families.games.groups.peer_review import PeerReview
+from localsim.families.games.groups.restaurant import Restaurant
 from localsim.families.games.money.bargaining import Bargaining
 from localsim.families.games.money.matrix import Matrix
 
-GAMES: tuple[Family, ...] = (Bargaining(), Matrix())
+GAMES: tuple[Family, ...] = (Bargaining(), Matrix(), Jury(), HiddenRole(), PeerReview(), Restaurant())
 """Every game, in the order of reports."""

@@ -8,13 +8,16 @@ needs is imported from here.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from localsim.conversation.controls import Control, between, by_chance, exactly
-from localsim.conversation.episode import Observation, Score, derive_seed
+from localsim.conversation.episode import OMNISCIENT, Observation, Score, derive_seed
 from localsim.conversation.measures import Measure
 from localsim.conversation.rules.deciding import present, stop_reason
+from localsim.conversation.rules.lines import Bound
 from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
 from localsim.conversation.rules.values import Move, Param
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario, ScenarioFile
@@ -68,12 +71,27 @@ class Game(Family):
             return Stop("left")
         if reason is not None or len(talk.acts) + len(speakers) > scenario.limits.turns:
             return Stop("turn_limit")
-        return step if speakers == step.speakers else Act(speakers, step.actions, step.phase, step.floor)
+        return step if speakers == step.speakers else replace(step, speakers=speakers)
 
 
-def act(speakers: str | Sequence[str], *actions: str, phase: str = "") -> Act:
-    """Return a step in which one agent acts, or several at the same time, in one of these ways."""
-    return Act((speakers,) if isinstance(speakers, str) else tuple(speakers), actions, phase)
+def act(speakers: str | Sequence[str], *actions: str, phase: str = "", named: Sequence[str] = ()) -> Act:
+    """Return a step in which one agent acts, or several at the same time, in one of these ways.
+
+    `named` are the agents whom moves can name now, by default everybody present.
+    """
+    return Act((speakers,) if isinstance(speakers, str) else tuple(speakers), actions, phase, named=tuple(named))
+
+
+def addressed(names: Sequence[str], talk: Transcript) -> str:
+    """Return who of these agents speaks next: whom the last act named first in its words, else the next in order."""
+    last = talk.acts[-1] if talk.acts else None
+    if last is None or last.speaker not in names:
+        return names[0]
+    after = names.index(last.speaker) + 1
+    following = [*names[after:], *names[: after - 1]]
+    found = {name: re.search(rf"(?<!\w){re.escape(name)}(?!\w)", last.action.text) for name in following}
+    places = {name: match.start() for name, match in found.items() if match}
+    return min(places, key=lambda name: places[name]) if places else following[0]
 
 
 def chance(seed: int, *place: str | int) -> random.Random:
@@ -84,6 +102,23 @@ def chance(seed: int, *place: str | int) -> random.Random:
 def names_of(game: Family, seed: int, count: int) -> list[str]:
     """Return names of agents that depend on the game and the seed."""
     return random.Random(f"{game.name}/{seed}/names").sample(DEFAULT.names, count)
+
+
+def check_values(game: str, chosen: Mapping[str, Any], allowed: Mapping[str, Sequence[Any]]) -> None:
+    """Check parameters of a game: a pair of numbers is the least and the greatest, words are all that are known.
+
+    Raises InvalidInput.
+    """
+    for name, values in allowed.items():
+        if isinstance(values[0], str):
+            if chosen[name] not in values:
+                raise InvalidInput(
+                    f"{game}: {name} = {chosen[name]!r} is not known", hint=f"one of {', '.join(values)}"
+                )
+        elif not values[0] <= chosen[name] <= values[1]:
+            raise InvalidInput(
+                f"{game}: {name} = {chosen[name]} is not possible", hint=f"give {values[0]} to {values[1]}"
+            )
 
 
 # ---- what a player knows -------------------------------------------------------------------------------------------
@@ -105,6 +140,11 @@ def known(seen: Observation, kind: str, name: str | None = None) -> str | None:
 def others(seen: Observation) -> list[str]:
     """Return the names of the other agents, in speaking order."""
     return [agent.name for agent in seen.agents if agent.name != seen.viewer]
+
+
+def targets(seen: Observation, name: str) -> tuple[str, ...]:
+    """Return the agents whom the viewer can name with a move now."""
+    return next((way.others for way in seen.allowed if isinstance(way, Bound) and way.name == name), ())
 
 
 def move(name: str, *values: object, text: str = "") -> Action:
@@ -136,6 +176,7 @@ def by_agent(name: str, values: Mapping[str, float], turns: Sequence[int] = ()) 
 
 __all__ = [
     "DONE",
+    "OMNISCIENT",
     "ONE_AGENT",
     "PAYOFF",
     "SUCCESS",
@@ -167,12 +208,14 @@ __all__ = [
     "Turn",
     "Verdict",
     "act",
+    "addressed",
     "any_values",
     "any_way",
     "between",
     "by_agent",
     "by_chance",
     "chance",
+    "check_values",
     "exactly",
     "known",
     "listed",
@@ -185,4 +228,5 @@ __all__ = [
     "present",
     "private",
     "random",
+    "targets",
 ]

@@ -1,0 +1,1 @@
+"""Games of groups: verdicts, hidden roles, reviews and joint plans."""
