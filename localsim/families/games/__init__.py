@@ -7,8 +7,23 @@ from localsim.families.games.groups.hidden_role import HiddenRole
 from localsim.families.games.groups.jury import Jury
 from localsim.families.games.groups.peer_review import PeerReview
 from localsim.families.games.groups.restaurant import Restaurant
+from localsim.families.games.guessing.guess_city import GuessCity
+from localsim.families.games.guessing.maze import Maze
+from localsim.families.games.guessing.twenty_questions import TwentyQuestions
+from localsim.families.games.guessing.wordle import Wordle
 from localsim.families.games.money.bargaining import Bargaining
 from localsim.families.games.money.matrix import Matrix
 
-GAMES: tuple[Family, ...] = (Bargaining(), Matrix(), Jury(), HiddenRole(), PeerReview(), Restaurant())
+GAMES: tuple[Family, ...] = (
+    Bargaining(),
+    Matrix(),
+    TwentyQuestions(),
+    GuessCity(),
+    Wordle(),
+    Maze(),
+    Jury(),
+    HiddenRole(),
+    PeerReview(),
+    Restaurant(),
+)
 """Every game, in the order of reports."""

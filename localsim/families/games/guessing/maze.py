@@ -1,0 +1,361 @@
+"""The maze of LMRL-Gym (arXiv 2311.18232): a walker, and a guide who has the map.
+
+The double-T maze is the one of the published code: 10 rows and 13 columns, with the goal at (8, 6). Each step costs 1,
+the step onto the goal nothing, and whoever is not there after 100 steps has -101. From the 25 other cells the shortest
+ways return -6.84 on average, which is the published best score. The normalised score is 50 for the mean of the
+published data (-83), 0 for -101 and 100 for -6.84. LMRL-Gym takes 4 for an action that is none; here the grammar admits
+no such line, and without a grammar the report counts it as malformed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from localsim.families.games.base import (
+    DONE,
+    SUCCESS,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Game,
+    InvalidInput,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Tell,
+    Transcript,
+    act,
+    between,
+    exactly,
+    known,
+    merged,
+    move,
+    names_of,
+    one_of,
+    private,
+    random,
+)
+
+Cell = tuple[int, int]
+STEPS = 100
+WORST, MEAN, BEST = -101.0, -83.0, -6.84
+"""Return of who never arrives, mean of LMRL-Gym's data, and mean of the shortest ways."""
+TURNS: Mapping[str, Cell] = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
+"""Direction -> change of row and column, clockwise."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A maze: its ways in words, as the guide knows them, and its goal. All else is wall."""
+
+    ways: str
+    goal: Cell
+
+    @property
+    def cells(self) -> frozenset[Cell]:
+        """The free cells."""
+        return _cells(self.ways)
+
+    def step(self, cell: Cell, direction: str) -> Cell:
+        """Return the cell after a step; the same one in front of a wall."""
+        row, column = TURNS[direction]
+        there = (cell[0] + row, cell[1] + column)
+        return there if there in self.cells else cell
+
+    def walls(self, cell: Cell) -> str:
+        """Return the directions in which there are walls, in words."""
+        return ", ".join(direction for direction in TURNS if self.step(cell, direction) == cell) or "none"
+
+    def best(self, cell: Cell) -> str:
+        """Return the first direction of a shortest way."""
+        return min(TURNS, key=lambda direction: distances(self)[self.step(cell, direction)])
+
+
+MAZES: Mapping[str, Plan] = {
+    "double_t": Plan(
+        "row 1, columns 1 to 5; row 1, columns 7 to 11; column 3, rows 1 to 5; column 9, rows 1 to 5; "
+        "row 5, columns 3 to 9; column 6, rows 5 to 8",
+        (8, 6),
+    ),
+    "u_shape": Plan("column 1, rows 1 to 3; row 1, columns 1 to 3; column 3, rows 1 to 3", (3, 3)),
+}
+"""The two mazes of LMRL-Gym: the one of the benchmark, and the small one of its code."""
+
+
+@lru_cache(maxsize=64)
+def _cells(ways: str) -> frozenset[Cell]:
+    found: set[Cell] = set()
+    for line, fixed, low, high in re.findall(r"(row|column) (\d+), (?:row|column)s (\d+) to (\d+)", ways):
+        for place in range(int(low), int(high) + 1):
+            found.add((int(fixed), place) if line == "row" else (place, int(fixed)))
+    return frozenset(found)
+
+
+@lru_cache(maxsize=64)
+def distances(plan: Plan) -> Mapping[Cell, int]:
+    """Return how many steps each cell is away from the goal, by breadth-first search."""
+    found, waiting = {plan.goal: 0}, deque([plan.goal])
+    while waiting:
+        cell = waiting.popleft()
+        for direction in TURNS:
+            there = plan.step(cell, direction)
+            if there not in found:
+                found[there] = found[cell] + 1
+                waiting.append(there)
+    return found
+
+
+def normalised(value: float) -> float:
+    """Return a return on LMRL-Gym's scale: 0 for the worst, 50 for the mean of its data, 100 for the best mean."""
+    return 50 * (value - WORST) / (MEAN - WORST) if value < MEAN else 50 + 50 * (value - MEAN) / (BEST - MEAN)
+
+
+class Maze(Game):
+    """A walker looks for the goal of a maze, and a guide who has the map gives advice."""
+
+    name, version = "maze", "1"
+    title = "A way through a maze"
+    about = "A walker looks for the goal of a maze. A guide has the map, sees where the walker is, and gives advice."
+    defaults: Mapping[str, Any] = {
+        "maze": "double_t",
+        "steps": STEPS,
+        "every": 4,
+        "position": False,
+        "start_row": 0,
+        "start_column": 0,
+    }
+    how = "Each step costs 1, the step onto the goal nothing. The normalised score is 100 for the shortest ways."
+    tries = (
+        "Compare -m scripted:silent-guide in agents and mindreaders: who reads the map needs no advice.",
+        "In maze_alone nobody gives advice: how much does the walker lose?",
+        "Play the walker yourself: localsim play maze_advice -m scripted:shortest-way",
+    )
+    bundled = {
+        "advice": {"start_row": 1, "start_column": 1},
+        "every_step": {"every": 1},
+        "positions": {"position": True},
+        "alone": {"every": 0, "position": True},
+        "small": {"maze": "u_shape", "steps": 12, "start_row": 3, "start_column": 1, "every": 2},
+    }
+    interests = "cooperative"
+    measures = (
+        SUCCESS,
+        Measure("return", "return", "minus the steps before the one onto the goal", "return", compared=True),
+        Measure("normalised", "normalised", "the return on the scale of LMRL-Gym", "normalised", bounds=(0, None)),
+        Measure("best_steps", "best steps", "share of steps that shorten the way", "best_steps", kind="share"),
+        Measure("bumps", "bumps", "share of steps against a wall", "bumps", kind="share"),
+    )
+    figure = ("success_rate", "return", "best_steps")
+    control_tasks: Mapping[str, Mapping[str, Any]] = {
+        "far corner": {"start_row": 1, "start_column": 1},
+        "ten steps": {"steps": 10},
+    }
+    controls = (
+        exactly("shortest-way", "success_rate", 1, "the guide knows the way"),
+        exactly("shortest-way", "return", -11, "the goal is 12 steps away", "far corner"),
+        exactly("shortest-way", "normalised", normalised(-11), "the goal is 12 steps away", "far corner"),
+        exactly("shortest-way", "best_steps", 1, "each step is on a shortest way"),
+        exactly("silent-guide", "return", -11, "the walker reads the map", "far corner", ("script", "mindreaders")),
+        exactly("always-up", "success_rate", 0, "no way to the goal begins with up", "ten steps"),
+        exactly("always-up", "return", -11, "ten steps, and the one that is not allowed any more", "ten steps"),
+        exactly("always-up", "normalised", None, "the scale is that of 100 steps", "ten steps"),
+        exactly("always-up", "best_steps", 0, "no step up shortens the way", "ten steps"),
+        exactly("wall-follower", "success_rate", 1, "a maze without circles is walked through in 50 steps"),
+        exactly("wall-follower", "bumps", 0, "it goes where no wall is"),
+        between("any", "bumps", 0, 1, "it is a share", "ten steps"),
+    )
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: the maze, and where the walker starts (row and column 0: drawn)."""
+        chosen = merged(self.defaults, parameters, self.name)
+        steps, every = chosen["steps"], chosen["every"]
+        if chosen["maze"] not in MAZES:
+            raise InvalidInput(f"maze: maze = {chosen['maze']!r} is not known", hint=f"one of {', '.join(MAZES)}")
+        if steps < 1 or every < 0:
+            raise InvalidInput("maze: steps is at least 1 and every at least 0")
+        plan = MAZES[chosen["maze"]]
+        start = (chosen["start_row"], chosen["start_column"])
+        starts = sorted(plan.cells - {plan.goal})
+        if start == (0, 0):
+            start = random.Random(f"{self.name}/{seed}/start").choice(starts)
+        if start not in starts:
+            raise InvalidInput(f"maze: nobody can start at row {start[0]}, column {start[1]}")
+        walker, guide = names_of(self, seed, 2)
+        goal = f"The goal is at row {plan.goal[0]}, column {plan.goal[1]}."
+        text = f"The ways are {plan.ways}. All else is wall. {goal} Rows count down, columns to the right."
+        told = [
+            f"{walker} looks for the goal of a maze, with at most {steps} steps up, down, left or right. {guide} has a "
+            f"map and sees where {walker} is. A step against a wall changes nothing."
+        ]
+        if every:
+            told.append(f"Before every {every} steps {guide} gives advice." if every > 1 else f"{guide} gives advice.")
+        if chosen["position"]:
+            told.append(f"{goal} Rows count down, columns to the right.")
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{walker} looks for the way, and {guide} has the map",
+            info=self.info,
+            setting=" ".join(told),
+            agents=(
+                Agent(name=walker, goal="Reach the goal with as few steps as you can."),
+                Agent(
+                    name=guide,
+                    goal=f"Help {walker}: say which steps come next.",
+                    facts=(private(guide, "map", text, plan.ways),),
+                ),
+            ),
+            actions=("speak",),
+            moves=(Move(name="go", by=(walker,), values=(one_of(*TURNS),), tell="To take a step"),),
+            game={
+                "public": {"steps": steps, "every": every, "position": chosen["position"]},
+                "maze": chosen["maze"],
+                "start": list(start),
+            },
+            limits=Limits(turns=steps + (-(-steps // every) if every else 0)),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+        )
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """Walls are told, perhaps the guide gives advice, and the walker takes a step."""
+        public, (walker, guide) = scenario.game["public"], scenario.names
+        plan, path = MAZES[scenario.game["maze"]], _path(scenario, talk)
+        taken, cell, told = len(path) - 1, path[-1], len(talk.told)
+        if cell == plan.goal:
+            return Tell("The goal is reached.") if not talk.turns[-1].told else DONE
+        if taken == public["steps"]:
+            return DONE
+        where = f"{walker} is at row {cell[0]}, column {cell[1]}."
+        walls = f"Walls: {plan.walls(cell)}."
+        if public["position"] and told == taken:
+            return Tell(f"{where} {walls}", values=tuple(map(str, cell)))
+        if not public["position"] and told < 2 * taken + 2:
+            if told == 2 * taken:
+                return Tell(walls, (walker,))
+            return Tell(where, (guide,), values=tuple(map(str, cell)))
+        if public["every"] and len(talk.of("speak")) == taken // public["every"] and taken % public["every"] == 0:
+            return act(guide, "speak")
+        return act(walker, "go")
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return success, the return, also on LMRL-Gym's scale, and how good the steps are."""
+        plan, path = MAZES[scenario.game["maze"]], _path(scenario, transcript)
+        steps = transcript.of("go")
+        if not steps:
+            return [Score("success", 0.0, reason="no step was taken")]
+        away = [distances(plan)[cell] for cell in path]
+        arrived = path[-1] == plan.goal
+        value = float(1 - len(steps) if arrived else -len(steps) - 1)
+        cited = (steps[-1].index,)
+        told = f"the goal was reached with {len(steps)} steps; {away[0]} are needed" if arrived else "nobody arrived"
+        bumps = [turn.index for turn, old, new in zip(steps, path, path[1:], strict=False) if old == new]
+        scores = [
+            Score("success", float(arrived), reason=told, turns=cited if arrived else ()),
+            Score("return", value, turns=cited),
+            Score("best_steps", sum(new < old for old, new in pairwise(away)) / len(steps)),
+            Score("bumps", len(bumps) / len(steps), turns=tuple(bumps)),
+        ]
+        if (scenario.game["maze"], scenario.game["public"]["steps"]) == ("double_t", STEPS):
+            scores.append(Score("normalised", normalised(value), turns=cited))
+        return scores
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Take a shortest way; None if the map is not visible."""
+        best = _best(seen)
+        return move("go", best) if best is not None and seen.may("go") else None
+
+
+def _path(scenario: Scenario, talk: Transcript) -> list[Cell]:
+    """Return the cells of the walker, the start first."""
+    plan, (row, column) = MAZES[scenario.game["maze"]], scenario.game["start"]
+    path = [(row, column)]
+    for turn in talk.of("go"):
+        path.append(plan.step(path[-1], turn.value))
+    return path
+
+
+# ---- players -------------------------------------------------------------------------------------------------------
+
+
+def _map(seen: Observation) -> tuple[Plan, Cell] | None:
+    """Return the maze and where the walker is, if the viewer can see both."""
+    ways = known(seen, "map", seen.agents[1].name)
+    plan = next((plan for plan in MAZES.values() if plan.ways == ways), None)
+    places = [turn.action.values for turn in seen.transcript.told if turn.action.values]
+    return (plan, (int(places[-1][0]), int(places[-1][1]))) if plan is not None and places else None
+
+
+def _best(seen: Observation) -> str | None:
+    found = _map(seen)
+    return found[0].best(found[1]) if found is not None else None
+
+
+def _follow_wall(seen: Observation, rng: random.Random) -> Action:
+    """Keep the right hand on the wall: right of the last step, else straight on, left, back."""
+    walls = next(turn for turn in reversed(seen.transcript.told) if "Walls:" in turn.action.text).action.text
+    closed = re.findall(r"up|down|left|right", walls.partition("Walls:")[2])
+    order, steps = list(TURNS), seen.transcript.of("go")
+    ahead = order.index(steps[-1].value) if steps else 0
+    turned = [order[(ahead + turn) % 4] for turn in (1, 0, 3, 2)]
+    return move("go", next(direction for direction in turned if direction not in closed))
+
+
+def _advice(seen: Observation) -> str:
+    """Return the next steps of a shortest way, as many as come before the next advice."""
+    found = _map(seen)
+    assert found is not None, "the guide sees map and place"
+    plan, cell = found
+    steps: list[str] = []
+    while cell != plan.goal and len(steps) < seen.game["every"]:
+        steps.append(plan.best(cell))
+        cell = plan.step(cell, steps[-1])
+    return f"Go {', '.join(steps)}."
+
+
+def _shortest_way(seen: Observation, rng: random.Random) -> Action:
+    """Take a shortest way, if map and place are visible; else the advised steps, else follow the wall. Guide well."""
+    if seen.may("speak"):
+        return Action("speak", _advice(seen))
+    best = _best(seen)
+    if best is not None:
+        return move("go", best)
+    said = [turn for turn in seen.transcript.of("speak") if turn.speaker == seen.agents[1].name]
+    steps = re.findall(r"\b(?:up|down|left|right)\b", said[-1].action.text.casefold()) if said else []
+    since = sum(turn.index > said[-1].index for turn in seen.transcript.of("go")) if said else 0
+    return move("go", steps[since]) if since < len(steps) else _follow_wall(seen, rng)
+
+
+def _silent_guide(seen: Observation, rng: random.Random) -> Action:
+    """Walk like `shortest-way`, but give no advice."""
+    return Action("speak", "Good luck.") if seen.may("speak") else _shortest_way(seen, rng)
+
+
+def _wall_follower(seen: Observation, rng: random.Random) -> Action:
+    """Follow the wall, whatever the guide says."""
+    return Action("speak", _advice(seen)) if seen.may("speak") else _follow_wall(seen, rng)
+
+
+def _always_up(seen: Observation, rng: random.Random) -> Action:
+    """Go up, and advise to go up."""
+    return Action("speak", "Go up.") if seen.may("speak") else move("go", "up")
+
+
+Maze.players = {
+    "shortest-way": _shortest_way,
+    "silent-guide": _silent_guide,
+    "wall-follower": _wall_follower,
+    "always-up": _always_up,
+}
+Maze.sensible = "shortest-way"

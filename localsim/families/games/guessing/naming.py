@@ -1,0 +1,369 @@
+"""What twenty questions and guess my city have in common: one asks, one answers, and a question names what is meant.
+
+The game follows LMRL-Gym (arXiv 2311.18232): at most 20 questions, -1 for each question, 0 for the one that names it.
+LMRL-Gym ends the game when a question ends with the name and has no other noun. Without a tagger for nouns, a question
+names a thing here if it ends with the name and all words before it are among a few that ask for nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+
+from localsim.families.games.base import (
+    DONE,
+    SUCCESS,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Control,
+    Game,
+    InvalidInput,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Player,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Sequence,
+    Tell,
+    Transcript,
+    Turn,
+    act,
+    exactly,
+    known,
+    merged,
+    move,
+    names_of,
+    private,
+    random,
+)
+
+QUESTIONS = 20
+"""The most questions, as in LMRL-Gym."""
+OPENERS = frozenset(
+    "is it it's its are you your from a an the that this thing something object city am i right could be would so then "
+    "maybe perhaps do does come live in or guess my answer thinking of kind type called".split()
+)
+"""Words that may stand before a name in the question that names a thing."""
+LOOSE = frozenset("can what which has have made used people they there any".split())
+"""More words that do not matter where a scripted player makes out what a question is about."""
+NO_CLUE = "Can you tell me more?"
+"""A question about nothing that the list knows."""
+
+Learnt = tuple[str, str]
+"""What an answer tells: (what was asked, the answer); a thing that was named stands as `=NAME`."""
+
+
+class Naming(Game):
+    """One agent asks and the other answers, until a question names what is meant or the questions are used up."""
+
+    kind = "thing"
+    """What is meant, as a word; also the kind of the private fact."""
+    asked: Mapping[str, str] = {}
+    """What can be asked about a thing -> the question about it."""
+    things: Mapping[str, Mapping[str, str]] = {}
+    """Name -> what can be asked -> the answer."""
+    aliases: Mapping[str, str] = {}
+    """Other names of things -> the name."""
+    defaults: Mapping[str, Any] = {"questions": QUESTIONS, "listed": 0, "meant": ""}
+    measures: Sequence[Measure] = (
+        SUCCESS,
+        Measure(
+            "return",
+            "return",
+            "minus the questions before the one that names it",
+            "return",
+            bounds=(-QUESTIONS, 0),
+            compared=True,
+        ),
+        Measure("true_answers", "true answers", "share of the checked answers that are true", "true", kind="share"),
+        Measure("checked", "checked", "share of answers whose truth the rules can check", "checked", kind="share"),
+        Measure(
+            "unearned",
+            "named beyond chance",
+            "how often the first name is right, beyond a choice by chance among what fits the answers",
+            "first_name",
+            summed="excess",
+            per="first_name_chance",
+            compared=True,
+        ),
+    )
+    figure = ("success_rate", "return", "unearned")
+    controls: Sequence[Control] = (
+        exactly("halving", "success_rate", 1, "its questions leave one thing after fewer than 20"),
+        exactly("halving", "return", 0, "it sees what is meant, and names it at once", modes=("script", "mindreaders")),
+        exactly("halving", "unearned", 1, "it names what nothing had told", modes=("script", "mindreaders")),
+        exactly("halving", "true_answers", 1, "it answers as the list says", modes=("agents",)),
+        exactly("halving", "checked", 1, "it asks questions of the list", modes=("agents",)),
+        exactly("omniscient", "return", 0, "the first question names it", modes=("script", "mindreaders")),
+        exactly("liar", "true_answers", 0, "each of its answers is wrong", modes=("agents",)),
+        exactly("never-names", "success_rate", 0, "it names nothing"),
+        exactly("never-names", "return", -QUESTIONS, "all questions are used up"),
+        exactly("never-names", "unearned", None, "it names nothing"),
+        exactly("never-names", "checked", 0, "nothing is known about its question"),
+        exactly("never-names", "true_answers", None, "no answer can be checked"),
+        exactly("any", "success_rate", 0, "it asks no question of the list"),
+    )
+
+    # ---- what a game adds ------------------------------------------------------------------------------------------
+
+    def setting(self, asker: str, answerer: str, chosen: Mapping[str, Any]) -> str:
+        """Return the first sentences of the setting."""
+        raise NotImplementedError
+
+    def fact(self, answerer: str, meant: str) -> str:
+        """Return the sentence that only the answerer knows."""
+        raise NotImplementedError
+
+    def answer_move(self, answerer: str) -> Move:
+        """Return the move that answers."""
+        raise NotImplementedError
+
+    def reply(self, value: str) -> Action:
+        """Return an answer with this value."""
+        raise NotImplementedError
+
+    def read(self, key: str, reply: Turn) -> str | None:
+        """Return the value that an answer to such a question gives; None if it gives none."""
+        raise NotImplementedError
+
+    def name_it(self, name: str) -> str:
+        """Return the question that names a thing."""
+        return f"Is it {name}?"
+
+    # ---- the rules -------------------------------------------------------------------------------------------------
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: what is meant, and, with `listed`, the few things among which it is."""
+        chosen = merged(self.defaults, parameters, self.name)
+        count, listed, meant = chosen["questions"], chosen["listed"], chosen["meant"]
+        if not 1 <= count <= QUESTIONS:
+            raise InvalidInput(f"{self.name}: questions = {count} is not from 1 to {QUESTIONS}")
+        if listed and not 2 <= listed <= len(self.things):
+            raise InvalidInput(f"{self.name}: listed = {listed} is neither 0 nor from 2 to {len(self.things)}")
+        if meant and meant not in self.things:
+            raise InvalidInput(
+                f"{self.name}: meant = {meant!r} is not known", hint=f"such as {next(iter(self.things))}"
+            )
+        rng = random.Random(f"{self.name}/{seed}/meant")
+        meant = meant or rng.choice(list(self.things))
+        among = sorted(
+            [meant, *rng.sample([name for name in self.things if name != meant], listed - 1)] if listed else []
+        )
+        asker, answerer = names_of(self, seed, 2)
+        told = [self.setting(asker, answerer, chosen)]
+        if among:
+            told.append(f"It is one of these: {', '.join(among)}.")
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{asker} finds out what {answerer} knows, with {count} questions",
+            info=self.info,
+            setting=" ".join(told),
+            agents=(
+                Agent(name=asker, goal=f"Name the {self.kind} after as few questions as you can."),
+                Agent(
+                    name=answerer,
+                    goal="Answer each question truly, and do not say the name yourself.",
+                    facts=(private(answerer, self.kind, self.fact(answerer, meant), meant),),
+                ),
+            ),
+            actions=("speak",),
+            moves=(
+                Move(name="ask", by=(asker,), text="must", tell=f"To ask a question, or to name the {self.kind}"),
+                self.answer_move(answerer),
+            ),
+            game={"public": {"questions": count, "listed": among}, "meant": meant},
+            limits=Limits(turns=2 * count),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+        )
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """A question, then an answer, until a question names what is meant."""
+        questions = talk.of("ask")
+        asker, answerer = scenario.names
+        if questions and self.named(questions[-1].action.text) == scenario.game["meant"]:
+            if talk.turns[-1].told:
+                return DONE
+            return Tell(f"That is right. Questions: {len(questions)}.", values=(str(len(questions)),))
+        if len(talk.of("answer")) < len(questions):
+            return act(answerer, "answer")
+        return DONE if len(questions) == scenario.game["public"]["questions"] else act(asker, "ask")
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return success, the return, how many answers are true, and whether the first name is right by chance."""
+        meant, questions = scenario.game["meant"], transcript.of("ask")
+        if not questions:
+            return [Score("success", 0.0, reason="nothing was asked")]
+        right = self.named(questions[-1].action.text) == meant
+        cited = (questions[-1].index,)
+        told = f"{meant} was named with question {len(questions)}" if right else f"nobody named {meant}"
+        scores = [
+            Score("success", float(right), reason=told, turns=cited if right else ()),
+            Score("return", float(1 - len(questions) if right else -len(questions)), turns=cited),
+        ]
+        pairs = list(zip(questions, transcript.of("answer"), strict=False))
+        checked = {
+            reply.index: self.fits(meant, learnt) for asked, reply in pairs if (learnt := self.learnt(asked, reply))
+        }
+        if pairs:
+            scores.append(Score("checked", len(checked) / len(pairs)))
+        if checked:
+            wrong = tuple(index for index, true in checked.items() if not true)
+            scores.append(Score("true", sum(checked.values()) / len(checked), turns=wrong))
+        return [*scores, *self._first_name(transcript, scenario)]
+
+    def _first_name(self, talk: Transcript, scenario: Scenario) -> Iterator[Score]:
+        """Yield whether the first name is right, and its probability among the things that fit all answers before."""
+        questions = talk.of("ask")
+        place = next((n for n, turn in enumerate(questions) if self.named(turn.action.text) is not None), None)
+        if place is None:
+            return
+        heard = [self.learnt(*pair) for pair in zip(questions[:place], talk.of("answer"), strict=False)]
+        told = [learnt for learnt in heard if learnt is not None]
+        fitting = self.fitting(scenario.game["public"]["listed"], told)
+        # An answer that the rules cannot read, or a wrong one, may have told something or nothing.
+        if len(told) == len(heard) and scenario.game["meant"] in fitting:
+            first = questions[place]
+            hit = self.named(first.action.text) == scenario.game["meant"]
+            yield Score("first_name", float(hit), turns=(first.index,))
+            yield Score("first_name_chance", 1 / len(fitting), turns=(first.index,))
+
+    # ---- what questions and answers mean ---------------------------------------------------------------------------
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        names = {**{name: name for name in self.things}, **self.aliases}
+        return {form.casefold(): name for alias, name in names.items() for form in (f"{alias}s", alias)}
+
+    @cached_property
+    def _about(self) -> Mapping[tuple[str, ...], str]:
+        return {_words(question): key for key, question in self.asked.items()}
+
+    def named(self, question: str) -> str | None:
+        """Return the thing that a question names, if it asks for nothing else."""
+        words = _words(question)
+        for count in range(min(4, len(words)), 0, -1):
+            name = self._names.get(" ".join(words[-count:]))
+            if name is not None:
+                return name if OPENERS.issuperset(words[:-count]) else None
+        return None
+
+    def key_of(self, question: str) -> str | None:
+        """Return what a question is about, if it is one of the list or names a thing."""
+        name = self.named(question)
+        return f"={name}" if name is not None else self._about.get(_words(question))
+
+    def loosely(self, question: str) -> str | None:
+        """Return what a question is about, also if a question of the list has all its words that matter."""
+        key, words = self.key_of(question), {*_words(question)} - OPENERS - LOOSE
+        if key is None and words:
+            key = next((key for about, key in self._about.items() if words <= {*about}), None)
+        return key
+
+    def truth(self, key: str, thing: str) -> str:
+        """Return the true answer about a thing."""
+        return ("yes" if key == f"={thing}" else "no") if key.startswith("=") else self.things[thing][key]
+
+    def learnt(self, asked: Turn, reply: Turn) -> Learnt | None:
+        """Return what an answer tells; None if the question is not of the list, or the answer is none to it."""
+        key = self.key_of(asked.action.text)
+        value = self.read(key, reply) if key is not None else None
+        return (key, value) if key is not None and value is not None else None
+
+    def fits(self, thing: str, learnt: Learnt) -> bool:
+        """Return True if an answer is true of a thing."""
+        return self.truth(learnt[0], thing) == learnt[1]
+
+    def fitting(self, listed: Sequence[str], told: Sequence[Learnt]) -> list[str]:
+        """Return the things of which all answers are true."""
+        return [thing for thing in listed or self.things if all(self.fits(thing, learnt) for learnt in told)]
+
+    # ---- players ---------------------------------------------------------------------------------------------------
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Name what is meant, if it is visible; None for the answerer, who has nothing to see."""
+        meant = self.seen_meant(seen)
+        return move("ask", text=self.name_it(meant)) if seen.may("ask") and meant is not None else None
+
+    def seen_meant(self, seen: Observation) -> str | None:
+        """Return what is meant, if the viewer can see it."""
+        return known(seen, self.kind, seen.agents[1].name)
+
+    def halving(self, seen: Observation, rng: random.Random) -> Action:
+        """Ask what tells most, and name the thing when at most two are left, or when it can be seen; answer truly."""
+        if not seen.may("ask"):
+            return self.honest(seen, rng)
+        meant = self.seen_meant(seen)
+        if meant is not None:
+            return move("ask", text=self.name_it(meant))
+        return move("ask", text=self.question(self.still(seen), rng))
+
+    def still(self, seen: Observation) -> list[str]:
+        """Return the things that fit all answers so far."""
+        pairs = zip(seen.transcript.of("ask"), seen.transcript.of("answer"), strict=False)
+        return self.fitting(seen.game["listed"], [learnt for pair in pairs if (learnt := self.learnt(*pair))])
+
+    def question(self, fitting: Sequence[str], rng: random.Random) -> str:
+        """Return the question whose answer tells most about the things that are left, or the name of one."""
+        if len(fitting) > 2:
+            best = max(self.asked, key=lambda key: _entropy(self.truth(key, thing) for thing in fitting))
+            if len({self.truth(best, thing) for thing in fitting}) > 1:
+                return self.asked[best]
+        return self.name_it(fitting[0] if fitting else rng.choice(list(self.things)))
+
+    def honest(self, seen: Observation, rng: random.Random) -> Action:
+        """Answer as the list says; no where it does not know what is asked."""
+        key = self.loosely(seen.transcript.of("ask")[-1].action.text)
+        return self.reply(self.truth(key, self.seen_meant(seen) or "") if key is not None else "no")
+
+    def liar(self, seen: Observation, rng: random.Random) -> Action:
+        """Give a wrong answer to each question; ask like `halving`, but never use what it sees of others."""
+        if seen.may("ask"):
+            return move("ask", text=self.question(self.still(seen), rng))
+        key, meant = self.loosely(seen.transcript.of("ask")[-1].action.text), self.seen_meant(seen) or ""
+        if key is None or key.startswith("="):
+            return self.reply("yes")
+        values = sorted({thing[key] for thing in self.things.values()})
+        return self.reply(rng.choice([value for value in values if value != self.truth(key, meant)]))
+
+    def lister(self, seen: Observation, rng: random.Random) -> Action:
+        """Name one thing after the other, in the order of the list; answer truly."""
+        if not seen.may("ask"):
+            return self.honest(seen, rng)
+        names = list(seen.game["listed"] or self.things)
+        return move("ask", text=self.name_it(names[len(seen.transcript.of("ask")) % len(names)]))
+
+    def never_names(self, seen: Observation, rng: random.Random) -> Action:
+        """Ask again and again a question that tells nothing; answer truly."""
+        return move("ask", text=NO_CLUE) if seen.may("ask") else self.honest(seen, rng)
+
+    def its_players(self) -> Mapping[str, Player]:
+        """Return the players of the game by name."""
+        return {
+            "halving": self.halving,
+            "lister": self.lister,
+            "never-names": self.never_names,
+            "liar": self.liar,
+        }
+
+
+def _words(question: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[\w']+", question.casefold()))
+
+
+def _entropy(values: Iterator[str]) -> float:
+    """Return the bits that an answer tells, if all things are equally likely; rounded, so that ties are ties."""
+    counts = Counter(values)
+    total = sum(counts.values())
+    return round(-sum(n / total * math.log2(n / total) for n in counts.values()), 9)

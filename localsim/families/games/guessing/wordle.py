@@ -1,0 +1,332 @@
+"""Wordle of LMRL-Gym (arXiv 2311.18232), for two players who guess in turn and each know one letter.
+
+A hidden word of five letters, six tries. -1 for each guess, also for one that is no word of the list, and 0 for the
+winning one. A letter is marked as in LMRL-Gym: `here` at its place, `elsewhere` if the word has it at another place
+(repeated letters are not counted), else `no`. By default the rules draw the hidden word again before each guess, from
+the words that fit all marks so far, as LMRL-Gym does; a word that was fixed at the start has marks of the same
+probabilities. LMRL-Gym has one player. Here two take turns, so that neither is a mere onlooker, and each knows one
+letter with its place, so that there is something to tell: without clues it is the published game with two heads.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from functools import lru_cache
+
+from localsim.families.games.base import (
+    DONE,
+    SUCCESS,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Fact,
+    Game,
+    InvalidInput,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Param,
+    Player,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Sequence,
+    Tell,
+    Transcript,
+    act,
+    by_chance,
+    chance,
+    exactly,
+    known,
+    merged,
+    move,
+    names_of,
+    others,
+    private,
+    random,
+)
+from localsim.families.games.guessing.five_letters import WORDS
+
+TRIES, LETTERS = 6, 5
+HERE, ELSEWHERE, NO = "+", "?", "-"
+_SAID = {HERE: "here", ELSEWHERE: "elsewhere", NO: "no"}
+_KNOWN = frozenset(WORDS)
+_MOST_TRIED = 100
+"""The most words whose marks a player compares before a guess."""
+
+Clue = tuple[int, str]
+"""A place from 1 and the letter there."""
+Marked = tuple[str, str]
+"""A guess and its marks."""
+
+
+def marks(guess: str, word: str) -> str:
+    """Return a mark for each letter of a guess."""
+    return "".join(
+        HERE if letter == there else ELSEWHERE if letter in word else NO
+        for letter, there in zip(guess, word, strict=True)
+    )
+
+
+def fitting(guesses: Sequence[Marked], clues: Sequence[Clue]) -> list[str]:
+    """Return the words that have all these marks and letters."""
+    return [
+        word
+        for word in WORDS
+        if all(word[place - 1] == letter for place, letter in clues)
+        and all(marks(guess, word) == found for guess, found in guesses)
+    ]
+
+
+class Wordle(Game):
+    """Two players look for a hidden word, guess in turn, and see marks for each letter."""
+
+    name, version = "wordle", "1"
+    title = "Wordle for two"
+    about = "Two players guess a hidden word in turn, see marks for each letter, and each know one letter of it."
+    defaults: Mapping[str, Any] = {"redraw": True, "clues": True, "talk": True, "word": ""}
+    how = "The return is minus the guesses before the right one, and -6 without it."
+    tries = (
+        "Compare -m scripted:silent in agents and mindreaders: what is the letter of the other worth?",
+        "Compare -m scripted:best-split with -m scripted:fitting: which needs fewer guesses?",
+        "In wordle_no_clues nobody has a secret: do the modes still differ?",
+    )
+    bundled = {
+        "clues": {},
+        "fixed_word": {"redraw": False},
+        "no_clues": {"clues": False},
+        "silent": {"talk": False},
+        "published": {"clues": False, "talk": False},
+    }
+    interests = "cooperative"
+    measures = (
+        SUCCESS,
+        Measure(
+            "return", "return", "minus the guesses before the right one", "return", bounds=(-TRIES, 0), compared=True
+        ),
+        Measure("fits", "fitting", "share of guesses that fit all marks and the own letter", "fits", kind="share"),
+        Measure("invalid", "no words", "share of guesses that are no words of the list", "invalid", kind="share"),
+        Measure(
+            "unearned",
+            "other's letter",
+            "how often a guess has the other's letter before the other said a word, beyond chance",
+            "used_letter",
+            summed="excess",
+            per="used_letter_chance",
+            compared=True,
+        ),
+    )
+    figure = ("success_rate", "return", "unearned")
+    controls = (
+        by_chance("careless", "success_rate", 1 - (1 - 1 / len(WORDS)) ** TRIES, "six words drawn without a thought"),
+        exactly("fitting", "fits", 1, "it guesses only what fits"),
+        exactly("fitting", "invalid", 0, "it guesses words of the list"),
+        exactly("silent", "unearned", 1, "it sees the other's letter and uses it", modes=("script", "mindreaders")),
+        exactly("no-word", "success_rate", 0, "it guesses no word"),
+        exactly("no-word", "return", -TRIES, "all tries are used up"),
+        exactly("no-word", "invalid", 1, "it guesses no word"),
+        exactly("no-word", "unearned", None, "no guess is a word"),
+        exactly("no-word", "fits", None, "no guess is a word"),
+        exactly("any", "success_rate", 0, "its values are no words of the list"),
+    )
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: the first hidden word, and the letter that each player knows."""
+        chosen = merged(self.defaults, parameters, self.name)
+        rng = random.Random(f"{self.name}/{seed}/word")
+        word = chosen["word"] or rng.choice(WORDS)
+        if word not in _KNOWN:
+            raise InvalidInput(f"wordle: word = {word!r} is not in the list", hint=f"such as {WORDS[0]}")
+        first, second = names_of(self, seed, 2)
+        places = rng.sample(range(1, LETTERS + 1), 2) if chosen["clues"] else []
+        clues = [(place, word[place - 1]) for place in places]
+        facts: list[tuple[Fact, ...]] = [(), ()]
+        for number, (name, (place, letter)) in enumerate(zip((first, second), clues, strict=False)):
+            text = f"Letter {place} of the word is {letter}."
+            facts[number] = (private(name, "letter", text, f"letter {place} is {letter}"),)
+        told = [
+            f"{first} and {second} look for a hidden English word with {LETTERS} letters. They guess in turn and win "
+            f"together, with at most {TRIES} guesses. Marks are told after each guess. here: this letter is at its "
+            "place. elsewhere: it is at another place. no: it is not in the word."
+        ]
+        if clues:
+            told.append("Each of them knows one letter of the word.")
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{first} and {second} look for a word",
+            info=self.info,
+            setting=" ".join(told),
+            agents=tuple(
+                Agent(name=name, goal="Find the word together with as few guesses as you can.", facts=own)
+                for name, own in zip((first, second), facts, strict=True)
+            ),
+            actions=("speak",),
+            moves=(
+                Move(
+                    name="guess",
+                    values=(Param(words=LETTERS),),
+                    text="may" if chosen["talk"] else "no",
+                    tell="To guess a word",
+                ),
+            ),
+            game={
+                "public": {"tries": TRIES},
+                "word": word,
+                "redraw": chosen["redraw"],
+                "clues": [[place, letter] for place, letter in clues],
+            },
+            limits=Limits(turns=TRIES),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+        )
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """A guess, then its marks, until the word is found or the tries are used up."""
+        guesses, told = talk.of("guess"), talk.told
+        if len(told) < len(guesses):
+            return self._marked(scenario, talk, seed)
+        won = bool(told) and told[-1].value == HERE * LETTERS
+        if won or len(guesses) == TRIES:
+            return DONE
+        return act(scenario.names[len(guesses) % 2], "guess")
+
+    def _marked(self, scenario: Scenario, talk: Transcript, seed: int) -> Tell:
+        guesses = talk.of("guess")
+        guess = guesses[-1].value.casefold()
+        if guess not in _KNOWN:
+            return Tell(f"{guess} is no word of the list. It counts as a guess.", values=("invalid",))
+        word = scenario.game["word"]
+        if scenario.game["redraw"]:
+            possible = fitting(_history(talk), [(place, letter) for place, letter in scenario.game["clues"]])
+            word = chance(seed, "word", len(guesses)).choice(possible)
+        found = marks(guess, word)
+        each = ", ".join(f"{letter} {_SAID[mark]}" for letter, mark in zip(guess, found, strict=True))
+        return Tell(f"{each}.", values=(found,))
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return success, the return, and whether guesses fit, are words, and use what only the other knows."""
+        guesses, told = transcript.of("guess"), transcript.told
+        if not guesses:
+            return [Score("success", 0.0, reason="nobody guessed")]
+        won = told[-1].value == HERE * LETTERS
+        cited = (guesses[-1].index,)
+        reason = f"they found {guesses[-1].value} with guess {len(guesses)}" if won else "they did not find the word"
+        scores = [
+            Score("success", float(won), reason=reason, turns=cited if won else ()),
+            Score("return", float(1 - len(guesses) if won else -len(guesses)), turns=cited),
+        ]
+        wrong = tuple(turn.index for turn in guesses if turn.value.casefold() not in _KNOWN)
+        scores.append(Score("invalid", len(wrong) / len(guesses), turns=wrong))
+        letters = {name: (place, letter)
+                   for name, (place, letter) in zip(scenario.names, scenario.game["clues"], strict=False)}  # fmt: skip
+        fits: list[bool] = []
+        used: dict[str, Score] = {}
+        for number, turn in enumerate(guesses):
+            guess, who = turn.value.casefold(), turn.speaker
+            if guess not in _KNOWN:
+                continue
+            before = Transcript(tuple(each for each in transcript.turns if each.index < turn.index))
+            possible = fitting(_history(before), [letters[who]] if who in letters else [])
+            fits.append(guess in possible)
+            other = next(name for name in scenario.names if name != who)
+            silent = not any(each.action.text for each in guesses[:number] if each.speaker == other)
+            if letters and silent and who not in used:
+                place, letter = letters[other]
+                likely = sum(word[place - 1] == letter for word in possible) / len(possible)
+                used[who] = Score("used_letter", float(guess[place - 1] == letter), agent=who, turns=(turn.index,))
+                scores.append(Score("used_letter_chance", likely, agent=who, turns=(turn.index,)))
+        if fits:
+            scores.append(Score("fits", sum(fits) / len(fits)))
+        return [*scores, *used.values()]
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Guess what fits both letters and tells most; None if the other's letter is not visible."""
+        return _best_split(seen, rng) if known(seen, "letter", others(seen)[0]) is not None else None
+
+
+def _history(talk: Transcript) -> list[Marked]:
+    """Return the guesses that were words, with their marks."""
+    pairs = zip(talk.of("guess"), talk.told, strict=False)
+    return [(guess.value.casefold(), told.value) for guess, told in pairs if told.value != "invalid"]
+
+
+# ---- players -------------------------------------------------------------------------------------------------------
+
+
+def _clues(seen: Observation) -> list[Clue]:
+    """Return the letters that the viewer knows: its own, the other's if it is visible, and those that were told."""
+    facts = [known(seen, "letter", agent.name) for agent in seen.agents]
+    texts = [fact for fact in facts if fact is not None] + [turn.action.text for turn in seen.transcript.of("guess")]
+    found = (re.search(r"letter (\d) is ([a-z])\b", text.casefold()) for text in texts)
+    return sorted({(int(each[1]), each[2]) for each in found if each is not None and 1 <= int(each[1]) <= LETTERS})
+
+
+def _possible(seen: Observation) -> list[str]:
+    """Return the words that fit what the viewer knows; all words if a letter that was told is wrong."""
+    return fitting(_history(seen.transcript), _clues(seen)) or list(WORDS)
+
+
+def _guess(seen: Observation, word: str) -> Action:
+    """Return a guess that tells the own letter, if it may have words and has not told it."""
+    own = known(seen, "letter")
+    told = any(turn.speaker == seen.viewer and turn.action.text for turn in seen.transcript.of("guess"))
+    may_speak = any(way.name == "guess" and way.text != "no" for way in seen.moves)
+    return move("guess", word, text=f"My {own}." if own is not None and may_speak and not told else "")
+
+
+@lru_cache(maxsize=512)
+def _splitting(possible: tuple[str, ...]) -> str:
+    """Return the word whose marks tell most about the possible ones; of equals, a possible one."""
+    if len(possible) <= 2:
+        return possible[0]
+    tried = possible[:: len(possible) // _MOST_TRIED + 1]
+    pool = (*tried, *WORDS) if len(possible) <= _MOST_TRIED else tried
+
+    def told(guess: str) -> float:
+        counts = Counter(marks(guess, word) for word in possible).values()
+        return round(-sum(n / len(possible) * math.log2(n / len(possible)) for n in counts), 9)
+
+    return max(pool, key=told)
+
+
+def _best_split(seen: Observation, rng: random.Random) -> Action:
+    """Guess the word whose marks tell most; tell the own letter with the first guess."""
+    return _guess(seen, _splitting(tuple(_possible(seen))))
+
+
+def _fitting(seen: Observation, rng: random.Random) -> Action:
+    """Guess any word that fits; tell the own letter with the first guess."""
+    return _guess(seen, rng.choice(_possible(seen)))
+
+
+def _silent(seen: Observation, rng: random.Random) -> Action:
+    """Guess any word that fits, and say nothing."""
+    return move("guess", rng.choice(_possible(seen)))
+
+
+def _careless(seen: Observation, rng: random.Random) -> Action:
+    """Guess any word of the list."""
+    return move("guess", rng.choice(WORDS))
+
+
+def _no_word(seen: Observation, rng: random.Random) -> Action:
+    """Guess what is no word."""
+    return move("guess", "zzzzz")
+
+
+PLAYERS: Mapping[str, Player] = {
+    "best-split": _best_split,
+    "fitting": _fitting,
+    "silent": _silent,
+    "careless": _careless,
+    "no-word": _no_word,
+}
+Wordle.players = PLAYERS
+Wordle.sensible = "best-split"
