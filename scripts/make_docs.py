@@ -79,6 +79,8 @@ def pages() -> dict[str, str]:
         "reference/python.md": python_page(),
         "reference/exit-codes.md": exit_codes_page(),
         "reference/controls.md": controls_page(),
+        "games.md": GENERATED + games_page(),
+        "systems.md": GENERATED + systems_page(),
     }
 
 

@@ -43,6 +43,9 @@ class Game(Family):
     bundled: Mapping[str, Mapping[str, Any]] = {}
     """Name of a scenario that ships -> parameters of `generate` (scripts/make_games.py writes the files)."""
 
+    informed: Sequence[tuple[str, str, str, str]] = ()
+    """(player, measure, task, theory) for which seeing the other side has a known value, shown in docs/games.md."""
+
     @property
     def info(self) -> Info:
         """The description for people that each scenario of the game has."""
