@@ -13,6 +13,10 @@ from localsim.families.games.guessing.twenty_questions import TwentyQuestions
 from localsim.families.games.guessing.wordle import Wordle
 from localsim.families.games.money.bargaining import Bargaining
 from localsim.families.games.money.matrix import Matrix
+from localsim.families.games.talking.car_dealer import CarDealer
+from localsim.families.games.talking.films import Films
+from localsim.families.games.talking.linear_program import LinearProgram
+from localsim.families.games.talking.recommendation import Recommendation
 
 GAMES: tuple[Family, ...] = (
     Bargaining(),
@@ -21,6 +25,10 @@ GAMES: tuple[Family, ...] = (
     GuessCity(),
     Wordle(),
     Maze(),
+    CarDealer(),
+    Recommendation(),
+    Films(),
+    LinearProgram(),
     Jury(),
     HiddenRole(),
     PeerReview(),

@@ -1,0 +1,1 @@
+"""Games whose outcome hangs on what people find out from each other by talking."""
