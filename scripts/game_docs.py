@@ -74,9 +74,9 @@ def _value_of_information() -> Iterator[str]:
     """Yield the section on what sensible players win by seeing the other side."""
     yield "## What seeing the other side is worth"
     yield (
-        "In some games theory says what information is worth. The table has players that play as well as they can with "
-        f"what they see, on {SCENARIOS} generated scenarios of each task. The difference between mindreaders and agents "
-        "is the value of information: a measure of omniscience has to find it."
+        "In some games theory says what information is worth. The players in this table play as well as they can with "
+        f"what they see, on {SCENARIOS} generated scenarios of each task. The difference between mindreaders and "
+        "agents is the value of information: a measure of omniscience has to find it."
     )
     rows = []
     for name in FAMILIES.games:
@@ -84,9 +84,8 @@ def _value_of_information() -> Iterator[str]:
         assert isinstance(game, Game)
         for player, measure, task, theory in game.informed:
             rows.append(_informed(name, player, measure, task, theory))
-    yield "\n".join([
-        "| game | task | player | measure | script | agents | mindreaders | theory |", "|---|---|---|---|---|---|---|---|", *rows,
-    ])  # fmt: skip
+    heads = ("game", "task", "player", "measure", *MODES, "theory")
+    yield "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
 
 
 def _informed(name: str, player: str, measure: str, task: str, theory: str) -> str:
@@ -122,8 +121,8 @@ def systems_page() -> str:
     lines = [
         "# Systems of the field",
         "",
-        "What localsim has of published systems: the mechanism, the file, what is checked, and where it ends. A check is "
-        "a test of the suite; a row whose file or test is missing fails the suite.",
+        "What localsim has of published systems: the mechanism, the file, what is checked, and where it ends. A check "
+        "is a test of the suite; a row whose file or test is missing fails the suite.",
         "",
         "| system | mechanism | file | check | test | limits |",
         "|---|---|---|---|---|---|",

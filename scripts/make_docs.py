@@ -26,6 +26,8 @@ from typing import Any
 
 import click
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import localsim
 from localsim import api, errors
 from localsim.cli import cli, long_name
@@ -33,6 +35,7 @@ from localsim.conversation.episode import MODES
 from localsim.families import FAMILIES, family_of, title_of
 from localsim.reports.validity.controls import controls_of
 from localsim.store.database import Store
+from scripts.game_docs import games_page, systems_page
 
 try:
     from localsim.store.schema import TABLES, VIEWS  # type: ignore[import-not-found]

@@ -1,0 +1,68 @@
+"""docs/systems.md is generated from rows whose files and tests exist; tags are derived from the scenario."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localsim.conversation.scenario import LoadedScenario
+from localsim.families import family_of
+from localsim.families.games.tags import tags_of
+from localsim.scenarios.find import find_scenarios
+from scripts import game_docs
+from tests.conftest import generated
+
+REQUIRED = {1, 5, 21, 27, 29, 30, 33, 37, 55, 56, 57}
+
+
+@pytest.mark.parametrize("row", game_docs.systems(), ids=lambda row: row["name"])
+def test_a_row_names_files_and_tests_that_exist(row: dict[str, Any]) -> None:
+    assert row["files"] and row["tests"] and game_docs.missing(row) == []
+    assert all(row[key] for key in ("name", "mechanism", "check", "limits"))
+
+
+def test_every_system_that_is_claimed_has_a_row() -> None:
+    assert {row["number"] for row in game_docs.systems()} >= REQUIRED
+
+
+def test_a_row_without_its_test_is_found() -> None:
+    row = game_docs.systems()[0]
+    assert game_docs.missing(row | {"tests": ["test_nobody_wrote"], "files": ["none.py"]}) == [
+        "none.py",
+        "test_nobody_wrote",
+    ]
+
+
+def with_table(table: dict[str, list[int]]) -> LoadedScenario:
+    loaded = generated("matrix")
+    game = {"public": {**loaded.scenario.game["public"], "table": table}}
+    return LoadedScenario(loaded.scenario.model_copy(update={"game": game}), loaded.answer, loaded.path)
+
+
+@pytest.mark.parametrize(
+    ("table", "interaction"),
+    [
+        ({"JJ": [1, -1], "JF": [-1, 1], "FJ": [-1, 1], "FF": [1, -1]}, "competition"),
+        ({"JJ": [5, 5], "JF": [0, 0], "FJ": [0, 0], "FF": [3, 3]}, "cooperation"),
+        ({"JJ": [8, 8], "JF": [0, 10], "FJ": [10, 0], "FF": [5, 5]}, "coopetition"),
+    ],
+)
+def test_a_game_is_what_its_payoffs_say(table: dict[str, list[int]], interaction: str) -> None:
+    scenario = with_table(table).scenario
+    tags = tags_of(scenario, family_of(scenario.family))
+    assert (tags.interaction, tags.structure, tags.protocol) == (interaction, "peer-to-peer", "rules of the game")
+
+
+@pytest.mark.parametrize(
+    ("name", "tags"),
+    [
+        ("mutual_friends_01", ("cooperation", "peer-to-peer", "in_turn")),
+        ("craigslist_01", ("competition", "peer-to-peer", "in_turn")),
+        ("planning_a_trip", ("", "distributed", "in_turn")),
+    ],
+)
+def test_a_talk_has_tags_from_its_file_and_family(name: str, tags: tuple[str, str, str]) -> None:
+    scenario = find_scenarios([name])[0].scenario
+    found = tags_of(scenario, family_of(scenario.family))
+    assert (found.interaction, found.structure, found.protocol) == tags
