@@ -242,7 +242,7 @@ def ways_of(scenario: Scenario, act: Act, speaker: str, here: Sequence[str]) -> 
         if move is None:
             found.append(name)
         elif speaker in (move.by or (speaker,)) and (others or not any(param.agents for param in move.values)):
-            found.append(Bound(move, act.floor if name == NEXT else others))
+            found.append(Bound(move, act.floor if name == NEXT or (act.floor and not scenario.phases) else others))
     return tuple(found)
 
 

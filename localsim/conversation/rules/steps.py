@@ -22,7 +22,7 @@ class Act:
     """Names of the actions and moves that are allowed now."""
     phase: str = ""
     floor: tuple[str, ...] = ()
-    """The agents to whom a moderator can give the floor."""
+    """The agents to whom a moderator can give the floor; in a game, the agents whom moves can name now (none: all)."""
 
 
 @dataclass(frozen=True)

@@ -71,9 +71,12 @@ class Game(Family):
         return step if speakers == step.speakers else Act(speakers, step.actions, step.phase, step.floor)
 
 
-def act(speakers: str | Sequence[str], *actions: str, phase: str = "") -> Act:
-    """Return a step in which one agent acts, or several at the same time, in one of these ways."""
-    return Act((speakers,) if isinstance(speakers, str) else tuple(speakers), actions, phase)
+def act(speakers: str | Sequence[str], *actions: str, phase: str = "", to: Sequence[str] = ()) -> Act:
+    """Return a step in which one agent acts, or several at the same time, in one of these ways.
+
+    `to`: the agents whom moves can name in this step; without it, all others.
+    """
+    return Act((speakers,) if isinstance(speakers, str) else tuple(speakers), actions, phase, tuple(to))
 
 
 def chance(seed: int, *place: str | int) -> random.Random:
