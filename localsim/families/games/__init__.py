@@ -11,8 +11,11 @@ from localsim.families.games.guessing.guess_city import GuessCity
 from localsim.families.games.guessing.maze import Maze
 from localsim.families.games.guessing.twenty_questions import TwentyQuestions
 from localsim.families.games.guessing.wordle import Wordle
+from localsim.families.games.money.balloon import Balloon
 from localsim.families.games.money.bargaining import Bargaining
 from localsim.families.games.money.matrix import Matrix
+from localsim.families.games.money.negotiation import Negotiation
+from localsim.families.games.money.persuasion import Persuasion
 from localsim.families.games.talking.car_dealer import CarDealer
 from localsim.families.games.talking.films import Films
 from localsim.families.games.talking.linear_program import LinearProgram
@@ -20,6 +23,9 @@ from localsim.families.games.talking.recommendation import Recommendation
 
 GAMES: tuple[Family, ...] = (
     Bargaining(),
+    Negotiation(),
+    Persuasion(),
+    Balloon(),
     Matrix(),
     TwentyQuestions(),
     GuessCity(),

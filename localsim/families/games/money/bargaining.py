@@ -44,9 +44,7 @@ from localsim.families.games.base import (
     private,
     random,
 )
-
-TOLD_UP_TO = 20
-"""Players are told the number of rounds only if it is at most this, as in GLEE."""
+from localsim.families.games.money.glee import TOLD_UP_TO, turn_limit
 
 
 class Bargaining(Game):
@@ -134,7 +132,7 @@ class Bargaining(Game):
                 Move(name="reject", text="may" if chosen["talk"] else "no", tell="To refuse the proposal"),
             ),
             game={"public": {"money": chosen["money"], "rounds": chosen["rounds"]}, "keep": list(keeps.values())},
-            limits=Limits(turns=2 * chosen["rounds"]),
+            limits=Limits(turns=turn_limit(chosen["rounds"])),
             family=self.name,
             parameters={**chosen, "seed": seed},
         )

@@ -1,0 +1,371 @@
+"""Negotiation over one good, with offers in turn and a way out (GLEE, arXiv 2410.05254).
+
+The good is worth a to the seller and b to the buyer, in parts of a sum M. In odd rounds the seller names a price, in
+even rounds the buyer; who answers accepts, refuses, or trades with John, who pays or asks exactly what the good is
+worth to whoever comes, so that this wins nothing. With p = price / M a trade wins p - a for the seller and b - p for
+the buyer. Efficiency is 1 for a trade if b > a, 1 for none if b < a, and 1 if b = a; it is the score `success` here.
+Fairness is 1 - 4 (p - (a + b) / 2)^2, and 1 without a trade.
+
+Nobody loses by waiting, so whoever proposes last (the seller if the number of rounds is odd) can hold out for one
+price, and everything depends on what it knows. If it knows b, a seller takes it all: max(b - a, 0). If it knows only
+that b is one of n equally likely values, it names the price that wins most on average. The value of information is
+
+    V(a) = mean over b of max(b - a, 0)  -  max over p of (p - a) * share of b with b >= p,
+
+and the mirror image for a buyer. With GLEE's values 0.8, 1, 1.2, 1.5 this is 0.325 - 0.2 = 0.125 for a = 0.8, then
+0.175 - 0.125 = 0.05, 0 and 0: 0.04375 M on average over a. For a buyer it is 0.125, 0.05, 0, 0 for b = 1.5, 1.2, 1,
+0.8: by chance the same average. The player `optimal` gains exactly this much more in mindreaders than in agents.
+"""
+
+from __future__ import annotations
+
+import math
+
+from localsim.families.games.base import (
+    DONE,
+    SUCCESS,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Game,
+    InvalidInput,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Sequence,
+    Tell,
+    Transcript,
+    act,
+    between,
+    by_agent,
+    exactly,
+    known,
+    listed,
+    merged,
+    move,
+    names_of,
+    number,
+    others,
+    private,
+    random,
+)
+from localsim.families.games.money.glee import TOLD_UP_TO, VALUES, turn_limit
+
+JOHN = ("sell-to-john", "buy-from-john")
+"""The moves with which the seller and the buyer end the talk."""
+MOST = 2
+"""The highest price and value, in parts of the sum M."""
+_TINY = 1e-9
+
+
+class Negotiation(Game):
+    """A seller and a buyer name prices in turn."""
+
+    name, version = "negotiation", "1"
+    title = "A price, or a way out"
+    about = "A seller and a buyer name prices in turn; instead of agreeing, each can trade with somebody else."
+    defaults: Mapping[str, Any] = {
+        "money": 100,
+        "seller": 0.8,
+        "buyer": 1.2,
+        "rounds": 10,
+        "informed": True,
+        "talk": True,
+        "prior": True,
+    }
+    how = (
+        "seller and buyer are what the good is worth to each, in parts of the money (0: drawn from 0.8, 1, 1.2, 1.5). "
+        "Gains are in the same unit. It is a success if they trade where both can gain, and part where they cannot."
+    )
+    tries = (
+        "In negotiation_one_offer compare agents with mindreaders: -m scripted:optimal gains 0.3 more.",
+        "In negotiation_no_gain a trade is a mistake. Does a model find the way out?",
+        "Compare -m scripted:halfway with -m scripted:optimal: who gains, and is it fair?",
+    )
+    bundled = {
+        "both_gain": {},
+        "one_offer": {"rounds": 1, "informed": False, "buyer": 1.5},
+        "hidden": {"informed": False, "seller": 1.0, "buyer": 1.5},
+        "no_gain": {"seller": 1.2, "buyer": 0.8, "informed": False},
+        "silent": {"talk": False, "seller": 1.0, "buyer": 1.5},
+    }
+    interests = "competitive"
+    measures = (
+        SUCCESS,
+        Measure("seller_gain", "seller's gain", "price less the seller's value, in parts of the money", "gain",
+                side="seller", compared=True),
+        Measure("buyer_gain", "buyer's gain", "the buyer's value less the price, in parts of the money", "gain",
+                side="buyer", compared=True),
+        Measure("fairness", "fairness", "1 at the middle of both values, or without a trade", "fairness",
+                bounds=(None, 1)),
+        Measure("trade", "trade", "share of conversations that end with a trade", "trade", kind="share"),
+        Measure("way_out", "way out", "share of conversations in which somebody trades with John", "way_out",
+                kind="share"),
+        Measure("rounds", "rounds", "rounds up to the trade", "rounds", bounds=(1, None)),
+    )  # fmt: skip
+    figure = ("success_rate", "seller_gain", "buyer_gain")
+    control_tasks: Mapping[str, Mapping[str, Any]] = {
+        "one offer": {"rounds": 1, "informed": False, "buyer": 1.5},
+        "no gain": {"seller": 1.2, "buyer": 0.8},
+    }
+    controls = (
+        exactly("optimal", "success_rate", 1, "the price suits both"),
+        exactly("optimal", "seller_gain", 0, "the buyer names the last price, and the seller knows it"),
+        exactly("optimal", "buyer_gain", 0.4, "the buyer names the last price"),
+        exactly("optimal", "fairness", 0.84, "the price is 0.2 from the middle"),
+        exactly("optimal", "rounds", 1, "waiting changes nothing"),
+        exactly("optimal", "seller_gain", 0.4, "1.2 is the best price where only the odds are known", "one offer",
+                ("agents",)),
+        exactly("optimal", "seller_gain", 0.7, "who knows the other's value takes all", "one offer",
+                ("script", "mindreaders")),
+        exactly("optimal", "success_rate", 1, "there is nothing to gain, and they part", "no gain"),
+        exactly("optimal", "trade", 0, "there is nothing to gain", "no gain"),
+        exactly("halfway", "fairness", 1, "the price is the middle"),
+        exactly("halfway", "seller_gain", 0.2, "the price is the middle"),
+        exactly("halfway", "trade", 1, "the first price is taken"),
+        exactly("own-value", "buyer_gain", 0.4, "the seller asks no more than the good is worth to him"),
+        exactly("yes-sayer", "success_rate", 0, "they trade though both should not", "no gain"),
+        exactly("way-out", "way_out", 1, "the first answer is John"),
+        exactly("way-out", "success_rate", 0, "both could have gained"),
+        exactly("way-out", "rounds", None, "nothing is agreed"),
+        between("any", "fairness", -4, 1, "prices are 0 to 2"),
+    )  # fmt: skip
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: what the good is worth to whom, who knows it, and how many rounds there are."""
+        chosen = merged(self.defaults, parameters, self.name)
+        worth = _worth_of_both(chosen, random.Random(f"{self.name}/{seed}/worth"))
+        names = names_of(self, seed, 2)
+        facts = [
+            private(name, "worth", f"The good is worth ${dollars(value)} to {name}.", dollars(value))
+            for name, value in zip(names, worth, strict=True)
+        ]
+        words: Any = "may" if chosen["talk"] else "no"
+        public = {"money": chosen["money"], "seller": names[0], "buyer": names[1]}
+        if chosen["rounds"] <= TOLD_UP_TO:
+            public["rounds"] = chosen["rounds"]
+        if chosen["informed"]:
+            public["worth"] = dict(zip(names, worth, strict=True))
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{names[0]} and {names[1]} negotiate about a price",
+            info=self.info,
+            setting=_setting(names, chosen, [fact.text for fact in facts]),
+            agents=(
+                Agent(name=names[0], goal="Win as much as you can: the price less what the good is worth to you.",
+                      facts=(facts[0],)),
+                Agent(name=names[1], goal="Win as much as you can: what the good is worth to you less the price.",
+                      facts=(facts[1],)),
+            ),
+            actions=("speak",),
+            moves=(
+                Move(name="offer", values=(number(0, MOST * chosen["money"]),), text=words,
+                     tell="To name a price in dollars"),
+                Move(name="accept", text="no", tell="To accept the price"),
+                Move(name="reject", text=words, tell="To refuse the price"),
+                Move(name=JOHN[0], by=(names[0],), text="no", tell="To end the talk and sell to John"),
+                Move(name=JOHN[1], by=(names[1],), text="no", tell="To end the talk and buy from John"),
+            ),
+            game={"public": public, "rounds": chosen["rounds"], "worth": worth},
+            limits=Limits(turns=turn_limit(chosen["rounds"])),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+            answer={"seller": names[0], "buyer": names[1]},
+        )  # fmt: skip
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """A price, then an answer to it; after a refusal the other one names a price."""
+        offers, answered = len(talk.of("offer")), len(talk.of("accept", "reject", *JOHN))
+        names = scenario.names
+        if talk.last in ("accept", *JOHN) or answered == offers == scenario.game["rounds"]:
+            return DONE
+        if offers > answered:
+            return act(names[offers % 2], "accept", "reject", *JOHN)
+        if len(talk.told) == offers:
+            return Tell(f"Round {offers + 1}. {names[offers % 2]} names a price.")
+        return act(names[offers % 2], "offer")
+
+    def side(self, agent: str, answer: AnswerKey) -> str:
+        """Return `seller` or `buyer`."""
+        return "seller" if agent == answer.answer.get("seller") else "buyer"
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return efficiency as success, gains and fairness in parts of the money, and how the talk ended."""
+        seller, buyer = (worth / scenario.game["public"]["money"] for worth in scenario.game["worth"])
+        offers, accepted, out = transcript.of("offer"), transcript.of("accept"), transcript.of(*JOHN)
+        traded = bool(accepted)
+        right = traded if buyer > seller else not traded if buyer < seller else True
+        cited = (offers[-1].index, accepted[-1].index) if traded else tuple(turn.index for turn in out)
+        price = offers[-1].number / scenario.game["public"]["money"] if traded else 0.0
+        gains = dict.fromkeys(scenario.names, 0.0)
+        if traded:
+            gains = dict(zip(scenario.names, (price - seller, buyer - price), strict=True))
+        won = listed([f"{who} gained {gain:.3g}" for who, gain in gains.items()])
+        told = f"they traded in round {len(offers)}: {won}" if traded else "they did not trade"
+        found = [
+            Score("success", float(right), reason=told, turns=cited),
+            Score("trade", float(traded), turns=cited),
+            Score("way_out", float(bool(out)), turns=cited),
+            Score("fairness", 1 - 4 * (price - (seller + buyer) / 2) ** 2 if traded else 1.0, turns=cited),
+            *by_agent("gain", gains, cited),
+        ]
+        return [*found, Score("rounds", float(len(offers)), turns=cited)] if traded else found
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Play the equilibrium; None if what the good is worth to the other is not known."""
+        return _optimal(seen, rng) if _worth(seen, others(seen)[0]) is not None else None
+
+
+def dollars(amount: float) -> str:
+    """Return an amount as it stands in a text: 80, 1500000, 87.5."""
+    return f"{round(amount, 2):.2f}".rstrip("0").rstrip(".")
+
+
+def _worth_of_both(chosen: Mapping[str, Any], rng: random.Random) -> list[float]:
+    """Return what the good is worth to the seller and the buyer, in dollars. Raises InvalidInput."""
+    found = []
+    for side in ("seller", "buyer"):
+        value = rng.choice(VALUES) if chosen[side] == 0 else chosen[side]
+        if not 0 < value <= MOST:
+            raise InvalidInput(f"negotiation: {side} = {value:g} is not from 0 to {MOST}", hint="for example 1.2")
+        if chosen["prior"] and not chosen["informed"] and value not in VALUES:
+            known_values = listed([f"{option:g}" for option in VALUES])
+            raise InvalidInput(
+                f"negotiation: {side} = {value:g} is not among {known_values}, which players are told",
+                hint="set prior=false to tell them nothing",
+            )
+        found.append(round(value * chosen["money"], 2))
+    return found
+
+
+def _setting(names: Sequence[str], chosen: Mapping[str, Any], facts: Sequence[str]) -> str:
+    seller, buyer = names
+    once = chosen["rounds"] == 1
+    turns = f"{seller} names one price, and {buyer}" if once else f"They name prices in turn, {seller} first; the other"
+    parts = [
+        f"{seller} sells a good to {buyer}. {turns} accepts, refuses, or trades with John instead. John pays the "
+        "seller, and asks of the buyer, exactly what the good is worth to them, so trading with him wins nothing. "
+        "Without a trade nobody wins anything."
+    ]
+    if chosen["rounds"] <= TOLD_UP_TO:
+        parts.append("There is one round." if once else f"There are at most {chosen['rounds']} rounds.")
+    parts += facts if chosen["informed"] else ["Neither knows what the good is worth to the other."]
+    if chosen["prior"] and not chosen["informed"]:
+        *rest, last = (f"${dollars(value * chosen['money'])}" for value in VALUES)
+        parts.append(f"To each it is worth {', '.join(rest)} or {last}, each as likely as the others.")
+    return " ".join(parts)
+
+
+# ---- players -------------------------------------------------------------------------------------------------------
+
+
+def best_price(own: float, values: Sequence[float], *, sells: bool) -> tuple[float, float]:
+    """Return the price that wins most on average if the other's value is one of these, and what it wins.
+
+    Of prices that win the same, the one that is taken more often.
+    """
+
+    def outcome(price: float) -> tuple[float, float]:
+        share = sum(value >= price if sells else value <= price for value in values) / len(values)
+        return round((price - own if sells else own - price) * share, 9), share
+
+    price = max((own, *values), key=outcome)
+    return price, outcome(price)[0]
+
+
+def _worth(seen: Observation, name: str) -> float | None:
+    """Return what the good is worth to an agent; None where the viewer does not know."""
+    value = seen.game.get("worth", {}).get(name, known(seen, "worth", name))
+    return None if value is None else float(value)
+
+
+def _named(seen: Observation, price: float) -> Action:
+    """Return an offer in whole dollars, rounded in favour of who names it, and never above the highest price."""
+    whole = math.ceil(price - _TINY) if seen.viewer == seen.game["seller"] else math.floor(price + _TINY)
+    return move("offer", min(whole, MOST * seen.game["money"]))
+
+
+def _gain(seen: Observation) -> float:
+    """Return what the viewer wins by accepting, in dollars."""
+    price, own = seen.transcript.of("offer")[-1].number, _worth(seen, seen.viewer) or 0.0
+    return price - own if seen.viewer == seen.game["seller"] else own - price
+
+
+def _options(seen: Observation) -> list[float]:
+    """Return the values that the other can have: one if it is known, else GLEE's, each as likely as the others."""
+    theirs = _worth(seen, others(seen)[0])
+    return [option * seen.game["money"] for option in VALUES] if theirs is None else [theirs]
+
+
+def _john(seen: Observation) -> Action:
+    return move(JOHN[0] if seen.viewer == seen.game["seller"] else JOHN[1])
+
+
+def _optimal(seen: Observation, rng: random.Random) -> Action:
+    """Hold out for the best price if the last proposal is the own one; else accept whatever is no loss.
+
+    Who does not propose last names the price at which the other would sell or buy anyway, or, if that is not known, one
+    that gives nothing away. Without a known end there is no last proposal: then it plays `halfway`.
+    """
+    game, own, possible = seen.game, _worth(seen, seen.viewer) or 0.0, _options(seen)
+    if "rounds" not in game:
+        return _halfway(seen, rng)
+    sells = seen.viewer == game["seller"]
+    is_last = sells == (game["rounds"] % 2 == 1)
+    price, wins = best_price(own, possible, sells=sells)
+    if not is_last:
+        price, wins = (max(possible) if sells else min(possible)), 0.0
+        if len(possible) == 1:
+            price = best_price(possible[0], [own], sells=not sells)[0]
+            price = max(price, own) if sells else min(price, own)
+    if seen.may("offer"):
+        return _named(seen, price)
+    if _gain(seen) >= wins - _TINY:
+        return move("accept")
+    is_over = len(seen.transcript.of("offer")) == game["rounds"]
+    return _john(seen) if is_over or (len(possible) == 1 and wins <= 0) else move("reject")
+
+
+def _halfway(seen: Observation, rng: random.Random) -> Action:
+    """Name the middle of the own value and the other's (on average, if hidden), and accept whatever is no loss."""
+    own, possible = _worth(seen, seen.viewer) or 0.0, _options(seen)
+    middle = (own + sum(possible) / len(possible)) / 2
+    if seen.may("offer"):
+        return _named(seen, max(middle, own) if seen.viewer == seen.game["seller"] else min(middle, own))
+    return move("accept") if _gain(seen) >= 0 else move("reject")
+
+
+def _own_value(seen: Observation, rng: random.Random) -> Action:
+    """Name the own value, and accept whatever is no loss."""
+    if seen.may("offer"):
+        return _named(seen, _worth(seen, seen.viewer) or 0.0)
+    return move("accept") if _gain(seen) >= 0 else move("reject")
+
+
+def _way_out(seen: Observation, rng: random.Random) -> Action:
+    """Name a price that nobody wants, and answer any with John."""
+    high = seen.viewer == seen.game["seller"]
+    return move("offer", MOST * seen.game["money"] if high else 0) if seen.may("offer") else _john(seen)
+
+
+def _yes_sayer(seen: Observation, rng: random.Random) -> Action:
+    """Name the money itself as the price, and accept any."""
+    return move("offer", seen.game["money"]) if seen.may("offer") else move("accept")
+
+
+Negotiation.players = {
+    "optimal": _optimal,
+    "halfway": _halfway,
+    "own-value": _own_value,
+    "way-out": _way_out,
+    "yes-sayer": _yes_sayer,
+}
+Negotiation.sensible = "optimal"

@@ -1,0 +1,350 @@
+"""Persuasion: a seller who sees the quality of each product recommends it, or not (GLEE, arXiv 2410.05254).
+
+In each round nature draws high quality with chance q. The seller sees it and recommends; the buyer buys or not, and
+then learns the quality. A product costs P; one of high quality is worth v P to the buyer, one of low quality nothing.
+One buyer stays for all rounds, or each round has another one (myopic), who sees how many products were bought before
+and how many of those were good. Of T rounds, n have high quality; k of those and l of the others are bought:
+
+    efficiency k / n;  fairness (T - n - l) / (T - n);  seller's gain (k + l) / T;  buyer's gain (k (v - 1) - l) / T.
+
+The metric code of the repository eilamshapira/GLEE takes the products of low quality that were not bought for l in the
+buyer's gain, which charges the buyer for what was left; here l are those that were bought.
+
+The player `optimal` is the sender of Kamenica and Gentzkow (2011), who always recommends high quality, and low quality
+with the chance min(1, q (v - 1) / (1 - q)), so that buying on a recommendation is just worth it. It sells min(1, q v)
+of the products; the buyer gains nothing if q v <= 1, and q v - 1 otherwise. In mindreaders the buyer sees the quality:
+q of the products are sold, and the buyer gains q (v - 1) on average.
+"""
+
+from __future__ import annotations
+
+from localsim.families.games.base import (
+    DONE,
+    ONE_AGENT,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Game,
+    InvalidInput,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Player,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Sequence,
+    Tell,
+    Transcript,
+    Verdict,
+    act,
+    by_chance,
+    chance,
+    exactly,
+    known,
+    merged,
+    move,
+    names_of,
+    one_of,
+    private,
+    random,
+)
+from localsim.families.games.money.glee import WORTHS
+
+MESSAGES = ("binary", "words")
+"""A recommendation is yes or no, or it is given in words."""
+SAYS = {"yes": "This is a good product. You should buy it.", "no": "You should not buy this product."}
+"""What scripted sellers say in words, and scripted buyers understand."""
+QUALITY, RECORD, RESULT = "quality", "record", "result"
+"""The first value of what is told: the quality to the seller, the record to a new buyer, the result to both."""
+
+
+class Persuasion(Game):
+    """A seller knows what a product is worth, and the buyer does not."""
+
+    name, version = "persuasion", "1"
+    title = "Persuading a buyer"
+    about = "A seller who sees the quality of each product recommends it or not; the buyer buys it or not."
+    defaults: Mapping[str, Any] = {
+        "price": 100,
+        "chance": 0.5,
+        "worth": 1.25,
+        "rounds": 20,
+        "informed": True,
+        "myopic": False,
+        "message": "binary",
+    }
+    how = (
+        "chance is that of high quality, worth what such a product is worth in parts of the price. Efficiency is the "
+        "share of good products that are bought, fairness the share of bad ones that are not."
+    )
+    tries = (
+        "Compare -m scripted:honest with -m scripted:optimal: how many bad products does a clever seller sell?",
+        "In mindreaders the buyer sees the quality. How much less does scripted:optimal sell?",
+        "In persuasion_new_buyers each buyer sees only the record. Does the seller keep it clean?",
+    )
+    bundled = {
+        "one_buyer": {"rounds": 10},
+        "new_buyers": {"rounds": 4, "myopic": True},
+        "words": {"rounds": 6, "message": "words", "worth": 2.0},
+        "hidden": {"rounds": 10, "informed": False, "worth": 3.0, "chance": 0.2},
+        "mostly_good": {"rounds": 10, "chance": 0.8},
+    }
+    measures = (
+        Measure("efficiency", "efficiency", "share of good products that are bought", "efficiency", kind="share",
+                compared=True),
+        Measure("fairness", "fairness", "share of bad products that are not bought", "fairness", kind="share",
+                compared=True),
+        Measure("seller_gain", "seller's gain", "share of products that are bought", "seller_gain", kind="share",
+                compared=True),
+        Measure("buyer_gain", "buyer's gain", "what buyers win, in parts of the price of all products", "buyer_gain",
+                bounds=(-1, None), compared=True),
+        Measure("honesty", "honesty", "share of recommendations that agree with the quality", "honesty", kind="share"),
+        Measure("followed", "followed", "share of recommendations that the buyer follows", "followed", kind="share"),
+    )  # fmt: skip
+    figure = ("efficiency", "fairness", "seller_gain")
+    control_tasks: Mapping[str, Mapping[str, Any]] = {
+        "all good": {"chance": 1.0},
+        "all bad": {"chance": 0.0},
+        "one round": {"rounds": 1},
+        "new buyers": {"myopic": True, "rounds": 4},
+    }
+    controls = (
+        exactly("honest", "efficiency", 1, "what is good is recommended and bought"),
+        exactly("honest", "fairness", 1, "what is bad is not"),
+        exactly("honest", "honesty", 1, "the quality is told", "new buyers"),
+        exactly("honest", "followed", 1, "the buyer believes it", "new buyers"),
+        exactly("honest", "buyer_gain", 0.25, "each product wins a quarter of its price", "all good"),
+        by_chance("honest", "seller_gain", 0.5, "half of the products are good", "one round"),
+        exactly("pushy", "buyer_gain", -1, "each product is worthless", "all bad"),
+        exactly("pushy", "fairness", 0, "everything is bought", "all bad"),
+        exactly("pushy", "honesty", 0, "everything is recommended", "all bad"),
+        exactly("pushy", "efficiency", None, "nothing is good", "all bad"),
+        exactly("pushy", "seller_gain", 1, "everything is bought"),
+        exactly("sceptic", "seller_gain", 0, "nothing is bought"),
+        exactly("optimal", "efficiency", 1, "what is good is recommended and bought"),
+        exactly("optimal", "fairness", 1, "the buyer sees the quality", modes=("script", "mindreaders")),
+        by_chance("optimal", "fairness", 0.75, "what is bad is recommended with a chance of 1/4", "one round",
+                  ("agents",)),
+        by_chance("any", "followed", 0.5, "a coin decides", "one round"),
+    )  # fmt: skip
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: the odds of high quality, its worth, who knows that, and one buyer or many."""
+        chosen = _checked(merged(self.defaults, parameters, self.name))
+        myopic, words = chosen["myopic"], chosen["message"] == "words"
+        seller, *buyers = names_of(self, seed, 1 + (chosen["rounds"] if myopic else 1))
+        worth = round(chosen["price"] * chosen["worth"], 2)
+        told = f"A good product is worth ${worth:.10g} to"
+        facts = {
+            name: () if chosen["informed"] else (private(name, "worth", f"{told} {name}.", f"{worth:.10g}"),)
+            for name in buyers
+        }
+        who = (ONE_AGENT,) if myopic else ()
+        public = {key: chosen[key] for key in ("price", "chance", "rounds", "myopic")}
+        readers: Any = ("named", "self") if myopic else ("all", "all")
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{seller} recommends products to {'other people' if myopic else buyers[0]}",
+            info=self.info,
+            setting=_setting(seller, buyers, chosen, told),
+            agents=(
+                Agent(name=seller, goal="Sell as many products as you can."),
+                *(Agent(name=name, goal="Win as much as you can: what a product is worth to you less its price.",
+                        facts=facts[name]) for name in buyers),
+            ),
+            actions=("speak",),
+            moves=(
+                Move(name="say", values=who, text="must", by=(seller,), readers=readers[0],
+                     tell="To tell the buyer about the product") if words else
+                Move(name="recommend", values=(one_of("yes", "no"), *who), text="no", by=(seller,), readers=readers[0],
+                     tell="To recommend the product, or not"),
+                Move(name="buy", text="no", by=tuple(buyers), readers=readers[1], tell="To buy the product"),
+                Move(name="pass", text="no", by=tuple(buyers), readers=readers[1], tell="Not to buy the product"),
+            ),
+            game={"public": {**public, **({"worth": worth} if chosen["informed"] else {})}, "worth": chosen["worth"]},
+            limits=Limits(turns=2 * chosen["rounds"]),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+        )  # fmt: skip
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """The quality to the seller, a recommendation, the answer, and the result; a new buyer reads the record."""
+        rules, seller, results = scenario.game["public"], scenario.names[0], _told(talk, RESULT)
+        buyer = scenario.names[1 + (len(results) if rules["myopic"] else 0)] if len(results) < rules["rounds"] else ""
+        message = "say" if any(each.name == "say" for each in scenario.moves) else "recommend"
+        last = talk.turns[-1] if talk.turns else None
+        kind = "" if last is None else last.value if last.told else last.action.type
+        if kind in ("", RESULT):
+            if not buyer:
+                return DONE
+            is_good = chance(seed, QUALITY, len(results)).random() < rules["chance"]
+            text = f"Product {len(results) + 1} is of {'high' if is_good else 'low'} quality."
+            return Tell(text, (seller,), values=(QUALITY, "high" if is_good else "low"))
+        if kind == QUALITY and rules["myopic"]:
+            bought = [good for was_bought, good in results if was_bought]
+            numbers = (len(results), len(bought), sum(bought))
+            record = "Buyers before you: {}. Of these {} bought, and {} got high quality.".format(*numbers)
+            told = record if results else "You are the first buyer."
+            return Tell(told, (buyer,), values=(RECORD, *map(str, numbers)))
+        if kind in (QUALITY, RECORD):
+            return act(seller, message, named=(buyer,) if rules["myopic"] else ())
+        if kind == message:
+            return act(buyer, "buy", "pass")
+        quality = _told(talk, QUALITY)[-1]
+        text = f"{buyer} {'bought' if kind == 'buy' else 'did not buy'} it. It was of {quality} quality."
+        return Tell(text, (seller, buyer) if rules["myopic"] else None, values=(RESULT, kind, quality))
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return efficiency, fairness, gains, and whether recommendations were true and followed."""
+        results = _told(transcript, RESULT)
+        if not results:
+            return []
+        rounds, good = len(results), sum(is_good for _, is_good in results)
+        high = sum(bought and is_good for bought, is_good in results)
+        low = sum(bought and not is_good for bought, is_good in results)
+        told = f"{high + low} of {rounds} products were bought, {high} of the {good} good ones"
+        cited = tuple(turn.index for turn in transcript.of("buy"))
+        scores = [
+            Score("seller_gain", (high + low) / rounds, reason=told, turns=cited),
+            Score("buyer_gain", (high * (scenario.game["worth"] - 1) - low) / rounds, turns=cited),
+        ]
+        scores += [Score("efficiency", high / good, turns=cited)] if good else []
+        scores += [Score("fairness", 1 - low / (rounds - good), turns=cited)] if good < rounds else []
+        said = [turn.value == "yes" for turn in transcript.of("recommend")][:rounds]
+        if said:
+            pairs = list(zip(said, results, strict=True))
+            scores.append(Score("honesty", sum(yes == is_good for yes, (_, is_good) in pairs) / rounds))
+            scores.append(Score("followed", sum(yes == bought for yes, (bought, _) in pairs) / rounds))
+        return scores
+
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+        """Return how many products were bought; no outcome is right or wrong."""
+        found = scores.get("seller_gain")
+        return Verdict(None, f"{found.reason[:1].upper()}{found.reason[1:]}.") if found and found.reason else None
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Buy what is good; None for a buyer who does not see the quality, or a seller who does not see the worth."""
+        sees = _quality(seen) if seen.may("buy") else _worth(seen)
+        return None if sees is None else _OPTIMAL(seen, rng)
+
+
+def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters. Raises InvalidInput."""
+    if chosen["message"] not in MESSAGES:
+        raise InvalidInput(f"persuasion: message = {chosen['message']!r} is not known", hint="binary or words")
+    if not 0 <= chosen["chance"] <= 1 or chosen["worth"] < 1:
+        raise InvalidInput("persuasion: chance is from 0 to 1, and worth at least 1", hint="chance=0.5 worth=1.25")
+    if chosen["myopic"] and chosen["rounds"] > 100:
+        raise InvalidInput("persuasion: at most 100 rounds, each with a new buyer", hint="for example rounds=20")
+    return chosen
+
+
+def _setting(seller: str, buyers: Sequence[str], chosen: Mapping[str, Any], told: str) -> str:
+    myopic = chosen["myopic"]
+    buyer = "the buyer" if myopic else buyers[0]
+    tells = f"tells {buyer} about it" if chosen["message"] == "words" else f"recommends it to {buyer} or not"
+    parts = [
+        f"{seller} offers a product in each of {chosen['rounds']} rounds. A product costs ${chosen['price']}, and is "
+        f"of high quality with a chance of {100 * chosen['chance']:.4g}%. {seller} alone sees the quality, and "
+        f"{tells}. Then {buyer} buys it or passes, and learns the quality. A bad product is worth nothing."
+    ]
+    if myopic:
+        parts.append("Each round has another buyer, who is told how many bought before, and how many got a good one.")
+    parts.append(f"{told} {buyer}." if chosen["informed"] else f"{seller} does not know what a good one is worth.")
+    return " ".join(parts)
+
+
+def _told(talk: Transcript, kind: str) -> list[Any]:
+    """Return what was told: of results (bought, high quality), of the quality `high` or `low`, of records numbers."""
+    found = [turn.action.values or () for turn in talk.told if turn.value == kind]
+    if kind == RESULT:
+        return [(values[1] == "buy", values[2] == "high") for values in found]
+    return [values[1] for values in found] if kind == QUALITY else [tuple(map(int, values[1:])) for values in found]
+
+
+# ---- players -------------------------------------------------------------------------------------------------------
+
+
+def _quality(seen: Observation) -> bool | None:
+    """Return whether the product of this round is good; None where the viewer cannot see it."""
+    seen_now = [turn for turn in seen.transcript.told if turn.value in (QUALITY, RESULT)]
+    return seen_now[-1].action.values == (QUALITY, "high") if seen_now and seen_now[-1].value == QUALITY else None
+
+
+def _worth(seen: Observation) -> float | None:
+    """Return what a good product is worth, in parts of its price; None where the viewer does not know."""
+    hidden = (known(seen, "worth", agent.name) for agent in seen.agents)
+    value = seen.game.get("worth", next((each for each in hidden if each is not None), None))
+    return None if value is None else float(value) / seen.game["price"]
+
+
+def _answer(seen: Observation, yes: bool) -> Action:
+    """Return a recommendation of the seller, or what a buyer does."""
+    if seen.may("buy"):
+        return move("buy" if yes else "pass")
+    option = "yes" if yes else "no"
+    way = next(way for way in seen.allowed if not isinstance(way, str))
+    who = way.others if seen.game["myopic"] else ()
+    return move("say", *who, text=SAYS[option]) if way.name == "say" else move("recommend", option, *who)
+
+
+def _recommended(seen: Observation) -> bool:
+    """Return whether the product of this round was recommended; words say no with `not`."""
+    last = seen.transcript.of("recommend", "say")[-1]
+    return last.value == "yes" if last.action.type == "recommend" else " not " not in last.action.text
+
+
+def lies(odds: float, worth: float) -> float:
+    """Return the chance with which the best seller recommends low quality."""
+    return 1.0 if odds * worth >= 1 else odds * (worth - 1) / (1 - odds)
+
+
+def _player(*, lying: float | None, sees: bool = False, record: bool = False) -> Player:
+    """Return a player that recommends what is good, and what is bad with a chance (None: the best chance).
+
+    As a buyer it follows recommendations. `sees`: it buys what is good if it sees the quality. `record`: it passes if
+    the products that were bought so far were not worth their price on average.
+    """
+
+    def play(seen: Observation, rng: random.Random) -> Action:
+        quality, worth = _quality(seen), _worth(seen)
+        if seen.may("buy"):
+            if sees and quality is not None:
+                return _answer(seen, quality)
+            bought, good = _record(seen)
+            return _answer(seen, _recommended(seen) and not (record and bought and good * (worth or 1) < bought))
+        share = lies(seen.game["chance"], worth or min(WORTHS)) if lying is None else lying
+        return _answer(seen, bool(quality) or rng.random() < share)
+
+    return play
+
+
+def _record(seen: Observation) -> tuple[int, int]:
+    """Return how many products were bought, and how many of those were good, as far as the viewer knows."""
+    records = _told(seen.transcript, RECORD)
+    if records:
+        return records[-1][1], records[-1][2]
+    bought = [is_good for was_bought, is_good in _told(seen.transcript, RESULT) if was_bought]
+    return len(bought), sum(bought)
+
+
+def _sceptic(seen: Observation, rng: random.Random) -> Action:
+    """Recommend nothing, and buy nothing."""
+    return _answer(seen, False)
+
+
+_OPTIMAL = _player(lying=None, sees=True)
+Persuasion.players = {
+    "optimal": _OPTIMAL,
+    "honest": _player(lying=0),
+    "pushy": _player(lying=1),
+    "by-record": _player(lying=1, record=True),
+    "sceptic": _sceptic,
+}
+Persuasion.sensible = "optimal"
