@@ -16,6 +16,10 @@ from localsim.families.games.money.bargaining import Bargaining
 from localsim.families.games.money.matrix import Matrix
 from localsim.families.games.money.negotiation import Negotiation
 from localsim.families.games.money.persuasion import Persuasion
+from localsim.families.games.scenes.counselling import Counselling
+from localsim.families.games.scenes.debate import Debate
+from localsim.families.games.scenes.dinner import Dinner
+from localsim.families.games.scenes.narrated import Narrated
 from localsim.families.games.talking.car_dealer import CarDealer
 from localsim.families.games.talking.films import Films
 from localsim.families.games.talking.linear_program import LinearProgram
@@ -39,5 +43,9 @@ GAMES: tuple[Family, ...] = (
     HiddenRole(),
     PeerReview(),
     Restaurant(),
+    Counselling(),
+    Dinner(),
+    Narrated(),
+    Debate(),
 )
 """Every game, in the order of reports."""

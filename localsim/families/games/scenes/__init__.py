@@ -1,0 +1,1 @@
+"""Games that are scenes: several people, private turns, and somebody who watches, votes or narrates."""

@@ -1,0 +1,327 @@
+"""A family dinner with two secrets: whispers, open talk, and at the end everybody guesses who hides what.
+
+A game of localsim's own, without a paper behind it. Two of n relatives hide a secret each. Everybody knows both
+secrets, but not who hides them. The rules add what a whisperer knows, so no rumour is false, and who knows whose secret
+is a fold over the whispers.
+
+By chance: somebody who knows nothing and guesses among the n - 1 others is right with probability 1 / (n - 1).
+Gossip: if everybody passes each secret on to the next person at the table once, it takes n - 1 whispers until all know
+it, and all but the first of them are gossip.
+"""
+
+from __future__ import annotations
+
+from localsim.families.games.base import (
+    DONE,
+    ONE_AGENT,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Game,
+    InvalidInput,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Param,
+    Player,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Tell,
+    Transcript,
+    Turn,
+    Verdict,
+    act,
+    by_agent,
+    by_chance,
+    exactly,
+    known,
+    listed,
+    merged,
+    move,
+    names_of,
+    one_of,
+    others,
+    private,
+    random,
+)
+from localsim.families.games.scenes.texts import SECRETS
+
+PASSING = ("confide", "announce")
+"""The moves that pass on who hides a secret."""
+HIDING = " Do not let others find out about you."
+
+
+class Dinner(Game):
+    """A family at table, two of whom hide something."""
+
+    name, version = "dinner", "1"
+    title = "A family dinner with secrets"
+    about = "Relatives whisper and talk at dinner. Two of them hide a secret, and at the end all guess who hides what."
+    defaults: Mapping[str, Any] = {"people": 5, "rounds": 3, "whispers": True}
+    how = (
+        "Each guesses in secret who hides each of the two secrets; guesses about oneself do not count. Beyond chance "
+        "is 0 for blind guesses and 1 if all are right. A secret is kept if nobody was told it. Whispers of somebody "
+        "else's secret are gossip."
+    )
+    tries = (
+        "Compare agents with mindreaders: how often is the guess right though nobody was told?",
+        "Compare -m scripted:gossip with -m scripted:confider: how far does a secret go in each?",
+        "Add rounds (dinner_long) and count in SQL who was told what, and by whom.",
+    )
+    bundled = {
+        "small": {"people": 4},
+        "sunday": {},
+        "large": {"people": 6},
+        "long": {"rounds": 8},
+        "open": {"whispers": False},
+    }
+    interests = "competitive"
+    measures = (
+        Measure("guessed", "guessed right", "share of guesses about others that are right", "guessed", kind="share",
+                compared=True),
+        Measure("beyond", "beyond chance", "right guesses beyond those of people who know nothing", "guessed",
+                summed="excess", per="chance", compared=True),
+        Measure("kept", "secret kept", "share of secrets that nobody else was told", "kept", kind="share",
+                compared=True),
+        Measure("told", "were told", "share of the others who were told a secret", "told", kind="share"),
+        Measure("whispers", "whispers", "whispers that told somebody something new", "whispers", bounds=(0, None)),
+        Measure("gossip", "gossip", "such whispers about somebody else", "gossip", bounds=(0, None)),
+    )  # fmt: skip
+    figure = ("guessed", "kept", "told")
+    control_tasks: Mapping[str, Mapping[str, Any]] = {"long": {"rounds": 7}}
+    controls = (
+        by_chance("blind", "guessed", 1 / 4, "one of four others is drawn"),
+        by_chance("discreet", "guessed", 1 / 4, "nobody was told anything", modes=("agents",)),
+        exactly("discreet", "guessed", 1, "who sees the secrets guesses right", modes=("script", "mindreaders")),
+        exactly("discreet", "kept", 1, "nobody tells anything"),
+        exactly("discreet", "told", 0, "nobody tells anything"),
+        exactly("discreet", "whispers", 0, "nobody tells anything"),
+        exactly("blabber", "kept", 0, "both tell all"),
+        exactly("blabber", "told", 1, "both tell all"),
+        exactly("blabber", "beyond", 1, "all were told both secrets"),
+        exactly("confider", "whispers", 2, "each secret is whispered once"),
+        exactly("confider", "gossip", 0, "nobody passes it on"),
+        exactly("confider", "told", 1 / 4, "one of four others was told"),
+        exactly("gossip", "whispers", 8, "4 whispers for each of two secrets", "long"),
+        exactly("gossip", "gossip", 6, "all but the first whisper about a secret", "long"),
+        exactly("gossip", "guessed", 1, "both secrets went round the table", "long"),
+    )
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: the people at table, the two secrets, and who hides them."""
+        chosen = merged(self.defaults, parameters, self.name)
+        if not 4 <= chosen["people"] <= 6:
+            raise InvalidInput(f"dinner: people = {chosen['people']}", hint="from 4 to 6")
+        if not 1 <= chosen["rounds"] <= 50:
+            raise InvalidInput(f"dinner: rounds = {chosen['rounds']}", hint="from 1 to 50")
+        rng = random.Random(f"{self.name}/{seed}")
+        names = names_of(self, seed, chosen["people"])
+        secrets, holders = rng.sample(SECRETS, 2), rng.sample(names, 2)
+        hides = dict(zip(holders, secrets, strict=True))
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{listed(names)} have dinner",
+            info=self.info,
+            setting=(
+                f"{listed(names)} are a family at dinner. One of them hides {secrets[0]}, and another one hides "
+                f"{secrets[1]}. Rounds: {chosen['rounds']}. Then all guess in secret who hides what."
+            ),
+            relationship="family",
+            agents=tuple(
+                Agent(
+                    name=name,
+                    goal=f"Find out who hides what.{HIDING if name in hides else ''}",
+                    facts=tuple(
+                        private(name, "hides", f"{name} hides {hidden}.", hidden)
+                        for hidden in hides.values()
+                        if hides.get(name) == hidden
+                    ),
+                )
+                for name in names
+            ),
+            actions=("speak",),
+            moves=_moves(names, secrets, whispers=chosen["whispers"]),
+            game={"public": {"secrets": list(secrets), "rounds": chosen["rounds"], "whispers": chosen["whispers"]}},
+            limits=Limits(turns=chosen["people"] * (chosen["rounds"] + 1)),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+        )
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """Everybody acts in turn; what is passed on is told; then all guess at the same time."""
+        names, public = scenario.names, scenario.game["public"]
+        last = talk.turns[-1] if talk.turns else None
+        if last is not None and last.action.type in PASSING:
+            return _passed_on(scenario, talk, last)
+        if talk.last == "guess":
+            return DONE
+        turns = len(talk.acts)
+        if turns < len(names) * public["rounds"]:
+            ways = ("speak", "to", *PASSING) if public["whispers"] else ("speak", "announce")
+            return act(names[turns % len(names)], *ways)
+        if last is not None and last.action.values != ("guess",):
+            return Tell("Dinner is over. All guess now who hides what.", values=("guess",))
+        return act(names, "guess")
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return right guesses and their chance for each person, and for each holder who was told."""
+        names, secrets = scenario.names, scenario.game["public"]["secrets"]
+        hides, chance = holders_of(scenario), 1 / (len(names) - 1)
+        told = [turn for turn in transcript.told if len(turn.action.values or ()) == 4 and _news(turn)]
+        scores: list[Score] = []
+        for secret, holder in hides.items():
+            knowing = len(who_knows(scenario, transcript, secret)) - 1
+            cited = tuple(turn.index for turn in told if (turn.action.values or ())[0] == secret)
+            scores += by_agent("kept", {holder: float(knowing == 0)}, cited)
+            scores += by_agent("told", {holder: knowing * chance}, cited)
+        whispers = [turn for turn in told if turn.readers is not None]
+        gossip = [turn for turn in whispers if (turn.action.values or ())[1] != hides[(turn.action.values or ())[0]]]
+        scores.append(Score("whispers", float(len(whispers)), turns=tuple(turn.index for turn in whispers)))
+        scores.append(Score("gossip", float(len(gossip)), turns=tuple(turn.index for turn in gossip)))
+        right = of = 0
+        for turn in transcript.of("guess"):
+            pairs = [(guess, hides[secret]) for guess, secret in zip(turn.action.values or (), secrets, strict=True)]
+            hits = [guess == holder for guess, holder in pairs if holder != turn.speaker]
+            scores += by_agent("guessed", {turn.speaker: sum(hits) / len(hits)}, (turn.index,))
+            scores += by_agent("chance", {turn.speaker: chance})
+            right, of = right + sum(hits), of + len(hits)
+        if of:
+            scores.append(Score("right", right / of, reason=f"{right} of {of} guesses about others are right"))
+        return scores
+
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+        """Say how many guesses were right; there is no outcome that is right for all."""
+        return Verdict(None, f"{scores['right'].reason}.") if "right" in scores else None
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Guess what is visible; None if no other secret is."""
+        return _discreet(seen, rng) if any(known(seen, "hides", name) for name in others(seen)) else None
+
+
+def holders_of(scenario: Scenario) -> dict[str, str]:
+    """Return secret -> who hides it."""
+    return {fact.terms[0]: agent.name for agent in scenario.agents for fact in agent.facts}
+
+
+def who_knows(scenario: Scenario, talk: Transcript, secret: str) -> set[str]:
+    """Return everybody who knows who hides a secret: its holder, and all whom somebody told."""
+    found = {holders_of(scenario)[secret]}
+    for turn in talk.told:
+        if len(values := turn.action.values or ()) == 4 and values[0] == secret and values[3]:
+            found |= set(scenario.names if turn.readers is None else turn.readers)
+    return found
+
+
+def _passed_on(scenario: Scenario, talk: Transcript, turn: Turn) -> Tell:
+    """Tell the listeners who hides a secret, if the speaker knows it; values: secret, speaker, holder, who is new."""
+    secret, speaker = turn.value, turn.speaker
+    listeners = (turn.action.values or ())[1:] or tuple(name for name in scenario.names if name != speaker)
+    readers = None if turn.action.type == "announce" else (speaker, *listeners)
+    knows = who_knows(scenario, talk, secret)
+    if speaker not in knows:
+        return Tell(f"{speaker} does not know who hides {secret}.", readers, values=(secret, speaker, "", ""))
+    holder = holders_of(scenario)[secret]
+    new = " and ".join(name for name in listeners if name not in knows) or "nobody"
+    return Tell(f"{speaker} knows: {holder} hides {secret}.", readers, values=(secret, speaker, holder, new))
+
+
+def _news(turn: Turn) -> bool:
+    return (turn.action.values or ())[3] not in ("", "nobody")
+
+
+def _moves(names: list[str], secrets: list[str], *, whispers: bool) -> tuple[Move, ...]:
+    which = one_of(*secrets)
+    private_ones = (
+        Move(name="to", values=(Param(agents="several"),), text="must", readers="named", tell="To whisper"),
+        Move(name="confide", values=(which, ONE_AGENT), readers="named", tell="To whisper to one who hides a secret"),
+    )
+    tell = f"To guess at the end who hides {secrets[0]}, then who hides {secrets[1]}"
+    return (
+        *(private_ones if whispers else ()),
+        Move(name="announce", values=(which,), tell="To tell all who hides a secret, if you know it"),
+        Move(name="guess", values=(one_of(*names), one_of(*names)), text="no", readers="self", tell=tell),
+    )
+
+
+# ---- players -------------------------------------------------------------------------------------------------------
+
+
+def _holders_seen(seen: Observation) -> dict[str, str]:
+    """Return secret -> holder as the viewer knows it: by its own side, by what it sees, and by what it was told."""
+    names = [agent.name for agent in seen.agents]
+    found = {secret: name for name in names if (secret := known(seen, "hides", name)) is not None}
+    for turn in seen.transcript.told:
+        if len(values := turn.action.values or ()) == 4 and values[2]:
+            found[values[0]] = values[2]
+    return found
+
+
+def _guess(seen: Observation, rng: random.Random, *, blind: bool = False) -> Action:
+    """Guess what the viewer knows; draw the rest among the others."""
+    holders = {} if blind else _holders_seen(seen)
+    free = [name for name in others(seen) if name not in holders.values()]
+    drawn = iter(rng.sample(free, min(2, len(free))))
+    return move("guess", *(holders[secret] if secret in holders else next(drawn) for secret in seen.game["secrets"]))
+
+
+def _discreet(seen: Observation, rng: random.Random) -> Action:
+    """Tell nothing, and guess what one knows."""
+    return _guess(seen, rng) if seen.may("guess") else Action("speak", "The soup is very good.")
+
+
+def _blind(seen: Observation, rng: random.Random) -> Action:
+    """Tell nothing, and guess at random among the others, whatever one sees."""
+    return _guess(seen, rng, blind=True) if seen.may("guess") else Action("speak", "Please pass the bread.")
+
+
+def _blabber(seen: Observation, rng: random.Random) -> Action:
+    """Tell everybody one's own secret."""
+    own = known(seen, "hides")
+    if own is None or seen.may("guess") or _passed(seen):
+        return _discreet(seen, rng)
+    return move("announce", own, text="I must tell you something.")
+
+
+def _passes(*, gossips: bool) -> Player:
+    """Return a player that whispers its own secret to the next person at table, and others' secrets if it gossips."""
+
+    def play(seen: Observation, rng: random.Random) -> Action:
+        if not seen.may("confide"):
+            return _discreet(seen, rng)
+        names = [agent.name for agent in seen.agents]
+        to = names[(names.index(seen.viewer) + 1) % len(names)]
+        own, heard = known(seen, "hides"), _told_to(seen)
+        mine = {own: seen.viewer} if own is not None else {}
+        news = {**mine, **heard} if gossips else mine
+        left = [secret for secret, holder in news.items() if secret not in _passed(seen) and holder != to]
+        return move("confide", left[0], to, text="Keep it to yourself.") if left else _discreet(seen, rng)
+
+    return play
+
+
+def _told_to(seen: Observation) -> dict[str, str]:
+    """Return secret -> holder as others told the viewer."""
+    told = [turn for turn in seen.transcript.told if seen.viewer in (turn.readers or (seen.viewer,))]
+    given = [turn.action.values or () for turn in told]
+    return {values[0]: values[2] for values in given if len(values) == 4 and values[2]}
+
+
+def _passed(seen: Observation) -> list[str]:
+    """Return the secrets that the viewer has passed on."""
+    return [turn.value for turn in seen.transcript.of(*PASSING) if turn.speaker == seen.viewer]
+
+
+Dinner.players = {
+    "discreet": _discreet,
+    "blind": _blind,
+    "blabber": _blabber,
+    "confider": _passes(gossips=False),
+    "gossip": _passes(gossips=True),
+}
+Dinner.sensible = "discreet"
