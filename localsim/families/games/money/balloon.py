@@ -171,7 +171,7 @@ class Balloon(Game):
         """Advice, if there is a coach; then the openings, and the talk in turn up to a deal."""
         coached, rules = scenario.game["coached"], scenario.game["public"]
         if coached and not talk.of("advise"):
-            return act(scenario.names[2], "advise", to=coached)
+            return act(scenario.names[2], "advise", named=coached)
         if not talk.told:
             seller, buyer = scenario.names[:2]
             text = f"{seller} asks ${rules['opens']} for the balloon. {buyer} wants to pay ${rules['bids']}."
