@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 ENTRY_POINTS = """
 [localsim.families]
-ultimatum = my_package:Ultimatum
+sharing = my_package:Sharing
 [localsim.evaluators]
 politeness = my_package:Politeness
 """
@@ -41,8 +41,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 @pytest.mark.usefixtures("installed")
 def test_the_printed_family_and_evaluator_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "ultimatum"
-    assert command(["scenarios", "generate", "--family", "ultimatum", "--seed", "1", "-n", "2", "-o", str(out)]) == 0
+    out = tmp_path / "sharing"
+    assert command(["scenarios", "generate", "--family", "sharing", "--seed", "1", "-n", "2", "-o", str(out)]) == 0
     assert command(["scenarios", "validate", str(out)]) == 0
     done = localsim.run(str(out), model="scripted")
     assert (done.completed, done.failed) == (2, 0)
@@ -52,7 +52,7 @@ def test_the_printed_family_and_evaluator_work(tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert command(["report", done.run_id, "--json"]) == 0
     (cell,) = json.loads(capsys.readouterr().out)["comparison"]
-    assert command(["controls", "--family", "ultimatum", "--scenarios", "5"]) == 0
+    assert command(["controls", "--family", "sharing", "--scenarios", "5"]) == 0
     assert "6 of 6 values are what they must be" in capsys.readouterr().out
     assert (cell["success_rate"], cell["offer"], cell["please"]) == (1.0, 0.5, 0.0)
 
@@ -60,14 +60,14 @@ def test_the_printed_family_and_evaluator_work(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.usefixtures("installed")
 def test_a_family_of_another_package_is_shown_like_any_other(tmp_path: Path) -> None:
     """Title, column, meaning, figure, player and baseline: everything that the family declares is in every output."""
-    out = tmp_path / "ultimatum"
-    assert command(["scenarios", "generate", "--family", "ultimatum", "--seed", "1", "-n", "2", "-o", str(out)]) == 0
+    out = tmp_path / "sharing"
+    assert command(["scenarios", "generate", "--family", "sharing", "--seed", "1", "-n", "2", "-o", str(out)]) == 0
     done = localsim.run(str(out), model="scripted:smalltalk", modes="all")
     page, markdown, figures = tmp_path / "r.html", tmp_path / "r.md", tmp_path / "figures"
     for file in (page, markdown):
         assert command(["report", done.run_id, "-o", str(file)]) == 0
     html = page.read_text()
-    assert ">Ultimatum game</h2>" in html and "One person offers a part of a sum of money." in html
+    assert ">Sharing game</h2>" in html and "One person offers a part of a sum of money." in html
     assert "the part of the money that is offered first" not in html, "no player made an offer, so there is no column"
     assert "Compare with --model scripted:fair on the same scenarios." in html
     fair = localsim.run(str(out), model="scripted:fair", modes="all")
@@ -80,7 +80,7 @@ def test_a_family_of_another_package_is_shown_like_any_other(tmp_path: Path) -> 
     assert re.search(r"50% in every mode: [^<]*\boffer\b", html), "what is the same in every mode is said, not drawn"
     assert "| offer | 50%" in markdown.read_text()
     assert command(["plot", fair.run_id, "-o", str(figures), "-f", "svg"]) == 0
-    assert (figures / "ultimatum_offer.svg").is_file()
+    assert (figures / "sharing_offer.svg").is_file()
     assert command(["card", fair.run_id, "-o", str(tmp_path / "card.md")]) == 0
     assert "offer" in (tmp_path / "card.md").read_text()
 

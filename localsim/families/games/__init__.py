@@ -11,11 +11,15 @@ from localsim.families.games.guessing.guess_city import GuessCity
 from localsim.families.games.guessing.maze import Maze
 from localsim.families.games.guessing.twenty_questions import TwentyQuestions
 from localsim.families.games.guessing.wordle import Wordle
+from localsim.families.games.money.auction import Auction
 from localsim.families.games.money.balloon import Balloon
 from localsim.families.games.money.bargaining import Bargaining
 from localsim.families.games.money.matrix import Matrix
 from localsim.families.games.money.negotiation import Negotiation
 from localsim.families.games.money.persuasion import Persuasion
+from localsim.families.games.money.public_goods import PublicGoods
+from localsim.families.games.money.trust import Trust
+from localsim.families.games.money.ultimatum import Ultimatum
 from localsim.families.games.scenes.counselling import Counselling
 from localsim.families.games.scenes.debate import Debate
 from localsim.families.games.scenes.dinner import Dinner
@@ -31,6 +35,10 @@ GAMES: tuple[Family, ...] = (
     Persuasion(),
     Balloon(),
     Matrix(),
+    Ultimatum(),
+    Trust(),
+    PublicGoods(),
+    Auction(),
     TwentyQuestions(),
     GuessCity(),
     Wordle(),

@@ -124,6 +124,25 @@ def check_values(game: str, chosen: Mapping[str, Any], allowed: Mapping[str, Seq
             )
 
 
+def within(game: Family, chosen: Mapping[str, Any], name: str, low: float, high: float) -> None:
+    """Raise InvalidInput unless a parameter of `generate` is in a range."""
+    if not low <= chosen[name] <= high:
+        raise InvalidInput(
+            f"{game.name}: {name} = {chosen[name]!r} is out of range", hint=f"from {low:,g} to {high:,g}"
+        )
+
+
+def among(game: Family, chosen: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
+    """Raise InvalidInput unless a parameter of `generate` is one of some words."""
+    if chosen[name] not in options:
+        raise InvalidInput(f"{game.name}: {name} = {chosen[name]!r} is not known", hint=f"one of {', '.join(options)}")
+
+
+def amount(value: float) -> str:
+    """Return points or money as texts have them: with at most two digits after the point."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if round(value, 2) else "0"
+
+
 # ---- what a player knows -------------------------------------------------------------------------------------------
 
 
@@ -212,6 +231,8 @@ __all__ = [
     "Verdict",
     "act",
     "addressed",
+    "among",
+    "amount",
     "any_values",
     "any_way",
     "between",
@@ -232,4 +253,5 @@ __all__ = [
     "private",
     "random",
     "targets",
+    "within",
 ]

@@ -1,0 +1,350 @@
+"""Auctions with private values: sealed bids with the first or the second price, or a price that rises step by step.
+
+Each of n bidders knows what the lot is worth to itself: a whole number of dollars from 0 to `most`, each equally
+likely. With the second price (Vickrey, Counterspeculation, auctions, and competitive sealed tenders, Journal of Finance
+16 (1961), 8-37) the own value is the best bid, whatever the others bid. With the first price and values that are
+uniform from 0 on, (n - 1) / n of the value is the best bid against others who bid so. Both bring (n - 1) / (n + 1) of
+`most` on average. A rising price with irrevocable exits is the English auction of Milgrom and Weber, A theory of
+auctions and competitive bidding, Econometrica 50 (1982), 1089-1122: the best is to stay as long as the price is not
+above the own value. Here it rises in steps, so that all of this holds up to one step.
+"""
+
+from __future__ import annotations
+
+from localsim.families.games.base import (
+    DONE,
+    SUCCESS,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Game,
+    InvalidInput,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Player,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Sequence,
+    Tell,
+    Transcript,
+    act,
+    among,
+    amount,
+    between,
+    by_agent,
+    by_chance,
+    chance,
+    exactly,
+    known,
+    listed,
+    merged,
+    move,
+    names_of,
+    number,
+    others,
+    private,
+    random,
+    within,
+)
+
+PAYS = {
+    "first": "Each writes down one bid in secret. The highest bidder wins and pays it. Of equal bids one is drawn.",
+    "second": (
+        "Each writes down one bid in secret. The highest bidder wins and pays the second highest bid. Of equal bids "
+        "one is drawn."
+    ),
+    "english": (
+        "The price rises by ${rise} at a time. All who are still in choose at the same time to stay or to go out for "
+        "good. Who stays alone wins and pays this price. If the last ones go out together, one of them is drawn and "
+        "pays the price before. ${most} is the last price; of those who stay in then, one is drawn and pays it."
+    ),
+}
+"""Kind of auction -> its rules in words."""
+GOODS = ("a painting", "a clock", "a bicycle", "a vase", "a guitar", "a carpet")
+PRICE, SOLD = "price", "sold"
+"""The first value of what the rules tell: a new price, or the end of a lot."""
+NAMED = 8
+"""The names of so many bidders are listed at each price; of more, only their number."""
+
+
+class Auction(Game):
+    """Some people bid for one lot, which is worth something else to each of them."""
+
+    name, version = "auction", "1"
+    title = "Auctions"
+    about = "Two to thirty people bid for a lot. Each knows only the own value."
+    defaults: Mapping[str, Any] = {
+        "kind": "second",
+        "bidders": 4,
+        "most": 100,
+        "lots": 1,
+        "rise": 5,
+        "cents": False,
+        "announced": True,
+    }
+    how = (
+        "Success is that each lot goes to a bidder with the highest value. Payoffs are value less price, and 0 for who "
+        "wins nothing; payoffs and revenue are in parts of the highest possible value."
+    )
+    tries = (
+        "Play auction_first with -m scripted:truthful, then with -m scripted:optimal: what does the winner gain?",
+        "In auction_first compare agents with mindreaders: who knows the values bids just above the second.",
+        "In auction_second compare a model's bids with its values: the best bid is the value itself.",
+    )
+    bundled = {
+        "second": {},
+        "first": {"kind": "first"},
+        "english": {"kind": "english"},
+        "secret": {"kind": "first", "lots": 3, "announced": False},
+        "thirty": {"bidders": 30, "cents": True},
+    }
+    interests = "competitive"
+    measures = (
+        SUCCESS,
+        Measure("payoff", "payoff", "value less price, in parts of the highest value", "payoff", compared=True),
+        Measure("efficiency", "efficiency", "value to the winner, in parts of the highest", "efficiency", kind="share"),
+        Measure("revenue", "revenue", "price, in parts of the highest possible value", "revenue", kind="share"),
+        Measure("bid_part", "bid/value", "sealed bid of a bidder, in parts of its value", "bid_part", compared=True),
+        Measure("overpaid", "overpaid", "share of lots that cost more than they are worth to the winner", "overpaid",
+                kind="share"),
+    )  # fmt: skip
+    figure = ("success_rate", "revenue", "payoff")
+    control_tasks: Mapping[str, Mapping[str, Any]] = {
+        "first": {"kind": "first", "cents": True},
+        "english": {"kind": "english", "rise": 20},
+        "two": {"bidders": 2, "kind": "first", "cents": True},
+    }
+    controls = (
+        exactly("truthful", "success_rate", 1, "the highest value is the highest bid"),
+        exactly("truthful", "efficiency", 1, "the highest value wins"),
+        exactly("truthful", "bid_part", 1, "each bids the value"),
+        exactly("truthful", "overpaid", 0, "the second highest bid is not above the value of the winner"),
+        between("truthful", "revenue", 0.45, 0.75, "3/5 on average with four bidders"),
+        exactly("truthful", "payoff", 0, "the winner pays the whole value", "first"),
+        exactly("optimal", "bid_part", 0.75, "3/4 of the value with four bidders", "first", ("agents",)),
+        between("optimal", "revenue", 0.45, 0.75, "3/5 on average with four bidders", "first", ("agents",)),
+        exactly("optimal", "bid_part", 0.5, "half of the value with two bidders", "two", ("agents",)),
+        exactly("optimal", "success_rate", 1, "the highest value is the highest bid", "first"),
+        exactly("truthful", "overpaid", 0, "who is in can pay the price", "english"),
+        exactly("overbidder", "revenue", 1, "each bids the highest possible value"),
+        exactly("overbidder", "revenue", 1, "all stay up to the highest price", "english"),
+        between("overbidder", "overpaid", 0.9, 1, "only a value of 100 is worth it"),
+        exactly("refuser", "revenue", 0, "each bids nothing"),
+        exactly("refuser", "bid_part", 0, "each bids nothing"),
+        by_chance("refuser", "success_rate", 0.26, "one of four is drawn, and equal values count as right"),
+        between("any", "efficiency", 0.3, 1, "a value is a part of the highest one"),
+    )
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: the kind of auction, and what the lot is worth to each bidder."""
+        chosen = merged(self.defaults, parameters, self.name)
+        self._check(chosen)
+        rng, names = chance(seed, self.name, "values"), names_of(self, seed, chosen["bidders"])
+        values = {name: rng.randint(0, chosen["most"]) for name in names}
+        good = rng.choice(GOODS)
+        it, each = (f"each of {chosen['lots']} lots", "Each lot") if chosen["lots"] > 1 else (good, f"The {good[2:]}")
+        steps = "0.01" if chosen["cents"] else "1"
+        sealed = (Move(name="bid", values=(number(0, chosen["most"], steps),), text="no", readers="self",
+                       tell="To bid dollars"),)  # fmt: skip
+        rising = (
+            Move(name="stay", text="no", tell="To stay in at this price"),
+            Move(name="out", text="no", tell="To go out for good"),
+        )
+        moves = rising if chosen["kind"] == "english" else sealed
+        who = listed(names) if len(names) <= NAMED else f"{len(names)} people"
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{who} bid for {it}",
+            info=self.info,
+            setting=_setting(who, it, each, chosen),
+            agents=tuple(
+                Agent(
+                    name=name,
+                    goal="Gain as much as you can.",
+                    facts=(private(name, "value", f"{each} is worth ${value} to {name}.", value),),
+                )
+                for name, value in values.items()
+            ),
+            actions=("speak",),
+            moves=moves,
+            game={"public": {key: value for key, value in chosen.items() if key != "rise" or moves is rising}},
+            limits=Limits(turns=_turns(chosen)),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+        )
+
+    def _check(self, chosen: Mapping[str, Any]) -> None:
+        """Raise InvalidInput for parameters that make no auction."""
+        among(self, chosen, "kind", tuple(PAYS))
+        within(self, chosen, "bidders", 2, 30)
+        within(self, chosen, "most", 10, 100)
+        within(self, chosen, "lots", 1, 20)
+        within(self, chosen, "rise", 1, chosen["most"])
+        if chosen["kind"] == "english" and chosen["most"] % chosen["rise"]:
+            raise InvalidInput(
+                f"{self.name}: steps of rise = {chosen['rise']} do not reach {chosen['most']}",
+                hint="for example rise=5",
+            )
+        if chosen["kind"] == "english" and not chosen["announced"]:
+            raise InvalidInput(f"{self.name}: a rising price is always announced", hint="leave out announced")
+        within(self, {"turns": _turns(chosen)}, "turns", 1, 5000)
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """Sealed bids of all at once, or a price that rises while at least two stay; then the lot is sold."""
+        public, names, told = scenario.game["public"], scenario.names, talk.told
+        over = not told or told[-1].value == SOLD
+        acted = talk.turns[told[-1].index + 1 :] if told else talk.turns
+        lot = sum(turn.value == SOLD for turn in told) + 1
+        if over and not acted and lot > public["lots"]:
+            return DONE
+        if public["kind"] != "english":
+            if not acted:
+                return act(names, "bid")
+            winners, price = result(public["kind"], {turn.speaker: turn.number for turn in acted})
+            return _sold(scenario, winners, price, lot, seed)
+        if over:
+            return _price(public["rise"], names)
+        price, still = int((told[-1].action.values or ())[1]), (told[-1].action.values or ())[2:]
+        if not acted:
+            return act(still, "stay", "out")
+        stayed = [turn.speaker for turn in acted if turn.action.type == "stay"]
+        if not stayed:
+            return _sold(scenario, still, price - public["rise"], lot, seed)
+        if len(stayed) == 1 or price == public["most"]:
+            return _sold(scenario, stayed, price, lot, seed)
+        return _price(price + public["rise"], stayed)
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return who got the lots, at what price, and how bids compare with values."""
+        public = scenario.game["public"]
+        values = {agent.name: float(agent.facts[0].terms[0]) for agent in scenario.agents}
+        sold = [turn for turn in transcript.told if turn.value == SOLD]
+        if not sold:
+            return []
+        best, most, lots = max(values.values()), public["most"], len(sold)
+        cited = tuple(turn.index for turn in sold)
+        gains = dict.fromkeys(values, 0.0)
+        deals = [((turn.action.values or ())[1], float((turn.action.values or ())[2])) for turn in sold]
+        for winner, price in deals:
+            gains[winner] += values[winner] - price
+        right = all(values[winner] == best for winner, _ in deals)
+        told = "; ".join(f"{who}, to whom it is worth ${values[who]:g}, pays ${amount(price)}" for who, price in deals)
+        scores = [
+            Score("success", float(right), reason=f"{told}; the highest value is ${best:g}", turns=cited),
+            Score("efficiency", sum(values[who] for who, _ in deals) / (best * lots) if best else 1.0, turns=cited),
+            Score("revenue", sum(price for _, price in deals) / (most * lots), turns=cited),
+            Score("overpaid", sum(price > values[who] for who, price in deals) / lots, turns=cited),
+            *by_agent("payoff", {name: gain / (most * lots) for name, gain in gains.items()}, cited),
+        ]
+        for name, value in values.items():
+            if value and (own := [turn for turn in transcript.of("bid") if turn.speaker == name]):
+                part = sum(turn.number for turn in own) / (len(own) * value)
+                scores.append(Score("bid_part", part, agent=name, turns=tuple(turn.index for turn in own)))
+        return scores
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Bid just above the second highest value; None if the values of the others are not known."""
+        return _optimal(seen, rng) if _rival(seen) is not None else None
+
+
+def _setting(who: str, it: str, each: str, chosen: Mapping[str, Any]) -> str:
+    parts = [
+        f"{who} bid for {it}. {PAYS[chosen['kind']].format(**chosen)} {each} is worth something else to each: a whole "
+        f"number of dollars from 0 to {chosen['most']}, equally likely. Who wins gains this value less the price; the "
+        "others gain nothing."
+    ]
+    if not chosen["announced"]:
+        parts.append("Only the winner is told the result.")
+    return " ".join(parts)
+
+
+def _turns(chosen: Mapping[str, Any]) -> int:
+    """Return the most turns that an auction can have."""
+    rounds = chosen["most"] // chosen["rise"] if chosen["kind"] == "english" else 1
+    return int(chosen["bidders"] * chosen["lots"] * rounds)
+
+
+def result(kind: str, bids: Mapping[str, float]) -> tuple[list[str], float]:
+    """Return who made the highest sealed bid, and the price."""
+    ranked = sorted(bids.values(), reverse=True)
+    return [name for name, bid in bids.items() if bid == ranked[0]], ranked[0 if kind == "first" else 1]
+
+
+def _sold(scenario: Scenario, winners: Sequence[str], price: float, lot: int, seed: int) -> Tell:
+    """Return the end of a lot; of several winners one is drawn. Without an announcement only the winner is told."""
+    winner = chance(seed, "winner", lot).choice(list(winners))
+    readers = None if scenario.game["public"]["announced"] else (winner,)
+    return Tell(f"{winner} wins and pays ${amount(price)}.", readers, values=(SOLD, winner, amount(price)))
+
+
+def _price(price: int, still: Sequence[str]) -> Tell:
+    who = listed(list(still)) if len(still) <= NAMED else f"{len(still)} people"
+    return Tell(f"The price is ${price}. Still in: {who}.", values=(PRICE, str(price), *still))
+
+
+# ---- players -------------------------------------------------------------------------------------------------------
+
+
+def _rival(seen: Observation) -> float | None:
+    """Return the highest value among the others; None if one of them is not known."""
+    values = [known(seen, "value", name) for name in others(seen)]
+    return None if None in values else max(float(value or 0) for value in values)
+
+
+def _at(seen: Observation, limit: float) -> Action:
+    """Bid a limit, rounded down to what can be bid, or stay up to it."""
+    if seen.may("bid"):
+        limit = max(0.0, min(limit, seen.game["most"]))
+        return move("bid", f"{int(limit * 100 + 1e-6) / 100:.2f}" if seen.game["cents"] else int(limit + 1e-6))
+    return move("stay" if int((seen.transcript.told[-1].action.values or ())[1]) <= limit else "out")
+
+
+def _part(part: float) -> Player:
+    """Return a player whose limit is a part of its value."""
+
+    def play(seen: Observation, rng: random.Random) -> Action:
+        return _at(seen, part * float(known(seen, "value") or 0))
+
+    return play
+
+
+def _shade(seen: Observation, rng: random.Random) -> Action:
+    """Bid (n - 1) / n of the value, in every kind of auction."""
+    return _part(1 - 1 / len(seen.agents))(seen, rng)
+
+
+def _optimal(seen: Observation, rng: random.Random) -> Action:
+    """Bid the value; with the first price (n - 1) / n of it, or just above the second highest value if it is known."""
+    value, rival = float(known(seen, "value") or 0), _rival(seen)
+    if seen.game["kind"] != "first":
+        return _at(seen, value)
+    if rival is None:
+        return _shade(seen, rng)
+    return _at(seen, min(value, rival + (0.01 if seen.game["cents"] else 1)) if value > rival else value)
+
+
+def _always(limit: float) -> Player:
+    """Return a player with the same limit whatever its value is."""
+
+    def play(seen: Observation, rng: random.Random) -> Action:
+        return _at(seen, limit)
+
+    return play
+
+
+Auction.players = {
+    "optimal": _optimal,
+    "truthful": _part(1),
+    "shade": _shade,
+    "half": _part(0.5),
+    "overbidder": _always(1e9),
+    "refuser": _always(0),
+}
+Auction.sensible = "optimal"

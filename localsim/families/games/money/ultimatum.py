@@ -1,0 +1,277 @@
+"""The ultimatum game: one offers a part of a sum, and the other accepts it or both get nothing.
+
+Güth, Schmittberger and Schwarze, An experimental analysis of ultimatum bargaining, Journal of Economic Behavior and
+Organization 3 (1982), 367-388. If the responder wants money alone, the offer is the smallest that is more than nothing.
+
+With a `hidden` limit the responder has a private fact, the smallest acceptable offer, which is one of ten equally
+likely parts of the sum: 5%, 10% ... 50%. Who knows it offers exactly that and keeps 72.5% on average. Who does not
+know it keeps (1 - x) * P(limit <= x) with an offer x, which is largest for x = 50%: it keeps 50%.
+"""
+
+from __future__ import annotations
+
+from localsim.families.games.base import (
+    DONE,
+    PAYOFF,
+    SUCCESS,
+    Action,
+    Agent,
+    AnswerKey,
+    Any,
+    Fact,
+    Game,
+    InvalidInput,
+    Limits,
+    Mapping,
+    Measure,
+    Move,
+    Next,
+    Observation,
+    Scenario,
+    ScenarioFile,
+    Score,
+    Tell,
+    Transcript,
+    act,
+    among,
+    between,
+    by_agent,
+    chance,
+    exactly,
+    known,
+    merged,
+    move,
+    names_of,
+    number,
+    private,
+    random,
+    within,
+)
+
+KINDS = ("hidden", "plain", "dictator")
+"""The responder has a private limit, or has none, or has no choice at all."""
+UNIT = 20
+"""The sum is a multiple of this, so that its twentieths are whole dollars."""
+
+
+class Ultimatum(Game):
+    """One offers a part of a sum, and the other accepts it or both get nothing."""
+
+    name, version = "ultimatum", "1"
+    title = "Take it or leave it"
+    about = "One offers the other a part of a sum of money. If the other refuses, both get nothing."
+    defaults: Mapping[str, Any] = {"money": 100, "kind": "hidden", "talk": False}
+    how = (
+        "Payoffs are parts of the sum. In a scenario with a hidden limit only the responder knows the smallest offer "
+        "that is acceptable, and the best offer is exactly that."
+    )
+    tries = (
+        "Run ultimatum_hidden with -m scripted in agents and mindreaders: the proposer keeps 50% or about 72%.",
+        "Compare ultimatum_plain with ultimatum_dictator: how much of an offer is fear of a refusal?",
+        "In ultimatum_talk the responder speaks first: does it tell the limit, and is that true?",
+    )
+    bundled = {
+        "hidden": {},
+        "talk": {"talk": True},
+        "plain": {"kind": "plain"},
+        "dictator": {"kind": "dictator"},
+        "thousand": {"money": 1000},
+    }
+    interests = "competitive"
+    measures = (
+        SUCCESS,
+        PAYOFF,
+        Measure("proposer_payoff", "proposer", "what the proposer keeps", "payoff", side="proposer", compared=True),
+        Measure("responder_payoff", "responder", "what the responder gets", "payoff", side="responder", compared=True),
+        Measure("offer", "offer", "share of the sum that is offered", "offer", kind="share", compared=True),
+        Measure("over", "over limit", "offer above the smallest acceptable one, in parts of the sum", "over"),
+        Measure("kept_limit", "kept limit", "share of answers that follow the own limit", "kept_limit", kind="share"),
+    )
+    figure = ("success_rate", "proposer_payoff", "responder_payoff", "offer")
+    control_tasks: Mapping[str, Mapping[str, Any]] = {"plain": {"kind": "plain"}, "dictator": {"kind": "dictator"}}
+    controls = (
+        exactly("half", "success_rate", 1, "no limit is above half"),
+        exactly("half", "offer", 0.5, "half is offered"),
+        exactly("half", "payoff", 0.5, "both get half"),
+        exactly("refuser", "success_rate", 0, "nobody accepts"),
+        exactly("refuser", "payoff", 0, "both get nothing"),
+        exactly("yes-sayer", "proposer_payoff", 0.99, "one dollar is offered and taken"),
+        exactly("yes-sayer", "responder_payoff", 0.01, "one dollar is offered and taken"),
+        exactly("yes-sayer", "kept_limit", 0, "every limit is above one dollar"),
+        exactly("optimal", "kept_limit", 1, "it accepts what is not below its limit"),
+        exactly("optimal", "success_rate", 1, "the offer is never below the limit"),
+        exactly("optimal", "proposer_payoff", 0.5, "who does not know the limit offers half", "", ("agents",)),
+        exactly("optimal", "over", 0, "the offer is the limit", "", ("script", "mindreaders")),
+        between("optimal", "over", 0.1, 0.4, "half, less 27.5% on average", "", ("agents",)),
+        exactly("optimal", "offer", 0.01, "one dollar is more than nothing", "plain"),
+        exactly("optimal", "kept_limit", None, "there is no limit", "plain"),
+        exactly("optimal", "offer", 0, "the other cannot refuse", "dictator"),
+        exactly("optimal", "success_rate", None, "the other cannot refuse", "dictator"),
+    )
+
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+        """Return a scenario: the sum, and the responder's smallest acceptable offer if it has one."""
+        chosen = merged(self.defaults, parameters, self.name)
+        among(self, chosen, "kind", KINDS)
+        within(self, chosen, "money", UNIT, 1_000_000)
+        if chosen["money"] % UNIT:
+            raise InvalidInput(
+                f"{self.name}: money = {chosen['money']} has no whole twentieths", hint="for example 100"
+            )
+        proposer, responder = names_of(self, seed, 2)
+        goal = "Get as much money as you can."
+        facts: tuple[Fact, ...] = ()
+        if chosen["kind"] == "hidden":
+            least = chance(seed, self.name, "least").choice(_limits(chosen["money"]))
+            facts = (private(responder, "least", f"{responder} accepts no offer below ${least}.", least),)
+        offers = Move(name="offer", values=(number(0, chosen["money"]),), text="no", by=(proposer,),
+                      tell=f"To offer so many dollars to {responder}")  # fmt: skip
+        answers = (
+            Move(name="accept", text="no", by=(responder,), tell="To accept the offer"),
+            Move(name="refuse", text="no", by=(responder,), tell="To refuse the offer"),
+        )
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=f"{proposer} offers {responder} a part of ${chosen['money']}",
+            info=self.info,
+            setting=_setting(proposer, responder, chosen),
+            agents=(
+                Agent(name=proposer, goal=goal),
+                Agent(name=responder, goal=f"{goal} Keep to your smallest offer." if facts else goal, facts=facts),
+            ),
+            actions=("speak",),
+            moves=(offers, *(answers if chosen["kind"] != "dictator" else ())),
+            game={"public": chosen},
+            limits=Limits(turns=4 if chosen["talk"] else 2),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+            answer={"proposer": proposer},
+        )
+
+    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+        """The responder and the proposer may speak; then an offer, an answer, and what both get."""
+        public, (proposer, responder) = scenario.game["public"], scenario.names
+        spoken = len(talk.of("speak"))
+        if public["talk"] and spoken < 2:
+            return act((responder, proposer)[spoken], "speak")
+        if not talk.of("offer"):
+            return act(proposer, "offer")
+        if public["kind"] != "dictator" and not talk.of("accept", "refuse"):
+            return act(responder, "accept", "refuse")
+        if talk.turns[-1].told:
+            return DONE
+        kept, got = _gains(scenario, talk)
+        return Tell(f"{proposer} gets ${kept} and {responder} gets ${got}.", values=(str(kept), str(got)))
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return agreement, payoffs and the offer in parts of the sum, and how both compare with a hidden limit."""
+        public, names = scenario.game["public"], scenario.names
+        offers, answers = transcript.of("offer"), transcript.of("accept", "refuse")
+        refusable = public["kind"] != "dictator"
+        if not offers or (refusable and not answers):
+            return []
+        offer, cited = offers[-1].number, [turn.index for turn in (*offers, *answers)]
+        parts = [gain / public["money"] for gain in _gains(scenario, transcript)]
+        scores = [
+            Score("offer", offer / public["money"], turns=(offers[-1].index,)),
+            *by_agent("payoff", dict(zip(names, parts, strict=True)), cited),
+        ]
+        if not refusable:
+            return scores
+        accepted = transcript.last == "accept"
+        told = f"{names[0]} offered ${offer:g} of ${public['money']}, and {names[1]} "
+        told += "accepted" if accepted else "refused"
+        if facts := scenario.agent(names[1]).facts:
+            least = float(facts[0].terms[0])
+            told += f", who accepts no offer below ${least:g}"
+            scores.append(Score("over", (offer - least) / public["money"], turns=(offers[-1].index,)))
+            scores.append(Score("kept_limit", float(accepted == (offer >= least)), turns=tuple(cited)))
+        return [Score("success", float(accepted), reason=told, turns=tuple(cited)), *scores]
+
+    def side(self, agent: str, answer: AnswerKey) -> str:
+        """Return `proposer` or `responder`."""
+        return "proposer" if agent == answer.answer.get("proposer") else "responder"
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Offer exactly the limit of the other; None if it is not known."""
+        proposer, responder = (agent.name for agent in seen.agents)
+        return _optimal(seen, rng) if seen.viewer == proposer and known(seen, "least", responder) else None
+
+
+def _setting(proposer: str, responder: str, chosen: Mapping[str, Any]) -> str:
+    money = chosen["money"]
+    first = f"{proposer} has ${money} to share with {responder}. "
+    if chosen["kind"] == "dictator":
+        parts = [f"{first}{proposer} decides alone how much {responder} gets."]
+    else:
+        parts = [f"{first}{proposer} makes one offer. If {responder} refuses it, both get nothing."]
+    if chosen["kind"] == "hidden":
+        low, high = _limits(money)[0], _limits(money)[-1]
+        parts.append(
+            f"{responder} has a smallest offer to accept: ${low} to ${high} in steps of ${low}, equally likely."
+        )
+    if chosen["talk"]:
+        parts.append(f"Before that both say something, {responder} first.")
+    return " ".join(parts)
+
+
+def _limits(money: int) -> tuple[int, ...]:
+    """Return the smallest acceptable offers that a responder can have: 1 to 10 twentieths of the sum."""
+    return tuple(money * part // UNIT for part in range(1, 11))
+
+
+def _gains(scenario: Scenario, talk: Transcript) -> tuple[int, int]:
+    """Return the dollars of proposer and responder after the offer and its answer."""
+    offer = int(talk.of("offer")[-1].number)
+    return (0, 0) if talk.of("refuse") else (scenario.game["public"]["money"] - offer, offer)
+
+
+# ---- players -------------------------------------------------------------------------------------------------------
+
+
+def _words(seen: Observation) -> Action:
+    responds = seen.viewer == seen.agents[1].name
+    return Action("speak", "I want a good offer." if responds else "I make you one offer.")
+
+
+def best_offer(money: int) -> int:
+    """Return the offer that keeps most on average if the limit of the other is not known."""
+    limits = _limits(money)
+    return max(limits, key=lambda offer: (money - offer) * sum(limit <= offer for limit in limits))
+
+
+def _optimal(seen: Observation, rng: random.Random) -> Action:
+    """Offer the limit of the other if it is known, else what keeps most on average; accept from the own limit on."""
+    money, kind, own = seen.game["money"], seen.game["kind"], known(seen, "least")
+    if seen.may("speak"):
+        return _words(seen)
+    if seen.may("offer"):
+        least = known(seen, "least", seen.agents[1].name)
+        unknown = {"hidden": best_offer(money), "plain": 1, "dictator": 0}[kind]
+        return move("offer", unknown if least is None else least)
+    return move("accept" if seen.transcript.of("offer")[-1].number >= float(own or 1) else "refuse")
+
+
+def _half(seen: Observation, rng: random.Random) -> Action:
+    """Offer half, and accept half or more."""
+    if seen.may("speak"):
+        return _words(seen)
+    half = seen.game["money"] // 2
+    if seen.may("offer"):
+        return move("offer", half)
+    return move("accept" if seen.transcript.of("offer")[-1].number >= half else "refuse")
+
+
+def _yes_sayer(seen: Observation, rng: random.Random) -> Action:
+    """Offer one dollar, and accept everything."""
+    return _words(seen) if seen.may("speak") else move("offer", 1) if seen.may("offer") else move("accept")
+
+
+def _refuser(seen: Observation, rng: random.Random) -> Action:
+    """Offer nothing, and refuse everything."""
+    return _words(seen) if seen.may("speak") else move("offer", 0) if seen.may("offer") else move("refuse")
+
+
+Ultimatum.players = {"optimal": _optimal, "half": _half, "yes-sayer": _yes_sayer, "refuser": _refuser}
+Ultimatum.sensible = "optimal"
