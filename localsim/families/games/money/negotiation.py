@@ -97,6 +97,9 @@ class Negotiation(Game):
         "silent": {"talk": False, "seller": 1.0, "buyer": 1.5},
     }
     interests = "competitive"
+    informed = (
+        ("optimal", "seller_gain", "one offer", "0.4 by the best price against four values, 0.7 if the value is seen"),
+    )
     measures = (
         SUCCESS,
         Measure("seller_gain", "seller's gain", "price less the seller's value, in parts of the money", "gain",

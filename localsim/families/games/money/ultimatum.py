@@ -78,6 +78,7 @@ class Ultimatum(Game):
         "thousand": {"money": 1000},
     }
     interests = "competitive"
+    informed = (("optimal", "proposer_payoff", "", "0.5 without the limit of the other, 0.725 on average with it"),)
     measures = (
         SUCCESS,
         PAYOFF,

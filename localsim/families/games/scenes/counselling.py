@@ -98,6 +98,7 @@ class Counselling(Game):
         "short": {"case": 4, "exchanges": 2},
     }
     interests = "cooperative"
+    informed = (("steady", "core_turn", "", "6.5 turns on average for four ways to try, 5 if the right one is seen"),)
     measures = (
         SUCCESS,
         Measure("disclosed_early", "told early", "share of the things told in the early stage", "early", kind="share"),

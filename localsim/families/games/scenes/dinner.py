@@ -81,6 +81,7 @@ class Dinner(Game):
         "open": {"whispers": False},
     }
     interests = "competitive"
+    informed = (("discreet", "guessed", "", "1 of 4 by guessing, 1 if all is seen"),)
     measures = (
         Measure("guessed", "guessed right", "share of guesses about others that are right", "guessed", kind="share",
                 compared=True),

@@ -75,6 +75,7 @@ class Narrated(Game):
         "large_house": {"places": 6, "rounds": 7},
         "hurry": {"rounds": 2},
     }
+    informed = (("seeker", "moves", "two", "1.5 moves to find one of two places, 0.5 if the goal is seen"),)
     measures = (
         SUCCESS,
         Measure("reached", "reached", "share of characters who are where they want to be at the end", "reached",
