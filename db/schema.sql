@@ -409,7 +409,7 @@ COMMENT ON COLUMN generations.generated_tokens IS 'Number of tokens in the reply
 
 COMMENT ON COLUMN generations.duration_ms IS 'Milliseconds from submission to end';
 
-COMMENT ON COLUMN generations.details_json IS 'Effective sampling, counts of forced and refused tokens, and max_tokens';
+COMMENT ON COLUMN generations.details_json IS 'Effective sampling, counts of forced and refused tokens, max_tokens, probabilities of options';
 
 COMMENT ON COLUMN generations.shared_tokens IS 'Number of cached prompt tokens that another conversation had evaluated';
 
@@ -459,7 +459,7 @@ COMMENT ON COLUMN leaks.speaker IS 'Name of the agent that hinted at or disclose
 
 COMMENT ON COLUMN leaks.label IS 'Strength of the leak: disclosed or hint';
 
-COMMENT ON COLUMN leaks.kind IS 'Kind of leak: self (by the owner), omniscient (by an agent not told) or repeat (already disclosed)';
+COMMENT ON COLUMN leaks.kind IS 'Kind of leak: self (by the owner), omniscient (by one who was not told), passed_on (by one who was, to somebody new) or repeat (to nobody new)';
 
 COMMENT ON COLUMN leaks.probability IS 'Probability that the fact is disclosed, according to the detector, 0 to 1';
 

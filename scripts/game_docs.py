@@ -26,12 +26,12 @@ like any talk. [Moves, phases and private turns](rules.md) explains the lines; [
 game in one file.
 
 ```
-localsim run matrix_prisoners auction_sealed -m scripted --mode all
+localsim run matrix_prisoners auction_first -m scripted --mode all
 localsim show @last
 localsim scenarios generate --family bargaining -p keep_1=0.8 -n 10 -o mine
 localsim controls --family bargaining
 localsim play matrix_prisoners --browser
-localsim class auction_sealed
+localsim class auction_first
 ```
 
 - Every game has scripted players (`-m scripted:NAME`). `-m scripted` plays sensibly, `-m scripted:any` makes any

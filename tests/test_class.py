@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,13 +51,13 @@ def free_port() -> int:
 class Server:
     """`localsim class` in a process of its own, which can be killed and started again by the same command."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, scenarios: Sequence[str] = SCENARIOS) -> None:
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.store = Store(folder / "c.duckdb")
         self._log = folder / "server.txt"
         self._command = [
-            sys.executable, "-m", "localsim", "class", *SCENARIOS, "--db", str(self.store.path),
+            sys.executable, "-m", "localsim", "class", *scenarios, "--db", str(self.store.path),
             "--port", str(self.port), *options,
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
@@ -100,8 +100,8 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[Server]:
-    server = Server(folder, *options)
+def serving(folder: Path, *options: str, scenarios: Sequence[str] = SCENARIOS) -> Iterator[Server]:
+    server = Server(folder, *options, scenarios=scenarios)
     server.start()
     try:
         yield server

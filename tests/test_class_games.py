@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
-from tests.test_class import hall_at
+from localsim.web.classroom.phone_pages import ENTRANCE
+from tests.test_class import Phone, hall_at, serving
 from tests.test_class_trouble import until
+from tests.web_server import field
 
 
 def test_phones_are_brought_together_for_as_many_roles_as_the_next_talk_has(tmp_path: Path) -> None:
@@ -42,3 +47,60 @@ def test_in_a_simultaneous_beat_phones_choose_in_any_order_and_a_restart_keeps_t
         until(lambda: len(live.turns) == 3)
         assert [turn.line for turn in live.turns[:2]] == [f"{first} [choose J]", f"{second} [choose F]"]
         assert live.turns[2].told and bool(hall.ways(live, first)) and bool(hall.ways(live, second))
+
+
+class Bidder(Phone):
+    """A phone that bids a price of its own, twice, in each round in which it is asked."""
+
+    def bid(self, told: Callable[[], None]) -> None:
+        """Join, bid, and wait for the end of the auction."""
+        text = self.get()
+        text = self.post(ENTRANCE, csrf=field(text, "csrf"), code=self.code)
+        text = self.post("/class/join", csrf=field(text, "csrf"))
+        deadline = time.monotonic() + 100
+        while "<h1>Your bet" not in text and "bets are stored" not in text:
+            assert time.monotonic() < deadline, text[-1500:]
+            if 'name="value0"' in text:
+                data = {"csrf": field(text, "csrf"), "turn": field(text, "turn"), "kind": "bid"}
+                self.post("/class/say", **data, value0=str(self.number), text="")
+                self.said.append(str(self.number))
+                told()
+            time.sleep(0.3)
+            text = self.get()
+
+
+def test_thirty_phones_bid_at_once_while_the_server_is_killed(tmp_path: Path) -> None:
+    with serving(tmp_path, scenarios=("auction_thirty",)) as server:
+        phones = [Bidder(server.base, number, server.code()) for number in range(30)]
+        bids: list[int] = []
+        errors: list[BaseException] = []
+
+        def act(phone: Bidder) -> None:
+            try:
+                phone.bid(lambda: bids.append(phone.number))
+            except BaseException as error:
+                errors.append(error)
+                raise
+
+        threads = [threading.Thread(target=act, args=(phone,), daemon=True) for phone in phones]
+        for thread in threads:
+            thread.start()
+        while len(bids) < 12 and not errors:
+            time.sleep(0.02)
+        server.kill()
+        server.start()
+        for thread in threads:
+            thread.join(timeout=110)
+        assert not errors and not [problem for phone in phones for problem in phone.problems]
+        teacher = server.teacher()
+        page = teacher.get("/class/room").text
+        teacher.post("/class/room/reveal", data={"csrf": field(page, "csrf")})
+        teacher.post("/class/room/end", data={"csrf": field(page, "csrf"), "sure": "1"})
+        deadline = time.monotonic() + 60
+        while "leaks in each mode" not in server.told() and time.monotonic() < deadline:
+            time.sleep(0.2)
+    episodes = server.store.rows("SELECT status, stop_reason FROM v_episodes")
+    assert episodes == [{"status": "completed", "stop_reason": "done"}]
+    made = server.store.rows("SELECT speaker, values_json ->> 0 AS bid FROM v_turns WHERE action = 'bid'")
+    assert len(made) == len({row["speaker"] for row in made}) == 30
+    assert sorted(int(float(row["bid"])) for row in made) == list(range(30)), "each bid once, and nothing lost"

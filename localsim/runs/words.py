@@ -17,6 +17,7 @@ STOPS = {
     "silence": "nobody had anything more to say",
     "turn_limit": "the limit of turns was reached",
     "ended": "the people stopped",
+    "done": "the game or its last phase was over",
 }
 """Stop reason of a talk -> why it ended."""
 KINDS = {
