@@ -64,9 +64,8 @@ def data_of(path: Path) -> Any:
     data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     data["version"] = int(data["version"])
     data["limits"] = {key: int(value) for key, value in data.get("limits", {}).items()}
-    for phase in data.get("phases", []):
-        for part in (phase, *phase.get("events", [])):
-            part |= {key: int(value) for key, value in part.items() if key in ("turns", "rounds", "round")}
+    for part in (each for phase in data.get("phases", []) for each in (phase, *phase.get("events", []))):
+        part |= {key: int(part[key]) for key in ("turns", "rounds", "round") if key in part}
     return data
 
 
@@ -494,8 +493,7 @@ def test_answer_and_parameters_have_no_part_in_the_hash() -> None:
 def test_a_language_is_part_of_the_hash_only_where_one_is_named() -> None:
     plain = read(BASE).scenario
     data = plain.model_dump(mode="json")
-    later = ("language", "moves", "phases", "game")
-    before = {key: value for key, value in data.items() if key not in later}
+    before = {key: value for key, value in data.items() if key not in ("language", "moves", "phases", "game")}
     del before["limits"]["leave"]
     assert plain.hash == canonical_hash(before)
     assert read(BASE + "language: de\n").scenario.hash != plain.hash
