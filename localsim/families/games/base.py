@@ -120,22 +120,18 @@ def check_values(game: str, chosen: Mapping[str, Any], allowed: Mapping[str, Seq
                 )
         elif not values[0] <= chosen[name] <= values[1]:
             raise InvalidInput(
-                f"{game}: {name} = {chosen[name]} is not possible", hint=f"give {values[0]} to {values[1]}"
+                f"{game}: {name} = {chosen[name]} is not possible", hint=f"give {values[0]:,g} to {values[1]:,g}"
             )
 
 
 def within(game: Family, chosen: Mapping[str, Any], name: str, low: float, high: float) -> None:
     """Raise InvalidInput unless a parameter of `generate` is in a range."""
-    if not low <= chosen[name] <= high:
-        raise InvalidInput(
-            f"{game.name}: {name} = {chosen[name]!r} is out of range", hint=f"from {low:,g} to {high:,g}"
-        )
+    check_values(game.name, chosen, {name: (low, high)})
 
 
 def among(game: Family, chosen: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
     """Raise InvalidInput unless a parameter of `generate` is one of some words."""
-    if chosen[name] not in options:
-        raise InvalidInput(f"{game.name}: {name} = {chosen[name]!r} is not known", hint=f"one of {', '.join(options)}")
+    check_values(game.name, chosen, {name: options})
 
 
 def amount(value: float) -> str:

@@ -70,7 +70,7 @@ class Negotiation(Game):
 
     name, version = "negotiation", "1"
     title = "A price, or a way out"
-    about = "A seller and a buyer name prices in turn; instead of agreeing, each can trade with somebody else."
+    about = "A seller and a buyer name prices in turn. Instead of agreeing, each can trade with a third person."
     defaults: Mapping[str, Any] = {
         "money": 100,
         "seller": 0.8,
@@ -81,7 +81,8 @@ class Negotiation(Game):
         "prior": True,
     }
     how = (
-        "seller and buyer are what the good is worth to each, in parts of the money (0: drawn from 0.8, 1, 1.2, 1.5). "
+        "The parameters `seller` and `buyer` say what the good is worth to each, in parts of the money (0: drawn from "
+        "0.8, 1, 1.2, 1.5). "
         "Gains are in the same unit. It is a success if they trade where both can gain, and part where they cannot."
     )
     tries = (
@@ -109,7 +110,7 @@ class Negotiation(Game):
         Measure("fairness", "fairness", "1 at the middle of both values, or without a trade", "fairness",
                 bounds=(None, 1)),
         Measure("trade", "trade", "share of conversations that end with a trade", "trade", kind="share"),
-        Measure("way_out", "way out", "share of conversations in which somebody trades with John", "way_out",
+        Measure("way_out", "way out", "share of conversations with a trade with the third person", "way_out",
                 kind="share"),
         Measure("rounds", "rounds", "rounds up to the trade", "rounds", bounds=(1, None)),
     )  # fmt: skip

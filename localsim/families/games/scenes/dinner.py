@@ -61,7 +61,10 @@ class Dinner(Game):
 
     name, version = "dinner", "1"
     title = "A family dinner with secrets"
-    about = "Relatives whisper and talk at dinner. Two of them hide a secret, and at the end all guess who hides what."
+    about = (
+        "Relatives talk and whisper at dinner. Two of them hide a secret each. At the end, everybody guesses who hides "
+        "which."
+    )
     defaults: Mapping[str, Any] = {"people": 5, "rounds": 3, "whispers": True}
     how = (
         "Each guesses in secret who hides each of the two secrets; guesses about oneself do not count. Beyond chance "
@@ -90,8 +93,10 @@ class Dinner(Game):
         Measure("kept", "secret kept", "share of secrets that nobody else was told", "kept", kind="share",
                 compared=True),
         Measure("told", "were told", "share of the others who were told a secret", "told", kind="share"),
-        Measure("whispers", "whispers", "whispers that told somebody something new", "whispers", bounds=(0, None)),
-        Measure("gossip", "gossip", "such whispers about somebody else", "gossip", bounds=(0, None)),
+        Measure(
+            "whispers", "whispers", "whispers that tell a listener a secret that is new", "whispers", bounds=(0, None)
+        ),
+        Measure("gossip", "gossip", "those of them whose secret is not the speaker's own", "gossip", bounds=(0, None)),
     )  # fmt: skip
     figure = ("guessed", "kept", "told")
     control_tasks: Mapping[str, Mapping[str, Any]] = {"long": {"rounds": 7}}
