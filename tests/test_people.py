@@ -150,11 +150,11 @@ def test_a_defect_of_a_person_has_a_place_and_a_reason(before: str, after: str, 
         ("{between: [juhan, nadia], level: friend, kin: cousin, why: x}", "only for family"),
         ("{between: [juhan, nadia], level: family, why: x}", "`kin` is given for family"),
         ("{between: [juhan, helmi], level: family, kin: parent, why: x}", "27 years younger"),
-        ("{between: [helmi, nadia], level: family, kin: parent, why: x}", "different family names"),
+        ("{between: [helmi, nadia], level: family, kin: parent, why: x}", "say with the word name why"),
     ],
 )
 def test_a_relation_that_does_not_fit_is_refused(relation: str, message: str) -> None:
-    with pytest.raises(ScenarioInvalid, match="relations.yaml:3:") as caught:
+    with pytest.raises(ScenarioInvalid, match=r"relations\.yaml:3:") as caught:
         parse_relations(f"version: 1\nrelations:\n  - {relation}\n", "relations.yaml", PEOPLE)
     assert message in str(caught.value)
 
@@ -178,7 +178,7 @@ def test_two_people_with_one_first_name_and_an_empty_folder_are_refused(tmp_path
         load_people(tmp_path)
     (tmp_path / "helmi.yaml").write_text(HELMI, encoding="utf-8")
     (tmp_path / "ina.yaml").write_text(HELMI.replace("helmi", "ina"), encoding="utf-8")
-    with pytest.raises(ScenarioInvalid, match="ina.yaml:3:7: name: helmi has this first name too"):
+    with pytest.raises(ScenarioInvalid, match=r"ina\.yaml:3:7: name: helmi has this first name too"):
         load_people(tmp_path)
 
 
