@@ -22,7 +22,7 @@ from localsim.families.games.situations.state import ALL
 from localsim.scenarios.documents import read_document, read_file
 
 Kind = Literal["information", "bargaining", "division", "persuasion", "norms", "favours", "support", "secrets"]
-"""Kinds of interaction, one for each source of the 90 scenarios of arXiv 2310.11667 (scenarios/situations/README.md)."""
+"""Kinds of interaction, one for each source of the 90 scenarios of arXiv 2310.11667 (README of the situations)."""
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 RoleName = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=30)]
 
