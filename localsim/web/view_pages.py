@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from localsim.errors import InvalidInput
 from localsim.reports.card import card
 from localsim.reports.html import examples, render
+from localsim.reports.lanes import is_divided
 from localsim.reports.report import report
 from localsim.runs import telling
 from localsim.store.database import Store
@@ -21,6 +22,7 @@ from localsim.store.episodes import prompt_of
 from localsim.store.queries import pages as page_queries
 from localsim.store.queries import runs as run_queries
 from localsim.web import view_data
+from localsim.web.lanes import lane_page
 from localsim.web.render import page
 
 _REPORTS: OrderedDict[tuple[Any, ...], str] = OrderedDict()
@@ -144,6 +146,7 @@ def episode(request: Request, store: Store) -> Response:
         marked=marked,
         episode=stored,
         timeline=view_data.timeline(marked),
+        divided=is_divided(stored.scenario, stored.transcript),
         head=view_data.run_head(store, stored.run_id),
         judgement_count=page_queries.judgement_count(store, stored.episode_id),
         before=before,
@@ -168,6 +171,21 @@ def turn(request: Request, store: Store) -> Response:
         messages=prompt_of(store, episode_id, number),
         attempts=page_queries.attempts(store, episode_id, number),
         count=len(marked.turns),
+    )
+
+
+@_reading
+def lanes(request: Request, store: Store) -> Response:
+    """Who could read what: a lane for each agent and the narrator."""
+    stored = view_data.marked_episode(store, request.path_params["episode"]).episode
+    given = request.query_params.get("lane", "")
+    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else None
+    try:
+        shown = lane_page(stored, number)
+    except IndexError:
+        raise InvalidInput("there is no such lane", hint="the talk's page has a link to its lanes") from None
+    return page(
+        request, "view/lanes", episode=stored, head=view_data.run_head(store, stored.run_id), number=number, lanes=shown
     )
 
 
