@@ -129,6 +129,7 @@ def _print(data: dict[str, Any]) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
     from localsim.reports.measures import INTERVALS, shown, text_of
+    from localsim.reports.references import beside, heading, sentences
     from localsim.reports.validity import correction, head, instruments
     from localsim.reports.validity.judges import sentence
 
@@ -155,10 +156,12 @@ def _print(data: dict[str, Any]) -> None:
             f"{row['condition']} {labelled(row['model'], whole=False)}" if models else row["condition"] for row in rows
         ]
         lines: list[list[Any]] = [["completed", *(f"{row['completed']} of {row['n']}" for row in rows)]]
-        lines += [
-            [measure["heading"], *(text_of(measure, row) for row in rows)] for measure in shown(data["measures"], rows)
-        ]
+        for measure in shown(data["measures"], rows):
+            lines.append([measure["heading"], *(text_of(measure, row) for row in rows)])
+            if texts := beside(data["references"], measure, rows):
+                lines.append([heading(data["references"], family), *texts])
         print_table(["", *headings], lines)
+        click.echo("\n".join(said := sentences(data["references"], family)), nl=bool(said))
     click.echo(f"\n{INTERVALS}" if data["comparison"] else "")
     for line in [*instruments.sentences(data["instruments"], short=True), *data["leak_sources"]]:
         click.echo(clean(line))

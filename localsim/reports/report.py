@@ -21,6 +21,7 @@ from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, of_family, sided
+from localsim.reports.references import references
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.head import answer
 from localsim.reports.validity.headline import headline
@@ -59,6 +60,7 @@ def _read(store: Store, run_id: str) -> Row:
     data: Row = {
         "run": _run_json(run, store, run_id),
         **found,
+        "references": references(store, run_id, run["seed"], comparison),
         "leaks": queries.leaks(store, run_id),
         "thresholds": used,
         "detector": used[0]["accuracy"] if used else None,

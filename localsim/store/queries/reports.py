@@ -163,3 +163,13 @@ def choices(store: Store, runs: Sequence[str]) -> list[Row]:
         "AND c.value IS NOT NULL ORDER BY ALL",
         [list(runs)],
     )
+
+
+def scenarios_by_family(store: Store, run_id: str) -> dict[str, list[str]]:
+    """Family -> hashes of its scenarios in the run, in order; scenarios without a family are left out."""
+    rows = store.rows(
+        "SELECT family, list(DISTINCT scenario_hash ORDER BY scenario_hash) AS hashes FROM v_episodes "
+        "WHERE run_id = ? AND family IS NOT NULL GROUP BY family",
+        [run_id],
+    )
+    return {row["family"]: row["hashes"] for row in rows}
