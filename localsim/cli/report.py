@@ -85,6 +85,7 @@ def report(
     from localsim.reports.card import card as make_card
     from localsim.reports.figures.beside import with_conditions
     from localsim.reports.html import examples, render
+    from localsim.reports.references import with_references
     from localsim.reports.report import report as make_report
     from localsim.reports.validity.aloud import with_paragraph
     from localsim.reports.validity.thresholds import require
@@ -108,6 +109,8 @@ def report(
         page = output and not output.endswith(".md")
         shown = [run_id, *data.get("aloud", {}).get("runs", [])] if page else []
         talks = [example for each in shown for example in examples(store, each)]
+    with Reassurance("playing the same games at random and well", quiet=as_json):
+        data = with_references(store_of(db), data)
     if output:
         from localsim.reports.markdown import as_markdown
 

@@ -192,7 +192,7 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
     told = {row["measure"] for row in data.get("headline", {}).get("families", []) if row["family"] == name}
     terms = shown(data["measures"], rows)
     played = data.get("references", [])
-    referred = {measure["key"]: texts for measure in terms if (texts := beside(played, measure, rows))}
+    referred = {each["key"]: _signed(texts) for each in terms if (texts := beside(played, each, rows))}
     columns, same = head.constants(terms, rows, {SUCCESS.key, *referred} | told)
     models = list(dict.fromkeys(row["model"] for row in rows))
     by_key = {measure["key"]: _own_meaning(measure, family) for measure in columns}
@@ -250,6 +250,8 @@ def _heads(data: Row, names: Iterable[str]) -> dict[str, list[Row]]:
             places[table["model"]] = f"model-{len(places)}"
         more: Row = {"name": labelled(table["model"], whole=False), "place": places.get(table["model"], "")}
         columns = [{**row, "name": name_of(row)} for row in table["rows"]]
+        for line in table["lines"]:
+            line["cells"] = _signed(line["cells"]) if line["reference"] else line["cells"]
         more |= {"referred": any(line["reference"] for line in table["lines"])}
         found[table["family"]].append({**table, **more, "columns": columns})
     return found
@@ -271,6 +273,12 @@ def _cell(row: Row, measure: Row) -> Row:
     alike = row.get(f"{measure['key']}_alike")
     beside = f"in all {alike}" if alike else interval and _interval(*interval, kind)
     return {"value": _number(row[measure["key"]], kind), "interval": beside}
+
+
+def _signed(texts: Iterable[str]) -> list[str]:
+    """Return values of references with the signs of this page: a minus, and – for a missing one."""
+    parts = ([NONE if part == "-" else part.replace("-", "−") for part in text.split(" / ")] for text in texts)
+    return [" / ".join(each) for each in parts]
 
 
 def _interval(low: float, high: float, kind: str) -> str:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import localsim
 from localsim.conversation.episode import SIMULATED
-from localsim.families import family_of
+from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Family, Reference
+from localsim.models.registry import labelled
 from localsim.models.remembered import recall, remember
-from localsim.reports.measures import Cell, estimate
+from localsim.reports.measures import Cell, estimate, shown, text_of
 from localsim.reports.validity.controls import played
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
@@ -34,58 +37,73 @@ SCENARIOS = 100
 """Scenarios that a player plays, at most: the first by hash, which is as good as a draw."""
 
 
-def references(store: Store, run_id: str, seed: int, rows: Iterable[Row]) -> list[Row]:
-    """Return what the reference players reach in each family, mode and grant of a comparison's rows.
+@dataclass(frozen=True)
+class _Asked:
+    """One reference in one condition of a run."""
 
-    Keys: family, player, label, why, mode, see, scenarios (played), of (scenarios in the run), conversations, and
-    values: key of a measure of the family -> value, low, high, n; a measure without a value is left out.
+    about: Row
+    """family, player, label, why, mode, see, scenarios and of."""
+    name: str
+    """Under which its result is kept."""
+    plan: Plan | None
+    """What is to be played; None if the result is known."""
+
+
+def with_references(store: Store, data: Row) -> Row:
+    """Return the data of a report with its references: what these players reach in each family, mode and grant.
+
+    Keys of `references`: family, player, label, why, mode, see, scenarios (played), of (scenarios in the run),
+    conversations, and values: key of a measure of the family -> value, low, high, n; a measure without a value is left
+    out. The database is not held while players play.
     """
-    hashes = queries.scenarios_by_family(store, run_id)
-    asked = dict.fromkeys((row["family"], row["mode"], row["see"]) for row in rows if row["mode"] in SIMULATED)
-    return [
-        _reference(store, each, family, mode, see, hashes[family], seed)
-        for family, mode, see in asked
-        for each in family_of(family).references
-    ]
+    run = data["run"]
+    with store.held() as reader:
+        asked = _asked(reader, run["run_id"], run["seed"])
+    return {**data, "references": [{**each.about, **_result(each)} for each in asked]}
 
 
-def are_known(store: Store, run_id: str, seed: int, rows: Iterable[Row]) -> bool:
-    """Return True if `references` would play nothing."""
-    hashes = queries.scenarios_by_family(store, run_id)
-    asked = {(row["family"], row["mode"], row["see"]) for row in rows if row["mode"] in SIMULATED}
-    return all(
-        recall(_name(family_of(family), each, *_played_in(each, mode, see), hashes[family][:SCENARIOS], seed))
-        for family, mode, see in asked
-        for each in family_of(family).references
-    )
+def are_known(store: Store, run_id: str, seed: int) -> bool:
+    """Return True if `with_references` would play nothing."""
+    return all(recall(name) is not None for _, name, _ in _named(store, run_id, seed))
 
 
-def _reference(
-    store: Store, reference: Reference, family: str, mode: Any, see: str, hashes: Sequence[str], seed: int
-) -> Row:
-    about = {"family": family, "player": reference.player, "label": reference.label, "why": reference.why}
-    about |= {"mode": mode, "see": see, "of": len(hashes)}
-    chosen = hashes[:SCENARIOS]
-    mode, see = _played_in(reference, mode, see)
-    name = _name(family_of(family), reference, mode, see, chosen, seed)
-    found = recall(name)
-    if not isinstance(found, dict):
-        plan = Plan(
-            tuple(stored_scenario(store, each) for each in chosen),
-            (mode,),
-            model=f"scripted:{reference.player}",
-            episodes=-(-CONVERSATIONS // len(chosen)),
-            seed=seed,
-            see=(see,) if see else (),
-        )
-        found = _values(family_of(family), played(plan, family)[mode])
-        remember(name, found)
-    return {**about, "scenarios": len(chosen), **found}
+def _asked(store: Store, run_id: str, seed: int) -> list[_Asked]:
+    found = []
+    for about, name, hashes in _named(store, run_id, seed):
+        plan = None if isinstance(recall(name), dict) else _plan(store, about, hashes, seed)
+        found.append(_Asked({key: value for key, value in about.items() if key != "played_in"}, name, plan))
+    return found
 
 
-def _played_in(reference: Reference, mode: str, see: str) -> tuple[Any, str]:
-    """Return the mode and the grant in which a reference plays: one for all if it heeds nothing that they show."""
-    return ("agents", "") if reference.blind else (mode, see)
+def _named(store: Store, run_id: str, seed: int) -> Iterator[tuple[Row, str, list[str]]]:
+    """Yield each reference of a run, the name of its result, and the hashes of the scenarios that it plays."""
+    for row in queries.conditions_with_scenarios(store, run_id):
+        family, chosen = family_of(row["family"]), row["hashes"][:SCENARIOS]
+        for each in family.references if row["mode"] in SIMULATED else ():
+            # Results of a player that heeds nothing that modes show are the same in all of them.
+            played_in = ("agents", "") if each.blind else (row["mode"], row["see"])
+            about = {"family": row["family"], "player": each.player, "label": each.label, "why": each.why}
+            about |= {"mode": row["mode"], "see": row["see"], "scenarios": len(chosen), "of": len(row["hashes"])}
+            yield {**about, "played_in": played_in}, _name(family, each, played_in, chosen, seed), chosen
+
+
+def _plan(store: Store, about: Row, hashes: Sequence[str], seed: int) -> Plan:
+    mode, see = about["played_in"]
+    scenarios = tuple(stored_scenario(store, each) for each in hashes)
+    episodes = -(-CONVERSATIONS // len(hashes))
+    see = (see,) if see else ()
+    return Plan(scenarios, (mode,), f"scripted:{about['player']}", episodes=episodes, seed=seed, see=see)
+
+
+def _result(asked: _Asked) -> Row:
+    """Return conversations and values, from the cache folder if they are there."""
+    known = recall(asked.name)  # also what a reference before has just played
+    if isinstance(known, dict) or asked.plan is None:
+        return dict(known or {"conversations": 0, "values": {}})
+    family = asked.about["family"]
+    found = _values(family_of(family), played(asked.plan, family)[asked.plan.modes[0]])
+    remember(asked.name, found)
+    return found
 
 
 def _values(family: Family, cell: Cell) -> Row:
@@ -98,12 +116,13 @@ def _values(family: Family, cell: Cell) -> Row:
     return {"conversations": cell.count("completed"), "values": values}
 
 
-def _name(family: Family, reference: Reference, mode: str, see: str, hashes: Sequence[str], seed: int) -> str:
+def _name(family: Family, reference: Reference, played_in: tuple[str, str], hashes: Sequence[str], seed: int) -> str:
     """Return the name under which a result is kept: it changes with all that the result depends on."""
-    about = [localsim.__version__, _code_of(type(family)), reference.player, mode, see, seed, CONVERSATIONS, *hashes]
+    about = [localsim.__version__, _code_of(type(family)), reference.player, *played_in, seed, CONVERSATIONS, *hashes]
     return f"references/{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:32]}"
 
 
+@cache
 def _code_of(family: type[Family]) -> str:
     """Return the hash of the files that define a family, with its players."""
     files = dict.fromkeys(inspect.getfile(each) for each in family.__mro__ if each is not object)
@@ -131,6 +150,32 @@ def beside(found: Iterable[Row], measure: Row, rows: Iterable[Row]) -> list[str]
     keys = [("", "", "") if _of_other(row) else (row["family"], row["mode"], row["see"]) for row in rows]
     cells = [" / ".join(texts.get(key, ())) for key in keys]
     return cells if any(char.isdigit() for cell in cells for char in cell) else []
+
+
+def tables(data: Row) -> list[Row]:
+    """Return a table for each family with references: title, heads, lines and sentences.
+
+    A line has the heading and meaning of a measure of the family, and for each head its value and the references'.
+    """
+    found = []
+    for name in in_order(each["family"] for each in data["references"]):
+        rows = [row for row in data["comparison"] if row["family"] == name and row["completed"] and not _of_other(row)]
+        keys = [measure.key for measure in family_of(name).measures]
+        own = [measure for measure in shown(data["measures"], rows) if measure["key"] in keys]
+        several = len({row["model"] for row in rows}) > 1
+        lines = [
+            {
+                "heading": measure["heading"],
+                "values": [text_of(measure, row) or "-" for row in rows],
+                "references": beside(data["references"], measure, rows),
+            }
+            for measure in own
+        ]
+        heads = [f"{row['condition']}, {labelled(row['model'], whole=False)}" if several else row["condition"]
+                 for row in rows]  # fmt: skip
+        about = {"title": title_of(family_of(name)), "heading": heading(data["references"], name), "heads": heads}
+        found.append({**about, "lines": lines, "sentences": sentences(data["references"], name)})
+    return found
 
 
 def _of_other(row: Row) -> bool:

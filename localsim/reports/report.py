@@ -21,7 +21,6 @@ from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, of_family, sided
-from localsim.reports.references import references
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.head import answer
 from localsim.reports.validity.headline import headline
@@ -60,7 +59,6 @@ def _read(store: Store, run_id: str) -> Row:
     data: Row = {
         "run": _run_json(run, store, run_id),
         **found,
-        "references": references(store, run_id, run["seed"], comparison),
         "leaks": queries.leaks(store, run_id),
         "thresholds": used,
         "detector": used[0]["accuracy"] if used else None,
@@ -78,15 +76,15 @@ def _read(store: Store, run_id: str) -> Row:
     return data
 
 
-def beginning(store: Store, run_id: str) -> list[str]:
-    """Return the sentences that a report begins with, without what they do not need."""
+def beginning(store: Store, run_id: str) -> tuple[list[str], Row]:
+    """Return the sentences that a report begins with, and its measures and rows, without what they do not need."""
     with store.held() as reader:
         run = run_row(reader, run_id)
         data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id)}
         # Without an episode there are no conditions that could be compared.
         compared = compare(reader, run_id) if data["comparison"] else []
         data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
-    return answer(data)
+    return answer(data), data
 
 
 def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:

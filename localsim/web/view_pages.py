@@ -15,6 +15,7 @@ from localsim.errors import InvalidInput
 from localsim.reports.card import card
 from localsim.reports.html import examples, render
 from localsim.reports.lanes import is_divided
+from localsim.reports.references import with_references
 from localsim.reports.report import report
 from localsim.runs import telling
 from localsim.store.database import Store
@@ -60,9 +61,16 @@ def runs(request: Request) -> Response:
     return page(request, "view/runs", runs=rows, database=str(store.path))
 
 
-@_reading
-def run(request: Request, store: Store) -> Response:
+def run(request: Request) -> Response:
     """The matrix of a run, filtered."""
+    if "answer" in request.query_params:  # before the database is held: scripted players may have to play first
+        store = store_of(request)
+        view_data.answer(store, store.run_id(request.path_params["run"]))
+    return _matrix(request)
+
+
+@_reading
+def _matrix(request: Request, store: Store) -> Response:
     run_id = store.run_id(request.path_params["run"])
     chosen = _filter(request)
     row = view_data.run_head(store, run_id)
@@ -83,9 +91,9 @@ def run(request: Request, store: Store) -> Response:
     )
 
 
-@_reading
-def answer(request: Request, store: Store) -> Response:
+def answer(request: Request) -> Response:
     """The part of a run's page that answers it, where computing it takes a while."""
+    store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
     return page(request, "view/answer", answer=view_data.answer(store, run_id))
 
@@ -125,9 +133,10 @@ def report_page(request: Request) -> Response:
         with store.held() as held:
             data = report(held, run_id)
             data["card"] = card(held, run_id, data=data)
-            # The report is made to be read as a file of its own; in the viewer it gets a link back.
-            way_back = f'<main>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
-            html = render(data, examples(held, run_id)).replace("<main>", way_back, 1)
+            talks = examples(held, run_id)
+        # The report is made to be read as a file of its own; in the viewer it gets a link back.
+        way_back = f'<main>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
+        html = render(with_references(store, data), talks).replace("<main>", way_back, 1)
         _REPORTS[key] = html
         while len(_REPORTS) > _REPORTS_KEPT:
             _REPORTS.popitem(last=False)

@@ -165,11 +165,10 @@ def choices(store: Store, runs: Sequence[str]) -> list[Row]:
     )
 
 
-def scenarios_by_family(store: Store, run_id: str) -> dict[str, list[str]]:
-    """Family -> hashes of its scenarios in the run, in order; scenarios without a family are left out."""
-    rows = store.rows(
-        "SELECT family, list(DISTINCT scenario_hash ORDER BY scenario_hash) AS hashes FROM v_episodes "
-        "WHERE run_id = ? AND family IS NOT NULL GROUP BY family",
+def conditions_with_scenarios(store: Store, run_id: str) -> list[Row]:
+    """The conditions of each family in the run: family, mode, see, and hashes of the scenarios, in order."""
+    return store.rows(
+        "SELECT family, mode, coalesce(see, '') AS see, list(DISTINCT scenario_hash ORDER BY scenario_hash) AS hashes "
+        "FROM v_episodes WHERE run_id = ? AND family IS NOT NULL GROUP BY ALL ORDER BY family, mode, see",
         [run_id],
     )
-    return {row["family"]: row["hashes"] for row in rows}

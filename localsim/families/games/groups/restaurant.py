@@ -97,7 +97,9 @@ class Restaurant(Game):
     references = (
         RANDOM,
         Reference(
-            "open", "best known", "all tell their tastes, and approve the place with most points among those told"
+            "open",
+            "best known",
+            "all tell their tastes and approve the place with most points; without words, optimal play is not known",
         ),
     )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"silent": {"rounds": 0}}

@@ -89,7 +89,11 @@ class Bargaining(Game):
     figure = ("payoff", "efficiency", "fairness")
     references = (
         RANDOM,
-        Reference("optimal", "optimal", "each offers just what the other can expect from waiting (backward induction)"),
+        Reference(
+            "optimal",
+            "optimal",
+            "offers what waiting is worth (backward induction), and takes a hidden loss to be its own",
+        ),
     )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"one round": {"rounds": 1}}
     controls = (

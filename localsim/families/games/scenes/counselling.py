@@ -126,7 +126,7 @@ class Counselling(Game):
         Reference(
             "steady",
             "best known",
-            "tries one way after the other until the client opens up; a better order is not known",
+            "tries one way after the other until the client opens up; optimal play is not known",
         ),
     )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"unguarded": {"guarded": False}}

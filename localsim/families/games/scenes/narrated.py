@@ -93,7 +93,7 @@ class Narrated(Game):
     figure = ("success_rate", "reached", "narrator_right")
     references = (
         RANDOM,
-        Reference("seeker", "best known", "goes where the wanted person or place can be, one place after the other"),
+        Reference("seeker", "best known", "searches one place after the other; optimal play is not known"),
     )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"two": {"people": 2, "places": 2, "rounds": 3}}
     controls = (

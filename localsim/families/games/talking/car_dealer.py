@@ -97,7 +97,11 @@ class CarDealer(Game):
     figure = ("success_rate", "fancy", "match")
     references = (
         RANDOM,
-        Reference("haggler", "best known", "tells all wishes, and lowers the price until the buyer can pay it"),
+        Reference(
+            "haggler",
+            "best known",
+            "tells all wishes, and lowers the price until it is low enough; optimal play is not known",
+        ),
     )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"budget 50000": {"budget": 50_000}}
     controls = (

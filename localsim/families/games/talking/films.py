@@ -88,7 +88,11 @@ class Films(Game):
     figure = ("success_rate", "fit", "volunteered")
     references = (
         RANDOM,
-        Reference("omniscient", "optimal", "needs no question if the film is seen, else the fewest that single it out"),
+        Reference(
+            "omniscient",
+            "best known",
+            "asks nothing if the film is seen, else what leaves fewest; extra questions are counted from optimal play",
+        ),
     )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"two films": {"films": 2}}
     controls = (
