@@ -118,14 +118,14 @@ def _values(family: Family, cell: Cell) -> Row:
 
 def _name(family: Family, reference: Reference, played_in: tuple[str, str], hashes: Sequence[str], seed: int) -> str:
     """Return the name under which a result is kept: it changes with all that the result depends on."""
-    about = [localsim.__version__, _code_of(type(family)), reference.player, *played_in, seed, CONVERSATIONS, *hashes]
+    about = [localsim.__version__, _code_of(family.name), reference.player, *played_in, seed, CONVERSATIONS, *hashes]
     return f"references/{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:32]}"
 
 
 @cache
-def _code_of(family: type[Family]) -> str:
+def _code_of(family: str) -> str:
     """Return the hash of the files that define a family, with its players."""
-    files = dict.fromkeys(inspect.getfile(each) for each in family.__mro__ if each is not object)
+    files = dict.fromkeys(inspect.getfile(each) for each in type(family_of(family)).__mro__ if each is not object)
     return hashlib.sha256(b"".join(Path(each).read_bytes() for each in files)).hexdigest()
 
 
