@@ -15,7 +15,7 @@ from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from tests import test_browser as others
 from tests.conftest import Quiet, generated
-from tests.test_browser import browser, episode_of, picture, watched
+from tests.test_browser import browser, picture, watched
 from tests.test_browser_pages import SIDEWAYS, SIZES, opened
 from tests.web_server import serving
 
@@ -30,14 +30,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     store = Store(tmp_path_factory.mktemp("lanes") / "l.duckdb")
     scenarios = (*find_scenarios(["where_to_eat"]), generated("auction", 1, bidders=30))
     run_id = start(Plan(scenarios, MODES, "scripted:any", seed=1), store, Quiet(), lambda _: None, leaks=False).run_id
-    minds = episode_of(store, run_id, "mindreaders", "everyday")
+    rows = store.rows("SELECT scenario_id, mode, episode_id FROM v_episodes WHERE run_id = ?", [run_id])
+    paths = {(row["scenario_id"], row["mode"]): f"/episodes/{row['episode_id']}" for row in rows}
     with serving(store) as base:
         yield (
             base,
             {
-                "friends": f"/episodes/{episode_of(store, run_id, 'agents', 'everyday')}",
-                "minds": f"/episodes/{minds}",
-                "auction": f"/episodes/{episode_of(store, run_id, 'agents', 'auction')}",
+                "friends": paths["where_to_eat", "agents"],
+                "minds": paths["where_to_eat", "mindreaders"],
+                "auction": paths["auction_01", "agents"],
             },
         )
 
