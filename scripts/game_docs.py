@@ -41,7 +41,7 @@ localsim class auction_first
   it.
 - `localsim report` and the page of a run put random and best scripted play beside each measure, by mode: the players
   named below play the same scenarios with the same seed, 40 conversations or more each, and take all sides. Where no
-  play is known to be optimal, the game says so. Only the first report of a set of scenarios plays (a second for a short
+  play is known to be optimal, the game says so. Only the first report of a set of scenarios plays (some seconds for a
   game, a minute for all of them); the results are kept in the cache folder, and `report --json` has them with their
   intervals in `references`.
 - People play every game in the terminal, in the browser, or as a class.
