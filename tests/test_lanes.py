@@ -111,7 +111,8 @@ def test_who_has_left_reads_nothing_more_where_others_go_on() -> None:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """A store with a plain talk, a game with secret ballots and an auction of thirty: (family, mode) -> episode."""
     store = Store(tmp_path_factory.mktemp("lanes") / "l.duckdb")
-    scenarios = (generated("jury", 1), generated("mutual_friends", 1), generated("auction", 1, bidders=30))
+    games = (generated("jury", 1), generated("auction", 1, bidders=30), generated("hidden_role", 1, first="night"))
+    scenarios = (*games, generated("mutual_friends", 1))
     start(Plan(scenarios, MODES, "scripted", seed=2), store, Quiet(), lambda _: None)
     rows = store.rows("SELECT family, mode, episode_id FROM v_episodes")
     return store, {(row["family"], row["mode"]): row["episode_id"] for row in rows}
@@ -128,10 +129,24 @@ def test_adjacent_lanes_share_a_turn_and_each_reader_has_it(played: Played) -> N
         assert own, "a jury votes in secret"
         read: set[int] = set()
         for row in page.rows:
+            assert not any(cell["part"] == "none" and cell["turns"] for cell in row["cells"])
             assert sum(cell["span"] for cell in row["cells"]) == len(page.heads)
             assert sum(cell["here"] for cell in row["cells"]) == 1
             read |= {said["turn"] for cell in row["cells"] if cell["here"] for said in cell["turns"]}
         assert read == {line.turn.index for line in lanes.lines if line.parts[chosen]}
+
+
+def test_who_neither_acts_nor_reads_in_a_secret_beat_is_told_apart_from_who_waits(played: Played) -> None:
+    store, ids = played
+    stored = load_episode(store, ids["hidden_role", "agents"])
+    page = lane_page(stored)
+    night = next(row for row in page.rows if row["kind"] == "together")
+    spans = {
+        part: sum(cell["span"] for cell in night["cells"] if cell["part"] == part) for part in ("acts", "none", "idle")
+    }
+    assert spans == {"acts": 2, "none": 5, "idle": 1}, "two wolves choose, five sleep, and the narrator reads nothing"
+    day = next(row for row in page.rows if row["kind"] == "after")
+    assert [cell["part"] for cell in day["cells"]] == ["idle", "reads"], "everybody reads the votes afterwards"
 
 
 def test_thirty_bidders_have_a_choice_of_lanes_and_a_wrong_one_is_an_error(
@@ -140,7 +155,8 @@ def test_thirty_bidders_have_a_choice_of_lanes_and_a_wrong_one_is_an_error(
     store, ids = played
     page = lane_page(load_episode(store, ids["auction", "agents"]), 29)
     assert len(page.heads) == MOST and len(page.choices) == 31 and not page.all_shown
-    assert page.heads[0]["name"] == "Narrator" and [head["chosen"] for head in page.heads].index(True) == 4
+    chosen = [head["name"] for head in page.heads if head["chosen"]]
+    assert page.heads[0]["name"] == "Narrator" and chosen == [dict(page.choices)[29]]
     client = client_of(store)
     path = f"/episodes/{ids['auction', 'agents']}/lanes"
     assert client.get(f"{path}?lane=29").status_code == 200

@@ -14,7 +14,7 @@ from localsim.store.episodes import StoredEpisode
 
 Row = dict[str, Any]
 
-MOST = 6
+MOST = 8
 """Lanes side by side; of more agents, those beside the chosen one are shown."""
 FEW = 5
 """Readers that are named; of more, their number is stated."""
@@ -52,7 +52,7 @@ def lane_page(episode: StoredEpisode, chosen: int | None = None) -> LanePage:
     if not (0 if narrated else 1) <= number <= len(agents):
         raise IndexError(number)
     wide = MOST - narrated
-    start = (max(number, 1) - 1) // wide * wide
+    start = max(0, min((max(number, 1) - 1) // wide * wide, len(agents) - wide))
     lanes = lanes_of(episode.scenario, episode.mode, talk, agents[start : start + wide])
     name = agents[number - 1] if number else WORLD
     colours = marks.colours(agents)
@@ -107,11 +107,9 @@ class _View:
     def _own(self, beat: Sequence[Line], place: int) -> Row:
         """Return the cell with what the agent of a lane does in a simultaneous beat."""
         own = [line for line in beat if line.parts[place] == "acts"]
-        return {
-            "key": ("own", place) if own else "",
-            "part": "acts" if own else "idle",
-            "turns": [self._said(line.turn) for line in own],
-        }
+        later = any(line.parts[place] for line in beat)
+        part = "acts" if own else "idle" if later else self._empty(place)
+        return {"key": ("own", place) if own else part, "part": part, "turns": [self._said(line.turn) for line in own]}
 
     def _after(self, beat: Sequence[Line]) -> Iterator[Row]:
         """Yield a row with what each lane reads of the others when all have acted, if any reads something."""
@@ -147,7 +145,7 @@ class _View:
         to = [name for name in turn.readers if name != turn.speaker]
         if not to:
             return "nobody else reads it"
-        if set(to) <= set(turn.action.values or ()):
+        if not turn.told and set(to) <= set(turn.action.values or ()):
             return "private"
         return f"only to {listed(to) if len(to) <= FEW else f'{len(to)} people'}"
 
