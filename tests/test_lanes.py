@@ -9,9 +9,9 @@ import pytest
 
 from localsim.__main__ import run as localsim
 from localsim.conversation.episode import MODES
+from localsim.conversation.rules.lanes import as_text, is_divided, lanes_of
 from localsim.conversation.transcript import WORLD, Action, Transcript, Turn, told
 from localsim.families import FAMILIES
-from localsim.reports.lanes import as_text, is_divided, lanes_of
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.scenarios.find import shipped_files

@@ -11,10 +11,10 @@ import pytest
 from localsim.__main__ import run as localsim
 from localsim.conversation.episode import MODES, Mode
 from localsim.families import FAMILIES, PLAYERS
-from localsim.reports import references
+from localsim.reports.figures import references
+from localsim.reports.figures.references import are_known, beside, sentences, tables, with_references
 from localsim.reports.html import examples, render
 from localsim.reports.markdown import as_markdown
-from localsim.reports.references import are_known, beside, sentences, tables, with_references
 from localsim.reports.report import report
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start

@@ -84,8 +84,8 @@ def report(
     """
     from localsim.reports.card import card as make_card
     from localsim.reports.figures.beside import with_conditions
+    from localsim.reports.figures.references import with_references
     from localsim.reports.html import examples, render
-    from localsim.reports.references import with_references
     from localsim.reports.report import report as make_report
     from localsim.reports.validity.aloud import with_paragraph
     from localsim.reports.validity.thresholds import require
@@ -131,8 +131,8 @@ def report(
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
+    from localsim.reports.figures.references import beside, heading, sentences
     from localsim.reports.measures import INTERVALS, shown, text_of
-    from localsim.reports.references import beside, heading, sentences
     from localsim.reports.validity import correction, head, instruments
     from localsim.reports.validity.judges import sentence
 

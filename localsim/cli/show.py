@@ -148,8 +148,8 @@ def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
 
 def _print_lanes(found: StoredEpisode, as_json: bool) -> None:
     """Print who could read what; a long turn is cut at the width of the terminal."""
-    from localsim.reports.lanes import as_json as lanes_json
-    from localsim.reports.lanes import as_text, is_divided, lanes_of
+    from localsim.conversation.rules.lanes import as_json as lanes_json
+    from localsim.conversation.rules.lanes import as_text, is_divided, lanes_of
 
     lanes = lanes_of(found.scenario, found.mode, found.transcript)
     if as_json:

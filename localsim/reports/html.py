@@ -26,9 +26,9 @@ from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, remark_on
 from localsim.reports.figures.beside import with_colours
+from localsim.reports.figures.references import beside, heading
+from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import INVENTED, interval_of, shown
-from localsim.reports.references import beside, heading
-from localsim.reports.references import sentences as sentences_on
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, head, instruments, robustness
 from localsim.reports.validity.typical import RULE, typical

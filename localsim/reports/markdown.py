@@ -11,9 +11,9 @@ from localsim.conversation.grants import condition_name
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.card import sections
+from localsim.reports.figures.references import beside, heading
+from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import shown, text_of
-from localsim.reports.references import beside, heading
-from localsim.reports.references import sentences as sentences_on
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, head, instruments, robustness
 from localsim.reports.validity.judges import sentence

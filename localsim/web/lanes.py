@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localsim.conversation.rules.lanes import Lanes, Line, lanes_of
 from localsim.conversation.transcript import NARRATOR, WORLD, Turn
 from localsim.families.base import listed
 from localsim.reports import marks
-from localsim.reports.lanes import Lanes, Line, lanes_of
 from localsim.store.episodes import StoredEpisode
 
 Row = dict[str, Any]
@@ -60,7 +60,7 @@ def lane_page(episode: StoredEpisode, chosen: int | None = None) -> LanePage:
     view = _View(lanes, lanes.names.index(name), colours, agents)
     choices = [(place, each) for place, each in enumerate((NARRATOR, *agents)) if place or narrated]
     overheard = any(part == "sees" for line in lanes.lines for part in line.parts)
-    return LanePage(tuple(heads), tuple(view.rows()), tuple(choices), number, lanes.one_author, overheard)
+    return LanePage(tuple(heads), tuple(view.as_rows()), tuple(choices), number, lanes.one_author, overheard)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _View:
     colours: dict[str, int]
     agents: Sequence[str]
 
-    def rows(self) -> Iterator[Row]:
+    def as_rows(self) -> Iterator[Row]:
         """Yield the rows of all beats."""
         for beat in self.lanes.beats():
             if len(beat) == 1 and not beat[0].together:

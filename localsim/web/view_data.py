@@ -19,9 +19,9 @@ from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
 from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
+from localsim.reports.figures.references import are_known, tables, with_references
 from localsim.reports.marks import kind_of
 from localsim.reports.measures import heading_of
-from localsim.reports.references import are_known, tables, with_references
 from localsim.reports.report import beginning
 from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
 from localsim.runs import telling

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from localsim.conversation.rules.lanes import is_divided
 from localsim.errors import InvalidInput
 from localsim.reports.card import card
+from localsim.reports.figures.references import with_references
 from localsim.reports.html import examples, render
-from localsim.reports.lanes import is_divided
-from localsim.reports.references import with_references
 from localsim.reports.report import report
 from localsim.runs import telling
 from localsim.store.database import Store

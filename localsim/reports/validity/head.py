@@ -12,8 +12,8 @@ from localsim.evaluators.leaks import Leaks
 from localsim.families import family_of, in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
+from localsim.reports.figures.references import beside, heading, sentences
 from localsim.reports.measures import shown
-from localsim.reports.references import beside, heading, sentences
 from localsim.runs.telling import of_people
 from localsim.runs.words import HIT_IS_NO_LEAK
 
