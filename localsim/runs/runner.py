@@ -289,7 +289,8 @@ def refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
     for part in ("prompts", "llama-cpp-python"):
         if then[part] != now[part]:
             raise InvalidInput(f"the run was made with {part} {then[part]}, here is {now[part]}", hint=hint)
-    for name, identity in json.loads(run["models_json"]).items():
+    used = {name: identity.get("parts", {name: identity}) for name, identity in json.loads(run["models_json"]).items()}
+    for name, identity in (item for parts in used.values() for item in parts.items()):
         if is_file(name) and (file := resolve(name)).sha256 != identity["sha256"]:
             raise InvalidInput(
                 f"the run was made with {identity['file']} {identity['sha256'][:12]}..., now {name} is "
