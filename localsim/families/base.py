@@ -122,6 +122,20 @@ class Baseline:
     """Warning for a run that contains the family without this player."""
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A scripted player whose results on the scenarios of a run stand beside those of the run."""
+
+    player: str
+    """Name of a scripted player: `scripted:NAME`."""
+    label: str
+    """One or two words for what it stands for, such as `random` or `optimal`."""
+    why: str
+    """A phrase for people that says what it does, and why nothing better is known or possible."""
+    blind: bool = False
+    """True if it heeds nothing that modes show or hide, so that its results are the same in every mode."""
+
+
 class Family:
     """A kind of task whose outcome can be verified. Override the special parts; the defaults suit a plain task."""
 
@@ -146,6 +160,8 @@ class Family:
     sensible: str = ""
     """Name of the player that `-m scripted` uses; '' means small talk."""
     baseline: Baseline | None = None
+    references: Sequence[Reference] = ()
+    """Players whose results stand beside those of a run, random play first; none for a talk without random play."""
     controls: Sequence[Control] = ()
     """The values that the family's measures must have for players whose behaviour is known; a measure without a control
     is not shown.

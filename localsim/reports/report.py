@@ -76,15 +76,15 @@ def _read(store: Store, run_id: str) -> Row:
     return data
 
 
-def beginning(store: Store, run_id: str) -> list[str]:
-    """Return the sentences that a report begins with, without what they do not need."""
+def beginning(store: Store, run_id: str) -> tuple[list[str], Row]:
+    """Return the sentences that a report begins with, and its measures and rows, without what they do not need."""
     with store.held() as reader:
         run = run_row(reader, run_id)
         data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id)}
         # Without an episode there are no conditions that could be compared.
         compared = compare(reader, run_id) if data["comparison"] else []
         data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
-    return answer(data)
+    return answer(data), data
 
 
 def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:

@@ -23,12 +23,16 @@ from localsim.conversation.rules.values import Move, Param
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
-from localsim.families.base import SUCCESS, Family, Verdict, listed, merged
+from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged
 from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
 
 PAYOFF = Measure("payoff", "payoff", "what a player wins, in parts of what can be won", score="payoff", compared=True)
 """The measure of a score `payoff` for each agent."""
+RANDOM = Reference(
+    "any", "random", "any move that is allowed, drawn at random, with words that mean nothing", blind=True
+)
+"""Random play in most games."""
 DONE = Stop("done")
 """The game is over."""
 
@@ -197,6 +201,7 @@ __all__ = [
     "OMNISCIENT",
     "ONE_AGENT",
     "PAYOFF",
+    "RANDOM",
     "SUCCESS",
     "Act",
     "Action",
@@ -216,6 +221,7 @@ __all__ = [
     "Observation",
     "Param",
     "Player",
+    "Reference",
     "Scenario",
     "ScenarioFile",
     "Score",

@@ -17,6 +17,7 @@ from localsim.families.games.base import (
     OMNISCIENT,
     ONE_AGENT,
     PAYOFF,
+    RANDOM,
     Action,
     Agent,
     AnswerKey,
@@ -29,6 +30,7 @@ from localsim.families.games.base import (
     Move,
     Next,
     Observation,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -121,6 +123,10 @@ class HiddenRole(Game):
         Measure("days", "days", "votes until the game is over", "days", bounds=(0, None)),
     )  # fmt: skip
     figure = ("village_won", "aim", "caught")
+    references = (
+        RANDOM,
+        Reference("omniscient", "loyal", "votes for the other side as far as it knows it; optimal play is not known"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"one wolf": {"players": 5, "wolves": 1}}
     controls = (
         by_chance("any", "village_won", float(1 - wolves_win(7, 2)), "everybody votes at random"),

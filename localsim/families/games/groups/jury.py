@@ -19,6 +19,7 @@ from math import comb
 from localsim.conversation.episode import AgentView
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -33,6 +34,7 @@ from localsim.families.games.base import (
     Move,
     Next,
     Observation,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -111,6 +113,10 @@ class Jury(Game):
         Measure("hung", "no verdict", "share of juries without a verdict", "hung", "share", "episodes"),
     )
     figure = ("success_rate", "evidence", "agreement")
+    references = (
+        RANDOM,
+        Reference("pooling", "optimal", "everybody says all, and votes as all evidence together says"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {
         "planted": {"case": "planted"},
         "unanimity": {"rule": "unanimity", "evidence": 1, "jurors": 3},

@@ -17,6 +17,7 @@ from localsim.families.games.base import (
     DONE,
     OMNISCIENT,
     ONE_AGENT,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -30,6 +31,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -108,6 +110,10 @@ class PeerReview(Game):
         Measure("accepted", "accepted", "share of papers that are accepted", "accepted", "share", "episodes"),
     )  # fmt: skip
     figure = ("success_rate", "agreement", "honest")
+    references = (
+        RANDOM,
+        Reference("fair", "optimal", "all tell the truth, and points and decision follow it"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {
         "true weaknesses": {"answered": 0.0},
         "all answered": {"answered": 1.0},

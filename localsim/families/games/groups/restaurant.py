@@ -16,6 +16,7 @@ from localsim.families.games.base import (
     DONE,
     OMNISCIENT,
     PAYOFF,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -29,6 +30,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -92,6 +94,14 @@ class Restaurant(Game):
     )  # fmt: skip
     figure = ("veto_kept", "welfare", "fairness")
     interests = "cooperative"
+    references = (
+        RANDOM,
+        Reference(
+            "open",
+            "best known",
+            "all tell their tastes and approve the place with most points; without words, optimal play is not known",
+        ),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"silent": {"rounds": 0}}
     controls = (
         exactly("open", "success_rate", 1, "everybody knows all tastes and vetoes"),

@@ -67,6 +67,7 @@ class GuessCity(Naming):
         exactly("gives-away", "given_away", 1, "its first answer is the name", modes=("agents",)),
         exactly("gives-away", "return", -1, "the first answer is the name", modes=("agents",)),
         by_chance("lister", "success_rate", QUESTIONS / len(things), "it names 20 of all cities"),
+        by_chance("names-any", "success_rate", QUESTIONS / len(things), "it names 20 of all cities"),
     )
 
     def setting(self, asker: str, answerer: str, chosen: Mapping[str, Any]) -> str:

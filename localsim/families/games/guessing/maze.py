@@ -17,6 +17,7 @@ from itertools import pairwise
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -30,6 +31,7 @@ from localsim.families.games.base import (
     Move,
     Next,
     Observation,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -157,6 +159,10 @@ class Maze(Game):
         Measure("bumps", "bumps", "share of steps against a wall", "bumps", kind="share"),
     )
     figure = ("success_rate", "return", "best_steps")
+    references = (
+        RANDOM,
+        Reference("shortest-way", "optimal", "a shortest way, for a walker who sees the map or is told it"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {
         "far corner": {"start_row": 1, "start_column": 1},
         "ten steps": {"steps": 10},

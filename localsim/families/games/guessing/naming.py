@@ -30,6 +30,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -98,6 +99,10 @@ class Naming(Game):
         ),
     )
     figure = ("success_rate", "return", "unearned")
+    references = (
+        Reference("names-any", "random", "names things drawn at random, and the answers are true", blind=True),
+        Reference("halving", "best known", "asks what tells most; optimal play over all questions is not computed"),
+    )
     controls: Sequence[Control] = (
         exactly("halving", "success_rate", 1, "its questions leave one thing after fewer than 20"),
         exactly("halving", "return", 0, "it sees what is meant, and names it at once", modes=("script", "mindreaders")),
@@ -344,6 +349,14 @@ class Naming(Game):
         names = list(seen.game["listed"] or self.things)
         return move("ask", text=self.name_it(names[len(seen.transcript.of("ask")) % len(names)]))
 
+    def names_any(self, seen: Observation, rng: random.Random) -> Action:
+        """Name things drawn at random, none twice; answer truly."""
+        if not seen.may("ask"):
+            return self.honest(seen, rng)
+        asked = {turn.action.text for turn in seen.transcript.of("ask")}
+        names = [self.name_it(name) for name in seen.game["listed"] or self.things]
+        return move("ask", text=rng.choice([name for name in names if name not in asked] or names))
+
     def never_names(self, seen: Observation, rng: random.Random) -> Action:
         """Ask again and again a question that tells nothing; answer truly."""
         return move("ask", text=NO_CLUE) if seen.may("ask") else self.honest(seen, rng)
@@ -353,6 +366,7 @@ class Naming(Game):
         return {
             "halving": self.halving,
             "lister": self.lister,
+            "names-any": self.names_any,
             "never-names": self.never_names,
             "liar": self.liar,
         }

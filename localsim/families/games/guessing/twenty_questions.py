@@ -44,6 +44,7 @@ class TwentyQuestions(Naming):
     controls = (
         *Naming.controls,
         by_chance("lister", "success_rate", QUESTIONS / len(things), "it names 20 of all objects"),
+        by_chance("names-any", "success_rate", QUESTIONS / len(things), "it names 20 of all objects"),
     )
 
     def setting(self, asker: str, answerer: str, chosen: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ from localsim.families.games.base import (
     Observation,
     Param,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -123,6 +124,12 @@ class Wordle(Game):
         ),
     )
     figure = ("success_rate", "return", "unearned")
+    references = (
+        Reference("careless", "random", "guesses any word of the list, whatever the marks say", blind=True),
+        Reference(
+            "best-split", "best known", "guesses the word whose marks tell most; optimal play for two is not known"
+        ),
+    )
     controls = (
         by_chance("careless", "success_rate", 1 - (1 - 1 / len(WORDS)) ** TRIES, "six words drawn without a thought"),
         exactly("fitting", "fits", 1, "it guesses only what fits"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -27,6 +28,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -115,6 +117,10 @@ class Auction(Game):
                 kind="share"),
     )  # fmt: skip
     figure = ("success_rate", "revenue", "payoff")
+    references = (
+        RANDOM,
+        Reference("optimal", "optimal", "the best bid against others who bid so too"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {
         "first": {"kind": "first", "cents": True},
         "english": {"kind": "english", "rise": 20},

@@ -18,6 +18,7 @@ from __future__ import annotations
 from localsim.families.games.base import (
     DONE,
     ONE_AGENT,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -33,6 +34,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -99,6 +101,14 @@ class Balloon(Game):
                 kind="share"),
     )  # fmt: skip
     figure = ("success_rate", "price", "rounds")
+    references = (
+        RANDOM,
+        Reference(
+            "shrewd",
+            "best known",
+            "gives way step by step, and never more than what it sees makes it; no optimal play is known",
+        ),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {
         "again": {"coach": "seller", "last_price": 13.0},
         "too far": {"coach": "seller", "last_price": 15.0},

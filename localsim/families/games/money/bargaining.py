@@ -12,6 +12,7 @@ from functools import lru_cache
 from localsim.families.games.base import (
     DONE,
     PAYOFF,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -25,6 +26,7 @@ from localsim.families.games.base import (
     Move,
     Next,
     Observation,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -85,6 +87,14 @@ class Bargaining(Game):
         Measure("rounds", "rounds", "rounds up to the agreement", "rounds", bounds=(1, None)),
     )
     figure = ("payoff", "efficiency", "fairness")
+    references = (
+        RANDOM,
+        Reference(
+            "optimal",
+            "optimal",
+            "offers what waiting is worth (backward induction), and takes a hidden loss to be its own",
+        ),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"one round": {"rounds": 1}}
     controls = (
         exactly("half", "success_rate", 1, "half is offered and taken"),

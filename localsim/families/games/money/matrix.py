@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     Action,
     Agent,
     AnswerKey,
@@ -25,6 +26,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -86,6 +88,14 @@ class Matrix(Game):
         Measure("alternation", "alternation", "share of rounds after the first in which both change", "alternation"),
     )
     figure = ("payoff", "cooperation", "coordination")
+    references = (
+        RANDOM,
+        Reference(
+            "tit-for-tat",
+            "tit-for-tat",
+            "repeats what the other did; which play is optimal depends on the table and on the other player",
+        ),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"sexes": {"table": "sexes"}}
     controls = (
         exactly("tit-for-tat", "points", 80, "8 points in each of 10 rounds"),

@@ -23,6 +23,7 @@ import math
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -36,6 +37,7 @@ from localsim.families.games.base import (
     Move,
     Next,
     Observation,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -115,6 +117,10 @@ class Negotiation(Game):
         Measure("rounds", "rounds", "rounds up to the trade", "rounds", bounds=(1, None)),
     )  # fmt: skip
     figure = ("success_rate", "seller_gain", "buyer_gain")
+    references = (
+        RANDOM,
+        Reference("optimal", "optimal", "the best price for money alone, found by backward induction"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {
         "one offer": {"rounds": 1, "informed": False, "buyer": 1.5},
         "no gain": {"seller": 1.2, "buyer": 0.8},

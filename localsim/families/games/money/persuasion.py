@@ -21,6 +21,7 @@ from __future__ import annotations
 from localsim.families.games.base import (
     DONE,
     ONE_AGENT,
+    RANDOM,
     Action,
     Agent,
     AnswerKey,
@@ -34,6 +35,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -107,6 +109,14 @@ class Persuasion(Game):
         Measure("followed", "followed", "share of recommendations that the buyer follows", "followed", kind="share"),
     )  # fmt: skip
     figure = ("efficiency", "fairness", "seller_gain")
+    references = (
+        RANDOM,
+        Reference(
+            "optimal",
+            "optimal",
+            "recommends bad products as often as a buyer can still believe it (Kamenica and Gentzkow 2011)",
+        ),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {
         "all good": {"chance": 1.0},
         "all bad": {"chance": 0.0},

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     Action,
     Agent,
     AnswerKey,
@@ -24,6 +25,7 @@ from localsim.families.games.base import (
     Observation,
     Param,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -96,6 +98,11 @@ class PublicGoods(Game):
         Measure("spent", "punishment", "points that a player spends on punishment in a round", "spent"),
     )
     figure = ("payoff", "contribution", "efficiency")
+    references = (
+        RANDOM,
+        Reference("free-rider", "selfish", "the best play for each alone: it gives nothing", blind=True),
+        Reference("full-contributor", "generous", "gives everything: all together win most", blind=True),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"punishment": {"punishment": True, "rounds": 2}}
     controls = (
         exactly("free-rider", "payoff", 1, "everybody keeps the endowment"),

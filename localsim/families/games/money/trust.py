@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     Action,
     Agent,
     AnswerKey,
@@ -29,6 +30,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -99,6 +101,11 @@ class Trust(Game):
         Measure("departure", "departure", "distance of what is returned from what was decided", "departure"),
     )
     figure = ("sender_payoff", "receiver_payoff", "sent", "returned")
+    references = (
+        RANDOM,
+        Reference("optimal", "selfish", "the best play for each alone: it returns nothing"),
+        Reference("trusting", "trusting", "sends everything and returns half: both together win most"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"hidden": {"decided": True}}
     controls = (
         exactly("optimal", "sent", 0, "nothing would come back"),

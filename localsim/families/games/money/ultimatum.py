@@ -13,6 +13,7 @@ from __future__ import annotations
 from localsim.families.games.base import (
     DONE,
     PAYOFF,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -27,6 +28,7 @@ from localsim.families.games.base import (
     Move,
     Next,
     Observation,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -89,6 +91,10 @@ class Ultimatum(Game):
         Measure("kept_limit", "kept limit", "share of answers that follow the own limit", "kept_limit", kind="share"),
     )
     figure = ("success_rate", "proposer_payoff", "responder_payoff", "offer")
+    references = (
+        RANDOM,
+        Reference("optimal", "optimal", "the best offer and answer for money alone"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"plain": {"kind": "plain"}, "dictator": {"kind": "dictator"}}
     controls = (
         exactly("half", "success_rate", 1, "no limit is above half"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from localsim.families.base import Curve, Played, Point
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -29,6 +30,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -118,6 +120,14 @@ class Counselling(Game):
     figure = ("success_rate", "disclosed_early", "disclosed", "followed")
     curve = Curve(
         "disclosed", "Things told so far", "mean share of the client's things told so far", "average", _disclosed
+    )
+    references = (
+        RANDOM,
+        Reference(
+            "steady",
+            "best known",
+            "tries one way after the other until the client opens up; optimal play is not known",
+        ),
     )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"unguarded": {"guarded": False}}
     controls = (

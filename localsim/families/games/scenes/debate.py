@@ -10,6 +10,7 @@ from __future__ import annotations
 from localsim.families.games.base import (
     DONE,
     ONE_AGENT,
+    RANDOM,
     Action,
     Agent,
     AnswerKey,
@@ -24,6 +25,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -95,6 +97,14 @@ class Debate(Game):
                 "judge_bias", kind="share"),
     )  # fmt: skip
     figure = ("decided", "payoff_for", "judge_agrees", "judge_bias")
+    references = (
+        RANDOM,
+        Reference(
+            "fair",
+            "fair",
+            "sides argue about what most listeners care about; no play is best, as what one side wins the other loses",
+        ),
+    )
     controls = (
         exactly("stubborn", "decided", 0, "nobody changes the vote"),
         exactly("stubborn", "payoff_for", 0.5, "a draw is half a win"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from localsim.families.games.base import (
     DONE,
     ONE_AGENT,
+    RANDOM,
     Action,
     Agent,
     AnswerKey,
@@ -28,6 +29,7 @@ from localsim.families.games.base import (
     Observation,
     Param,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -99,6 +101,15 @@ class Dinner(Game):
         Measure("gossip", "gossip", "those of them whose secret is not the speaker's own", "gossip", bounds=(0, None)),
     )  # fmt: skip
     figure = ("guessed", "kept", "told")
+    references = (
+        RANDOM,
+        Reference(
+            "discreet",
+            "discreet",
+            "tells nothing and guesses by what it knows: no play is best at keeping a secret and at sharing it",
+        ),
+        Reference("blabber", "open", "both tell their secrets to all"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"long": {"rounds": 7}}
     controls = (
         by_chance("blind", "guessed", 1 / 4, "one of four others is drawn"),

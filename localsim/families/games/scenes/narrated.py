@@ -13,6 +13,7 @@ from __future__ import annotations
 from localsim.families.games.base import (
     DONE,
     ONE_AGENT,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -28,6 +29,7 @@ from localsim.families.games.base import (
     Observation,
     Param,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -89,6 +91,10 @@ class Narrated(Game):
         Measure("moves", "moves", "changes of place of a character", "moves", bounds=(0, None)),
     )  # fmt: skip
     figure = ("success_rate", "reached", "narrator_right")
+    references = (
+        RANDOM,
+        Reference("seeker", "best known", "searches one place after the other; optimal play is not known"),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"two": {"people": 2, "places": 2, "rounds": 3}}
     controls = (
         exactly("seeker", "success_rate", 1, "four rounds are enough to search three places"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -26,6 +27,7 @@ from localsim.families.games.base import (
     Move,
     Next,
     Observation,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -93,6 +95,14 @@ class CarDealer(Game):
         Measure("over_budget", "over budget", "share of sales above the buyer's budget", "over_budget", kind="share"),
     )
     figure = ("success_rate", "fancy", "match")
+    references = (
+        RANDOM,
+        Reference(
+            "haggler",
+            "best known",
+            "tells all wishes, and lowers the price until it is low enough; optimal play is not known",
+        ),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"budget 50000": {"budget": 50_000}}
     controls = (
         exactly("haggler", "success_rate", 1, "wishes are told, and the price falls until it is low enough"),

@@ -14,6 +14,7 @@ from typing import Literal
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -27,6 +28,7 @@ from localsim.families.games.base import (
     Move,
     Next,
     Observation,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -84,6 +86,14 @@ class Films(Game):
         ),
     )
     figure = ("success_rate", "fit", "volunteered")
+    references = (
+        RANDOM,
+        Reference(
+            "omniscient",
+            "best known",
+            "asks nothing if the film is seen, else what leaves fewest; extra questions are counted from optimal play",
+        ),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"two films": {"films": 2}}
     controls = (
         exactly("best-question", "success_rate", 1, "answers single out the film"),

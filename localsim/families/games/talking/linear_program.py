@@ -12,6 +12,7 @@ from typing import Literal
 
 from localsim.families.games.base import (
     DONE,
+    RANDOM,
     SUCCESS,
     Action,
     Agent,
@@ -26,6 +27,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -83,6 +85,10 @@ class LinearProgram(Game):
         Measure("truthful", "true answers", "share of answers that are the number asked for", "truthful", kind="share"),
     )
     figure = ("success_rate", "recall", "optimum")
+    references = (
+        RANDOM,
+        Reference("omniscient", "optimal", "asks once for each number that is not seen, and states all of them"),
+    )
     controls = (
         exactly("asker", "success_rate", 1, "all numbers are asked for"),
         exactly("asker", "recall", 1, "all numbers are asked for"),

@@ -31,6 +31,7 @@ from localsim.families.games.base import (
     Next,
     Observation,
     Player,
+    Reference,
     Scenario,
     ScenarioFile,
     Score,
@@ -89,6 +90,16 @@ class Recommendation(Game):
         Measure("truthful", "true answers", "share of the customer's answers that are true", "truthful", kind="share"),
     )
     figure = ("success_rate", "success_at_5", "truthful")
+    references = (
+        Reference(
+            "random", "random", "an adviser who asks or recommends anything; the customer answers truly", blind=True
+        ),
+        Reference(
+            "omniscient",
+            "best known",
+            "asks what tells most, and recommends the item once it is seen; optimal play is not computed",
+        ),
+    )
     control_tasks: Mapping[str, Mapping[str, Any]] = {"ten items": {"items": 10}}
     controls = (
         exactly("max-entropy", "success_rate", 1, "14 turns are enough for 100 items"),
