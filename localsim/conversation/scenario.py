@@ -26,6 +26,7 @@ from localsim.conversation.rules.values import (
     Place,
     Text,
     Value,
+    idle,
     problems_of_move,
     problems_of_phase,
 )
@@ -207,8 +208,8 @@ class Scenario(Value):
     """One level for all pairs, or a list with one entry for each pair."""
     agents: Annotated[tuple[Agent, ...], Field(min_length=2, max_length=1000)]
     """The agents in speaking order."""
-    actions: Annotated[tuple[ActionType, ...], Field(min_length=1)] = ACTION_TYPES
-    """Action types that agents may use."""
+    actions: tuple[ActionType, ...] = ACTION_TYPES
+    """Action types that agents may use; an empty list if they act by moves alone."""
     moves: tuple[Move, ...] = ()
     """Actions with values, beside those types."""
     phases: tuple[Phase, ...] = ()
@@ -253,8 +254,8 @@ class Scenario(Value):
         yield from _repeats("agent name", names)
         yield from _repeats("fact id", facts)
         yield from _repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])
-        if self.actions == ("none",):
-            yield ("actions",), "some action besides none must be allowed"
+        if not self.moves and set(self.actions) <= {"none"}:
+            yield ("actions",), "without moves, some action besides none must be allowed"
         yield from self._conflicts_of_rules()
         if not isinstance(self.relationship, str):
             wanted = {frozenset(pair) for pair in combinations(self.names, 2)}
@@ -279,6 +280,9 @@ class Scenario(Value):
             for position, name in enumerate(move.by):
                 if name not in self.names:
                     yield (*place, "by", position), f"no agent is called {name!r}"
+        if self.moves and not self.phases and not self.game:
+            for name in idle(self.names, known, self.moves):
+                yield ("actions",), f"nothing besides none is allowed to {name}"
         for number, phase in enumerate(self.phases):
             place = ("phases", number)
             found = problems_of_phase(phase, self.names, known, self.moves)
