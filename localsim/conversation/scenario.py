@@ -186,6 +186,15 @@ class Check(Value):
         return given[0] if len(given) == 1 else ""
 
 
+FEWEST = 2
+"""Fewest agents of a conversation; a family may have fewer (`Family.fewest`)."""
+
+
+def too_few(agents: int) -> str:
+    """Return the message about a scenario with too few agents."""
+    return f"must have at least {FEWEST} items, not {agents}"
+
+
 CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
 ANYBODY = "anybody"
 
@@ -205,8 +214,8 @@ class Scenario(Value):
     """The situation that all agents know."""
     relationship: RelationshipLevel | tuple[Relationship, ...] = "stranger"
     """One level for all pairs, or a list with one entry for each pair."""
-    agents: Annotated[tuple[Agent, ...], Field(min_length=2, max_length=1000)]
-    """The agents in speaking order."""
+    agents: Annotated[tuple[Agent, ...], Field(min_length=1, max_length=1000)]
+    """The agents in speaking order; two and more, but for a family that asks one agent alone."""
     actions: Annotated[tuple[ActionType, ...], Field(min_length=1)] = ACTION_TYPES
     """Action types that agents may use."""
     moves: tuple[Move, ...] = ()
@@ -235,6 +244,8 @@ class Scenario(Value):
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         """Yield (place, message) for each contradiction between parts of the scenario."""
         names = [(("agents", number, "name"), agent.name.casefold()) for number, agent in enumerate(self.agents)]
+        if len(names) < FEWEST and self.family is None:
+            yield ("agents",), too_few(len(names))
         facts: list[tuple[Place, str]] = [
             (("agents", number, "facts", position, "id"), fact.id)
             for number, agent in enumerate(self.agents)

@@ -26,7 +26,7 @@ from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
 from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.errors import InvalidInput, suggest
-from localsim.families import rules_of
+from localsim.families import family_of, rules_of
 
 CONTRASTS: dict[str, tuple[Mode, Mode]] = {
     "information": ("agents", "mindreaders"),
@@ -86,10 +86,20 @@ class Plan:
                 raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
         self._check_choices()
         self._resolve_grants()
+        self._check_modes()
         ids = [loaded.scenario.id for loaded in self.scenarios]
         repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
         if repeated:
             raise InvalidInput(f"two scenarios have the id {repeated[0]}", hint="give each file an id of its own")
+
+    def _check_modes(self) -> None:
+        """Refuse modes that have no meaning for the family of a scenario."""
+        for family in dict.fromkeys(loaded.scenario.family for loaded in self.scenarios):
+            own = family_of(family)
+            refused = [mode for mode in self.modes if mode in SIMULATED and mode not in own.modes]
+            if refused:
+                hint = f"use --mode {','.join(own.modes)}"
+                raise InvalidInput(f"{own.name} in {refused[0]} mode: {own.only_modes}", hint=hint)
 
     def _resolve_primary(self) -> None:
         key, _, contrast = (self.primary or PRIMARY).partition(":")
@@ -161,7 +171,7 @@ class Plan:
                 repro=self.repro,
                 variant=variant,
                 grants=grants,
-                rules=rules_of(loaded.scenario),
+                rules=rules_of(loaded.scenario, index),
             )
             for index in range(self.episodes)
             for variant in range(max(1, self.perturb))

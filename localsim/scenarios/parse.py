@@ -14,7 +14,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from localsim.conversation.scenario import CONFLICT, LoadedScenario, ScenarioFile
+from localsim.conversation.scenario import CONFLICT, LoadedScenario, ScenarioFile, too_few
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
 
 _LIMIT_BYTES = 1_000_000
@@ -328,6 +328,8 @@ def _family_problems(document: ScenarioFile, root: yaml.Node, name: str) -> list
     if family is None:
         message = f"unknown family {document.family!r}{suggest(document.family or '', FAMILIES, inline=True)}"
         found: list[tuple[tuple[str | int, ...], str]] = [(("family",), message)]
+    elif len(document.agents) < family.fewest:
+        found = [(("agents",), too_few(len(document.agents)))]
     else:
         found = family.check(document)
     return [_at(location, message, root, name) for location, message in found]
