@@ -13,6 +13,7 @@ from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.exchange import Message
 from localsim.conversation.transcript import Action, ActionType, Turn, line_of
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
+from localsim.conversation.wording.personas import persona_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
 from localsim.conversation.wording.variants import Layout, variant_of
 from localsim.conversation.wording.wordings import WORDINGS, Wording
@@ -61,7 +62,7 @@ def agent_instructions(seen: Observation, variant: int = 0) -> str:
         parts += _about(other, words, layout)
     for person in seen.decoys:
         parts += [*_about(person, words, layout), ABSENT.format(name=person.name)]
-    closed = words.closed if me.secret or me.facts else words.closed_goal
+    closed = words.closed if me.secret or me.facts or me.persona else words.closed_goal
     usual = (words.open if seen.omniscient else closed).format(others=names)
     parts += [*visibility_lines(seen, names, usual), words.reply]
     parts += _rules(seen, words, me.name)
@@ -88,12 +89,13 @@ def script_prefill(turns: tuple[Turn, ...], next_speaker: str) -> str:
 
 
 def _about(agent: AgentView, words: Wording, layout: Layout, *, own: bool = False) -> list[str]:
-    """Return the visible parts of one agent: profile, goal, secret, and a list of facts."""
+    """Return the visible parts of one agent: profile, persona, goal, secret, and a list of facts."""
     form = 0 if own else 1
     parts = []
     if agent.profile:
         text = ", ".join(_field(label, value, words) for label, value in agent.profile)
         parts.append(words.profiles[form].format(name=agent.name, text=text))
+    parts += persona_lines(agent, layout, own=own)
     if agent.goal:
         parts.append(words.goals[form].format(name=agent.name, text=agent.goal))
     if agent.secret:

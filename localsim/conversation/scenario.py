@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -36,6 +36,9 @@ DisclosureRule = Literal["free", "late", "never"]
 
 WRITER = "writer"
 """Role of the model that writes a script; no agent may have this name."""
+
+PERSONA = ("statements", "background", "knows", "never_heard_of")
+"""Fields of an agent that say what a described person would say and knows."""
 
 CONFLICT = "conflict"
 """Type of the error that lists contradictions between parts of a scenario, with their places."""
@@ -77,6 +80,8 @@ class Fact(Value):
         Annotated[DisclosureRule, Tag("rule")] | Annotated[After, Tag("after")], Discriminator(_kind_of_rule)
     ] = "free"
     """When the owner may disclose it: `free`, `late` (from the middle on), `never`, or after a turn, fact or words."""
+    means: tuple[Text, ...] = ()
+    """What it decides, in the form that the family reads; for rules and scripted players, never in a prompt."""
 
 
 class Profile(Value):
@@ -98,6 +103,15 @@ class Profile(Value):
     """Style of deciding, which friends and closer people know."""
 
 
+class Passage(Value):
+    """A part of what a person remembers or could tell about the own life."""
+
+    id: Identifier
+    """Unique among the passages of one person."""
+    text: Text
+    """One to four sentences in the third person."""
+
+
 class Agent(Value):
     """A participant."""
 
@@ -111,6 +125,14 @@ class Agent(Value):
     """Something the agent would rather hide; private unless the mode shows it."""
     facts: tuple[Fact, ...] = ()
     """Facts that only this agent knows."""
+    statements: tuple[Text, ...] = ()
+    """Sentences that the agent would say about itself, in the first person; own side only, as the next three."""
+    background: tuple[Passage, ...] = ()
+    """Passages about the agent's life."""
+    knows: tuple[Text, ...] = ()
+    """Subjects that the agent knows well."""
+    never_heard_of: tuple[Text, ...] = ()
+    """Things that the agent has never heard of."""
 
     @field_validator("name")
     @classmethod
@@ -261,6 +283,11 @@ class Scenario(Value):
                         yield place, "give exactly one of turn, fact, said"
                     elif rule.fact is not None and rule.fact not in ids - {fact.id}:
                         yield place, f"no other fact has the id {rule.fact!r}"
+            passages = [
+                (("agents", number, "background", position, "id"), passage.id)
+                for position, passage in enumerate(agent.background)
+            ]
+            yield from _repeats("passage id", passages)
         yield from _repeats("agent name", names)
         yield from _repeats("fact id", facts)
         yield from _repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])
@@ -325,6 +352,10 @@ class Scenario(Value):
                 del data[name]
         if self.limits.leave == "ends":
             del data["limits"]["leave"]
+        for agent in data["agents"]:
+            _drop_empty(agent, PERSONA)
+            for fact in agent["facts"]:
+                _drop_empty(fact, ("means",))
         return canonical_hash(data)
 
 
@@ -407,6 +438,12 @@ def canonical_json(value: Any) -> str:
 def canonical_hash(value: Any) -> str:
     """Return the sha256 (hex) of `canonical_json(value)`."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _drop_empty(data: dict[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        if not data[name]:
+            del data[name]
 
 
 def _repeats(what: str, values: Sequence[tuple[Place, str]]) -> Iterator[tuple[Place, str]]:

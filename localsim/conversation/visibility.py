@@ -4,6 +4,7 @@
     setting, actions, turns   yes                          yes                             yes
     own profile, goal, ...    all agents'                  own                             own
     others' profile           full                         by relationship (PROFILE_SEEN)  full
+    others' persona           yes                          no, unless profiles are granted yes
     others' goal              yes                          no, unless granted              yes
     others' secret, facts     yes                          no, unless granted              yes
     turns for some readers    yes                          readers                         yes
@@ -148,7 +149,19 @@ def _view(scenario: Scenario, viewer: str, agent: Agent, grant: Grant) -> AgentV
     if grant.facts < EVERY:
         facts = first_facts(scenario.id, agent.name, facts, grant.facts) if grant.facts else ()
     goal, secret = agent.goal if grant.goal else None, agent.secret if grant.secret else None
-    return AgentView(agent.name, profile, goal, secret, facts)
+    persona = persona_of(agent) if grant.profile else ()
+    return AgentView(agent.name, profile, goal, secret, facts, persona)
+
+
+def persona_of(agent: Agent) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return what an agent would say and knows, as (field, texts) pairs of the fields that it has."""
+    found = {
+        "statements": agent.statements,
+        "background": tuple(passage.text for passage in agent.background),
+        "knows": agent.knows,
+        "never_heard_of": agent.never_heard_of,
+    }
+    return tuple((field, texts) for field, texts in found.items() if texts)
 
 
 def _with_grants(seen: Observation, scenario: Scenario, grants: Grants) -> Observation:
