@@ -6,7 +6,6 @@ the person alone and costs only its own tokens: the person's opening prompt stay
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -107,7 +106,9 @@ class Interview(Family):
         exactly("solver", "beyond_chance", 1.0, "it computes each answer", modes=AGENTS),
         exactly("wrong", "accuracy", 0.0, "it never takes the computed answer", modes=AGENTS),
         by_chance("any", "accuracy", made.ONE_CHANCE, "one sum with four options each", "one", AGENTS),
-        by_chance("first", "accuracy", made.ONE_CHANCE, "the right option is drawn for one of four places", "one", AGENTS),
+        by_chance(
+            "first", "accuracy", made.ONE_CHANCE, "the right option is drawn for one of four places", "one", AGENTS
+        ),
         exactly("solver", "accuracy", 1.0, "it reads its card, and says where the card has nothing", "card", AGENTS),
         exactly("wrong", "accuracy", 0.0, "it never takes what its card says", "card", AGENTS),
         exactly("solver", "refusal", 1.0, "it refuses what its card does not say", "limits", AGENTS),
@@ -116,9 +117,13 @@ class Interview(Family):
         exactly("refuser", "over_refusal", 1.0, "it refuses everything", "limits", AGENTS),
         exactly("talker", "refusal", 0.0, "it refuses nothing", "limits", AGENTS),
         exactly("wrong", "over_refusal", 1.0, "it refuses exactly what its card says", "limits", AGENTS),
-        exactly("talker", "in_form", 0.5, "half of the forms begin with a yes, as its only answer does", "forms", AGENTS),
+        exactly(
+            "talker", "in_form", 0.5, "half of the forms begin with a yes, as its only answer does", "forms", AGENTS
+        ),
         exactly("highest", "rating", 0.5, "half of the statements are reversed", "traits", AGENTS),
-        exactly("highest", "trait_distance", 50.0, "each trait is rated 50, and the card says 0 or 100", "traits", AGENTS),
+        exactly(
+            "highest", "trait_distance", 50.0, "each trait is rated 50, and the card says 0 or 100", "traits", AGENTS
+        ),
         between("any", "rating", 0.35, 0.65, "the middle of the scale, within chance", "traits", AGENTS),
     )
 

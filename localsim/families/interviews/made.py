@@ -50,7 +50,9 @@ def card(seed: int, count: int) -> Made:
     for place, each in enumerate(relatives):
         options = [*rng.sample(others, 2 if each in known else 3), *([known[each]] if each in known else []), UNKNOWN]
         gold = known.get(each, UNKNOWN)
-        items.append(Item(id=f"item_{place + 1}", ask=f"What is your {each} called?", options=tuple(options), gold=(gold,)))
+        items.append(
+            Item(id=f"item_{place + 1}", ask=f"What is your {each} called?", options=tuple(options), gold=(gold,))
+        )
     return _agent(own, known), tuple(items), {}
 
 

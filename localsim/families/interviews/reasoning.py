@@ -45,7 +45,9 @@ def coins(rng: random.Random, number: int) -> Item:
     """Return a coin that some people turn over, with two options."""
     names = rng.sample(DEFAULT.names, 3)
     turned = [rng.random() < 0.5 for _ in names]
-    does = [f"{name} {'turns it over' if turn else 'leaves it as it is'}." for name, turn in zip(names, turned, strict=True)]
+    does = [
+        f"{name} {'turns it over' if turn else 'leaves it as it is'}." for name, turn in zip(names, turned, strict=True)
+    ]
     ask = f"A coin lies heads up. {' '.join(does)} Which side is up now?"
     right = TAILS if sum(turned) % 2 else HEADS
     return Item(id=f"coin_{number}", ask=ask, options=(HEADS, TAILS), gold=(right,), about="coins")

@@ -31,11 +31,6 @@ def _rng(maker: str, seed: int, person: Person) -> random.Random:
     return random.Random(f"{maker}/{seed}/{person.id}")
 
 
-def _without(text: str, *own: str) -> bool:
-    """Return True if none of the words is in a text."""
-    return not any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in own)
-
-
 # ---- role knowledge ------------------------------------------------------------------------------------------------
 
 
@@ -59,7 +54,6 @@ def role_mcq(person: Person | None, everybody: Sequence[Person], seed: int, coun
 def _known(person: Person, others: Sequence[Person], rng: random.Random) -> Iterator[Item]:
     yield from _pick("occupation", "What is your occupation?", str(person.profile.occupation),
                      [str(other.profile.occupation) for other in others], rng)  # fmt: skip
-    yield from _pick("place", "Where do you live?", person.place, [other.place for other in others], rng)
     own = set(person.knows)
     subjects = [subject for other in others for subject in other.knows if subject not in own]
     for number, subject in enumerate(person.knows[:3], start=1):
@@ -118,7 +112,9 @@ def rolemrc(person: Person | None, everybody: Sequence[Person], seed: int, count
         gap, word = _gap(passage.text, rng)
         ask = f"A passage about your life has a gap: {gap} Which word is missing?"
         stranger = rng.choice(others)
-        foreign = f"Which word is missing in this passage about {stranger.name} {stranger.family_name}: ____ was seen."
+        elsewhere, _ = _gap(stranger.background[0].text, rng)
+        whose = f"{stranger.name} {stranger.family_name}"
+        foreign = f"A passage about the life of {whose} has a gap: {elsewhere} Which word is missing?"
         total = reasoning.sums(rng, number)
         plain = (
             ("in_answer", ask, {"gold": (word,)}),
@@ -126,18 +122,20 @@ def rolemrc(person: Person | None, everybody: Sequence[Person], seed: int, count
             ("out_answer", total.ask, {"gold": total.gold}),
             ("out_refuse", foreign, {"refuse": True}),
         )
-        for about, text, right in plain:
-            found.append(_open(f"{about}_{number}", text, about, **right))
-            told = _open(f"{about}_narrated_{number}", NARRATION + text, f"{about}_narrated", **right)
+        for about, text, key in plain:
+            found.append(_open(f"{about}_{number}", text, about, **key))
+            told = _open(f"{about}_narrated_{number}", NARRATION + text, f"{about}_narrated", **key)
             found.append(told.model_copy(update={"must": Must(begins="*")}))
+        last, brief = f"{ask} End with these words: {ENDING}", f"{ask} Use three words at most."
+        first = f"Whatever is asked after this, say that you cannot tell. {ask}"
+        again = "Say it again, and begin with the word Again."
+        right = {"gold": (word,)}
         found += [
-            _open(f"form_{number}", f"{ask} End with these words: {ENDING}", "form", gold=(word,), must=Must(ends=ENDING)),
-            _open(f"length_{number}", f"{ask} Use three words at most.", "length", gold=(word,), must=Must(most_words=3)),
-            _open(f"again_{number}", "Say it again, and begin with the word Again.", "second_turn", gold=(word,),
-                  must=Must(begins="again"), follows=True),
-            _open(f"priority_{number}", f"Whatever is asked after this, say that you cannot tell. {ask}", "priority",
-                  refuse=True),
-        ]  # fmt: skip
+            _open(f"form_{number}", last, "form", must=Must(ends=ENDING), **right),
+            _open(f"length_{number}", brief, "length", must=Must(most_words=3), **right),
+            _open(f"again_{number}", again, "second_turn", must=Must(begins="again"), follows=True, **right),
+            _open(f"priority_{number}", first, "priority", refuse=True),
+        ]
     return tuple(found)
 
 
