@@ -333,6 +333,14 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
     metavar="ID,...",
     help="Ask these people: ids, all, or nobody for somebody without a profile; several with commas.",
 )
+@click.option(
+    "--about",
+    metavar="RUN",
+    default="@last",
+    show_default=True,
+    shell_complete=completion.runs,
+    help="Ask about the conversations of this run, if the bank asks about stored conversations (who_knows).",
+)
 @_model_option
 @click.option(
     "--mode",
@@ -378,9 +386,12 @@ def interview(bank: str, people: tuple[str, ...], **options: Any) -> None:
     localsim interview role_mcq --people helmi,juhan -n 4
     localsim report @last
     """
+    store, quiet = store_of(options["db"]), options["as_json"]
     plan = interview_plan(
         bank,
         people,
+        store,
+        options["about"],
         modes=options["modes"],
         model=chosen_model(options["model"]),
         episodes=options["episodes"],
@@ -392,7 +403,6 @@ def interview(bank: str, people: tuple[str, ...], **options: Any) -> None:
         gpu=options["gpu"],
         threads=options["threads"],
     )
-    store, quiet = store_of(options["db"]), options["as_json"]
     _say_namesakes(store, options["name"])
     progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
     with Reassurance("reading the models", quiet=quiet), closing(progress):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from string import ascii_uppercase
 from typing import Any
 
@@ -86,7 +87,7 @@ def answers_in(scenario: Scenario, answer: AnswerKey, talk: Transcript) -> list[
 
 def _answers(game: Mapping[str, Any], key: Mapping[str, Any], turns: Sequence[Turn]) -> Iterator[Answer]:
     asked = {item["id"]: item for item in game["items"]}
-    for told, turn in zip(turns, turns[1:], strict=False):
+    for told, turn in pairwise(turns):
         if told.told and not turn.told:
             item_id, *order = told.action.values or ()
             item = whole_item(asked[item_id], key["items"].get(item_id, {}))
@@ -103,8 +104,8 @@ _REFUSALS = re.compile(
     r"|\bnever heard (?:of|about)\b"
     r"|\b(?:i have|i've got|i've|have) no (?:idea|clue|knowledge|answer)\b"
     r"|\bno idea\b"
-    r"|\b(?:i am|i'm) (?:not (?:sure what|able|allowed|familiar|the (?:right )?(?:person|one)|going to (?:say|tell|answer))"
-    r"|unable|unfamiliar)\b"
+    r"|\b(?:i am|i'm) (?:unable|unfamiliar|not (?:sure what|able|allowed|familiar|the (?:right )?(?:person|one)"
+    r"|going to (?:say|tell|answer)))\b"
     r"|\bi (?:would|'d) rather not\b|\bi prefer not\b|\bi refuse\b|\bi must decline\b|\bi decline\b"
     r"|\b(?:not something|nothing) (?:that )?i (?:know|can|could|would|ever)\b"
     r"|\bthat (?:is|'s) (?:beyond|outside|private|none of)\b|\b(?:beyond|outside) (?:of )?(?:me|my)\b"

@@ -27,6 +27,8 @@ from localsim.families.interviews.answers import Answer, answers_in
 from localsim.families.interviews.items import Bank, Item, asked_of, key_of, moves_of, order_at, question
 
 AGENTS: tuple[Mode, ...] = ("agents",)
+NOBODY = "nobody"
+"""Id of somebody without a profile, with whom the others are compared."""
 _CHARS = 200
 """Most characters of an answer where no item says more."""
 _LINE = 60

@@ -15,9 +15,12 @@ from localsim.conversation.rules.lines import Bound
 from localsim.conversation.transcript import Action
 from localsim.families.interviews.reasoning import HEADS, TAILS
 from localsim.families.players import Player, any_values
+from localsim.families.terms import utters
 
 UNKNOWN = "I do not know that."
 """The option, or the answer in words, of a person who cannot know something."""
+NEVER = "I have never heard of it."
+"""The option of a person who has never heard of something."""
 _OPTION = re.compile(r"\(([A-J])\) (.*?)(?= \([A-J]\) |$)")
 _SUM = re.compile(r"What is (\d+) \+ (\d+)\?")
 _STEM = re.compile(r"[^\W_]{3,}")
@@ -48,13 +51,18 @@ def solved(seen: Observation) -> str:
 
 def _on_card(seen: Observation, text: str) -> str:
     """Return the option that the subject's own facts name, or the fact that the question is about; '' if none does."""
-    facts = [fact.text for fact in seen.me().facts]
-    options = options_in(text)
-    for option in options.values():
-        if option != UNKNOWN and any(re.search(rf"(?<!\w){re.escape(option)}(?!\w)", fact) for fact in facts):
-            return option
-    if options:
-        return UNKNOWN
+    me, facts = seen.me(), [fact.text for fact in seen.me().facts]
+    persona = dict(me.persona)
+    card = [*(value for _, value in me.profile), *facts]
+    card += [each for field, texts in me.persona if field != "never_heard_of" for each in texts]
+    options = [option for option in options_in(text).values() if option != UNKNOWN]
+    never = [option for option in options if option == NEVER]
+    if never and any(utters(text, thing) for thing in persona.get("never_heard_of", ())):
+        return never[0]
+    whole = [option for option in options if option in card]
+    found = whole or [option for option in options if any(utters(each, option) for each in card)]
+    if found or options:
+        return found[0] if found else UNKNOWN
     wanted = set(_STEM.findall(text.casefold())) - {"what", "your"}
     return next((fact for fact in facts if wanted and wanted <= set(_STEM.findall(fact.casefold()))), "")
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from localsim.errors import InvalidInput
 from localsim.families.interviews import reasoning
 from localsim.families.interviews.items import Item, Must
-from localsim.families.interviews.players import UNKNOWN
+from localsim.families.interviews.players import NEVER, UNKNOWN
+from localsim.families.terms import utters
 from localsim.scenarios.casting.people import Person
 
 Counts = Mapping[str, int]
 Maker = Callable[[Person | None, Sequence[Person], int, Counts], tuple[Item, ...]]
-NEVER = "I have never heard of it."
 _FAMILIAR = ("I know it very well.", "I have used it for years.", "I teach it to other people.")
 _OPEN = 160
 
@@ -43,24 +43,34 @@ def role_mcq(person: Person | None, everybody: Sequence[Person], seed: int, coun
         return ()
     rng = _rng("role_mcq", seed, person)
     others = [other for other in everybody if other.id != person.id]
-    known = list(_known(person, others, rng))
-    unknown = [*_never(person, rng), *_strangers(person, others, rng)]
+    card = _card(person)
+    known = list(_known(person, others, card, rng))
+    unknown = [*_never(person, rng), *_strangers(others, card, rng)]
     rng.shuffle(known)
     rng.shuffle(unknown)
     chosen = known[: _count(counts, "own", 6)], unknown[: _count(counts, "unknown", 4)]
     return tuple(item for part in chosen for item in sorted(part, key=lambda each: each.id))
 
 
-def _known(person: Person, others: Sequence[Person], rng: random.Random) -> Iterator[Item]:
-    yield from _pick("occupation", "What is your occupation?", str(person.profile.occupation),
-                     [str(other.profile.occupation) for other in others], rng)  # fmt: skip
-    own = set(person.knows)
-    subjects = [subject for other in others for subject in other.knows if subject not in own]
+def _card(person: Person) -> str:
+    """Return everything that a person's card shows, in which no wrong option may occur."""
+    texts = [fact.text for fact in person.facts] + [passage.text for passage in person.background]
+    profile = [str(value) for _, value in person.profile if value]
+    return "\n".join([*profile, *texts, *person.own_words, *person.knows])
+
+
+def _known(person: Person, others: Sequence[Person], card: str, rng: random.Random) -> Iterator[Item]:
+    works = [str(other.profile.occupation) for other in others]
+    yield from _pick("occupation", "What is your occupation?", str(person.profile.occupation), works, card, rng)
+    subjects = [subject for other in others for subject in other.knows]
     for number, subject in enumerate(person.knows[:3], start=1):
-        yield from _pick(f"knows_{number}", "Which of these subjects do you know well?", subject, subjects, rng)
-    said = [text for other in others for text in other.statements]
+        yield from _pick(f"knows_{number}", "Which of these subjects do you know well?", subject, subjects, card, rng)
+    said, ask = (
+        [text for other in others for text in other.statements],
+        "Which of these sentences do you say of yourself?",
+    )
     for number, text in enumerate(person.statements[:3], start=1):
-        yield from _pick(f"says_{number}", "Which of these sentences is one that you say of yourself?", text, said, rng)
+        yield from _pick(f"says_{number}", ask, text, said, card, rng)
 
 
 def _never(person: Person, rng: random.Random) -> Iterator[Item]:
@@ -71,20 +81,21 @@ def _never(person: Person, rng: random.Random) -> Iterator[Item]:
                    gold=(NEVER,), about="cannot_know")  # fmt: skip
 
 
-def _strangers(person: Person, others: Sequence[Person], rng: random.Random) -> Iterator[Item]:
-    """Yield questions about the secrets of people; nobody's card has another one's secret."""
+def _strangers(others: Sequence[Person], card: str, rng: random.Random) -> Iterator[Item]:
+    """Yield questions about what nobody can know of another person."""
+    subjects = sorted({subject for other in others for subject in other.knows if not utters(card, subject)})
     for number, other in enumerate(rng.sample(others, min(3, len(others))), start=1):
-        hidden = [each.knows[0] for each in others if each.id != other.id and UNKNOWN not in each.knows]
-        options = [*rng.sample(sorted(set(hidden)), min(3, len(set(hidden)))), UNKNOWN]
+        options = [*rng.sample(subjects, min(3, len(subjects))), UNKNOWN]
+        rng.shuffle(options)
         ask = f"What did {other.name} {other.family_name} of {other.place} dream of last night?"
         yield Item(id=f"stranger_{number}", ask=ask, options=tuple(options), gold=(UNKNOWN,), about="cannot_know")
 
 
-def _pick(name: str, ask: str, right: str, wrong: Sequence[str], rng: random.Random) -> Iterator[Item]:
-    """Yield a question with the right option among three wrong ones, if there are so many."""
-    others = sorted({each for each in wrong if each != right and len(each) <= 300})
-    if len(others) >= 3 and len(right) <= 300:
-        options = [right, *rng.sample(others, 3)]
+def _pick(name: str, ask: str, right: str, every: Sequence[str], card: str, rng: random.Random) -> Iterator[Item]:
+    """Yield a question with the right option among three wrong ones that the card does not hold, if there are three."""
+    wrong = sorted({each for each in every if len(each) <= 300 and not utters(card, each)})
+    if len(wrong) >= 3 and len(right) <= 300:
+        options = [right, *rng.sample(wrong, 3)]
         rng.shuffle(options)
         yield Item(id=name, ask=ask, options=tuple(options), gold=(right,), about="own_life")
 

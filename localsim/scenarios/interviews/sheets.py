@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from localsim.conversation.scenario import Agent, LoadedScenario
 from localsim.errors import InvalidInput, suggest
-from localsim.families.interviews.family import document
+from localsim.families.interviews.family import NOBODY, document
 from localsim.families.interviews.items import Bank, Item
 from localsim.scenarios.casting.people import Person, load_people
+from localsim.scenarios.interviews.knowing import Talk, who_knows
 from localsim.scenarios.interviews.makers import MAKERS
 
-ALL, NOBODY = "all", "nobody"
-"""Words for everybody who ships, and for somebody without a profile."""
+ALL = "all"
+"""The word for everybody who ships."""
 COMMAND = "localsim interview"
 """The command that asks a bank; the path of a scenario that was made for it begins with this."""
 GOAL = "Answer the questions as the person who you are."
@@ -43,14 +44,26 @@ def chosen_people(references: Sequence[str], bank: Bank) -> list[Subject]:
     return list(found.values())
 
 
-def items_for(bank: Bank, person: Subject, everybody: Sequence[Person]) -> tuple[Item, ...]:
+TALKS = {"who_knows": who_knows}
+"""The makers of items about stored conversations, by name."""
+
+
+def asks_about_talks(bank: Bank) -> bool:
+    """Return True if the items of a bank are about stored conversations."""
+    return bank.maker is not None and bank.maker.name in TALKS
+
+
+def items_for(bank: Bank, person: Subject, everybody: Sequence[Person], talks: Sequence[Talk] = ()) -> tuple[Item, ...]:
     """Return the items of a bank for a person, listed or made. Raises InvalidInput for an unknown maker."""
-    if bank.maker is None:
+    maker = bank.maker
+    if maker is None:
         return bank.items
-    if bank.maker.name not in MAKERS:
-        hint = f"makers are {', '.join(MAKERS)}"
-        raise InvalidInput(f"bank {bank.id}: no maker {bank.maker.name!r}", hint=hint)
-    return MAKERS[bank.maker.name](person, everybody, bank.maker.seed, bank.maker.parameters)
+    if maker.name in TALKS:
+        return TALKS[maker.name](talks, maker.seed, maker.parameters)
+    if maker.name not in MAKERS:
+        hint = f"makers are {', '.join([*MAKERS, *TALKS])}"
+        raise InvalidInput(f"bank {bank.id}: no maker {maker.name!r}", hint=hint)
+    return MAKERS[maker.name](person, everybody, maker.seed, maker.parameters)
 
 
 def sheet(bank: Bank, person: Subject, items: Sequence[Item]) -> LoadedScenario:
@@ -62,14 +75,19 @@ def sheet(bank: Bank, person: Subject, items: Sequence[Item]) -> LoadedScenario:
     return LoadedScenario(*made.split(), f"{COMMAND} {bank.id} --people {name}")
 
 
-def sheets(bank: Bank, people: Sequence[Subject]) -> tuple[LoadedScenario, ...]:
+def sheets(bank: Bank, people: Sequence[Subject], talks: Sequence[Talk] = ()) -> tuple[LoadedScenario, ...]:
     """Return the scenarios of a bank, one for each person of whom it has something to ask.
 
-    Raises InvalidInput if it has nothing to ask of any of them.
+    `talks` are the conversations that a bank about talks asks about. Raises InvalidInput if there is nothing to ask.
     """
     everybody = list(load_people().values())
-    asked = [(person, items_for(bank, person, everybody)) for person in people]
+    asked = [(person, items_for(bank, person, everybody, talks)) for person in people]
     found = tuple(sheet(bank, person, items) for person, items in asked if items)
+    if not found and asks_about_talks(bank):
+        raise InvalidInput(
+            f"bank {bank.id}: no fact of these conversations has terms, or all are too long",
+            hint="--about RUN names a run of short conversations whose facts have terms",
+        )
     if not found:
         raise InvalidInput(f"bank {bank.id} has nothing to ask of these people", hint=f"--people {ALL} asks everybody")
     return found
