@@ -11,14 +11,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
+from string import ascii_uppercase
 from typing import Any
 
 from localsim import stats
 from localsim.conversation.episode import Subject
+from localsim.conversation.scenario import AnswerKey
 from localsim.families import family_of
 from localsim.families.interviews.answers import Answer, answers_in
 from localsim.families.interviews.family import NOBODY, traits_of
 from localsim.store.database import Store
+from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import interviews as queries
 from localsim.store.queries.scoring import subjects
 
@@ -194,7 +197,7 @@ def _variance(rows: Sequence[Row]) -> Row:
     for name in ("accuracy", "refusal", "over_refusal", "in_form", "rating"):
         values = [row[name] for row in rows if row[name] is not None]
         if len(values) > 1:
-            found[name] = {"people": len(values), "mean": round(fmean(values), 4), "variance": variance(values)}
+            found[name] = {"n": len(values), "mean": round(fmean(values), 4), "variance": variance(values)}
     return found
 
 
@@ -219,6 +222,24 @@ def _items(asked: Sequence[Asked]) -> list[Row]:
     return rows
 
 
+def options_of(store: Store, episode: StoredEpisode) -> dict[int, str]:
+    """Return turn -> what was chosen and how probable each option was, for the answers of an interview."""
+    scenario = episode.scenario
+    if not family_of(scenario.family).asks:
+        return {}
+    weights = {row["turn"]: row["options"] for row in queries.weighed_in(store, episode.episode_id)}
+    found = {}
+    for answer in answers_in(scenario, AnswerKey(answer={"items": {}}), episode.transcript):
+        turn = answer.turn.index
+        shares = shares_of(answer, weights.get(turn))
+        named = {answer.option(letter): letter for letter in ascii_uppercase[: len(answer.order)]}
+        parts = [f"{named.get(option, option)} {share:.0%}" for option, share in shares.items()]
+        chosen = [answer.text] if answer.item.options else []
+        if chosen or parts:
+            found[turn] = "; ".join([*chosen, *([f"probability of {', '.join(parts)}"] if parts else [])])
+    return found
+
+
 # ---- for people ----------------------------------------------------------------------------------------------------
 
 
@@ -230,6 +251,25 @@ class Table:
     heads: list[str]
     rows: list[list[str]]
     notes: list[str]
+
+
+def answered(found: Sequence[Row]) -> list[str]:
+    """Return a sentence for each bank and model: how many people answered how much, and the main numbers."""
+    told = []
+    for bank in found:
+        rows = [row for row in bank["people"] if row["person"] != NOBODY] or bank["people"]
+        many = sum(row["answers"] for row in rows)
+        start = (
+            f"{bank['title']}, {bank['model']}: {len(rows)} {'people' if len(rows) > 1 else 'person'}, {many} answers"
+        )
+        means = {name: [row[name] for row in rows if row[name] is not None] for name in HEADINGS}
+        parts = [
+            f"{HEADINGS[name]} {fmean(values):{'.2f' if name in _NUMBERS else '.0%'}}"
+            for name, values in means.items()
+            if values
+        ]
+        told.append(f"{start}; on average {', '.join(parts)}." if parts else f"{start}.")
+    return told
 
 
 def tables(found: Sequence[Row]) -> Iterator[Table]:
@@ -257,9 +297,8 @@ def _cell(row: Row, name: str) -> str:
         return "-"
     form = ".2f" if name in _NUMBERS else ".0%"
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    return (
-        f"{value:{form}} [{low:{form}}, {high:{form}}]" if low is not None and high is not None else f"{value:{form}}"
-    )
+    ends = f" [{low:{form}}, {high:{form}}]" if low is not None and high is not None else ""
+    return f"{value:{form}}{ends}"
 
 
 def _rated(trait: Row | None) -> str:
@@ -270,11 +309,9 @@ def _rated(trait: Row | None) -> str:
 
 def _notes(bank: Row) -> Iterator[str]:
     for name, each in bank["variance"].items():
-        yield (
-            f"{HEADINGS[name]}: mean {each['mean']:.2f} over {each['people']} people, variance {each['variance']:.4f}."
-        )
+        yield (f"{HEADINGS[name]}: mean {each['mean']:.2f} over {each['n']} people, variance {each['variance']:.4f}.")
     if each := bank["topic_variance"].get("accuracy"):
-        yield f"{HEADINGS['accuracy']}, over {each['people']} topics: variance {each['variance']:.4f}."
+        yield f"{HEADINGS['accuracy']}, over {each['n']} topics: variance {each['variance']:.4f}."
     paired = [row for row in bank["people"] if row["against_nobody"]]
     if paired:
         drops = [row["person"] for row in paired if _is_drop(row["against_nobody"])]

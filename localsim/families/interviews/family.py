@@ -21,7 +21,7 @@ from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
 from localsim.conversation.scenario import Agent, AnswerKey, Info, Limits, Scenario, ScenarioFile
 from localsim.conversation.transcript import Transcript
 from localsim.errors import InvalidInput
-from localsim.families.base import Family, Location, merged
+from localsim.families.base import Family, Location, Verdict, merged
 from localsim.families.interviews import made, players
 from localsim.families.interviews.answers import Answer, answers_in
 from localsim.families.interviews.items import Bank, Item, asked_of, key_of, moves_of, order_at, question
@@ -49,6 +49,13 @@ RATING = Measure("rating", "mean rating", "mean of the ratings: 0 is the lowest 
 DISTANCE = Measure("trait_distance", "distance to card",
                    "mean distance of the rated traits from those of the person’s card, 0 to 100",
                    score="trait_distance", bounds=(0.0, 100.0))  # fmt: skip
+MEANT = {
+    "accuracy": "Questions with a known answer",
+    "refusal": "Questions outside the role",
+    "over_refusal": "Questions inside the role",
+    "in_form": "Answers with a form",
+}
+"""Scores whose reasons are told below a transcript, with what they are about."""
 MEASURES = (ACCURACY, BEYOND, REFUSAL, OVER_REFUSAL, IN_FORM, RATING, DISTANCE)
 
 
@@ -185,6 +192,12 @@ class Interview(Family):
                 found.append((place, f"no move of this scenario is called {whole.move!r}"))
         return found
 
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:  # noqa: ARG002 - of the base
+        """Return how many questions were answered right, refused, or in form; none of it is the goal of a person."""
+        names = ("accuracy", "refusal", "over_refusal", "in_form")
+        parts = [f"{MEANT[name]}: {scores[name].reason}." for name in names if name in scores and scores[name].reason]
+        return Verdict(None, " ".join(parts)) if parts else None
+
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """Return accuracy with its chance, refusals, forms kept, mean rating and distance to the card's traits."""
         given = answers_in(scenario, answer, transcript)
@@ -249,6 +262,6 @@ def document(
     )
 
 
-def asked_person(name: str, goal: str = "Answer the questions as the person who you are.", **fields: Any) -> Agent:
+def asked_person(name: str, goal: str = "Answer the questions as the person you are.", **fields: Any) -> Agent:
     """Return an agent who is interviewed."""
     return Agent(name=name, goal=goal, **fields)

@@ -16,7 +16,7 @@ Made = tuple[Agent, tuple[Item, ...], dict[str, float]]
 MOST = 40
 ONE_CHANCE = 0.25
 """Probability of a right answer by chance where there is one sum."""
-GOAL = "Answer the questions as the person who you are."
+GOAL = "Answer the questions as the person you are."
 RELATIVES = (
     "sister brother mother father cousin uncle aunt nephew niece neighbour teacher dentist barber landlord gardener "
     "plumber baker tailor doctor lawyer colleague roommate godmother godfather grandmother grandfather stepson "

@@ -16,7 +16,7 @@ ALL = "all"
 """The word for everybody who ships."""
 COMMAND = "localsim interview"
 """The command that asks a bank; the path of a scenario that was made for it begins with this."""
-GOAL = "Answer the questions as the person who you are."
+GOAL = "Answer the questions as the person you are."
 _PLAIN = Agent(name="Person", goal="Answer the questions.")
 Subject = Person | None
 """Who is asked; None: somebody without a profile."""
