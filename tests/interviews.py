@@ -6,12 +6,12 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from localsim.backends.scripted import ScriptedBackend
 from localsim.conversation.episode import Observation
 from localsim.conversation.modes import MODES, Ask, Say
 from localsim.conversation.rules.lines import Bound
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript
-from localsim.backends.scripted import ScriptedBackend
 from localsim.families import Player, family_of
 from localsim.families.interviews.items import Item, Must, whole_item
 from localsim.families.interviews.players import asked, options_in
@@ -29,7 +29,8 @@ def keyed(loaded: LoadedScenario, *, right: bool) -> Player:
     def play(seen: Observation, rng: random.Random) -> Action:
         text = asked(seen)
         options = set(options_in(text).values())
-        item = next(each for each in items if text.startswith(each.ask) and set(each.options) == options)
+        fitting = [each for each in items if text.startswith(each.ask) and set(each.options) == options]
+        item = max(fitting, key=lambda each: len(each.ask))
         return answer_to(item, seen, rng, right=right)
 
     return play
