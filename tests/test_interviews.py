@@ -22,7 +22,7 @@ from localsim.families.players import any_way
 from localsim.reports.audit import audit_run
 from localsim.reports.audit.prompts import found_in
 from localsim.reports.audit.turns import Readers
-from localsim.reports.interviews import Asked, averaged, interviews, shares_of, tables
+from localsim.reports.conversation.interviews import Asked, averaged, interviews, shares_of, tables
 from localsim.reports.measures import measures_of
 from localsim.reports.validity.controls import controls_of, run_controls
 from localsim.runs.plan import Plan
@@ -230,7 +230,7 @@ def replies(folder: Path, name: str, right: int) -> str:
 
 
 def test_a_planted_drop_and_its_variance_are_found_by_hand(store: Store, tmp_path: Path) -> None:
-    from localsim.reports.interviews import _against, _variance
+    from localsim.reports.conversation.interviews import _against, _variance
 
     found = bank_run(store, {name: replies(tmp_path, name, right) for name, right in
                              (("nobody", 10), ("blind", 10), ("biased", 2))})  # fmt: skip

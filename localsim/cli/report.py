@@ -128,7 +128,7 @@ def report(
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
-    from localsim.reports import interviews
+    from localsim.reports.conversation import interviews
     from localsim.reports.measures import INTERVALS, shown, text_of
     from localsim.reports.validity import correction, head, instruments
     from localsim.reports.validity.judges import sentence

@@ -31,7 +31,7 @@ from localsim.cli.common import (
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
 from localsim.reports.conversation import hits_in, in_words, remark_on, unjudged_in, verdict_on
-from localsim.reports.interviews import options_of
+from localsim.reports.conversation.interviews import options_of
 from localsim.reports.measures import heading_of
 from localsim.runs import telling
 from localsim.runs.words import HIT_IS_NO_LEAK

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from localsim.conversation.rules.values import (
@@ -40,10 +40,17 @@ WRITER = "writer"
 PERSONA = ("statements", "background", "knows", "never_heard_of")
 """Fields of an agent that say what a described person would say and knows."""
 
+FEWEST = 2
+"""Fewest agents of a conversation; a family may have fewer (`Family.fewest`)."""
 CONFLICT = "conflict"
 """Type of the error that lists contradictions between parts of a scenario, with their places."""
 
 _NAME = re.compile(r"[^\W\d_][\w .'’-]*", re.UNICODE)
+
+
+def too_few(agents: int) -> str:
+    """Return the message about a scenario with too few agents."""
+    return f"must have at least {FEWEST} items, not {agents}"
 
 
 class After(Value):
@@ -208,21 +215,19 @@ class Check(Value):
         return given[0] if len(given) == 1 else ""
 
 
-FEWEST = 2
-"""Fewest agents of a conversation; a family may have fewer (`Family.fewest`)."""
-
-
-def too_few(agents: int) -> str:
-    """Return the message about a scenario with too few agents."""
-    return f"must have at least {FEWEST} items, not {agents}"
-
-
 CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
 ANYBODY = "anybody"
 
 
 class Scenario(Value):
     """A social task, without its answer key. Agents speak round-robin in the order given, unless phases say more."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"family": {"type": "null"}}},
+            "then": {"properties": {"agents": {"minItems": FEWEST}}},
+        }
+    )
 
     version: Literal[1]
     """Format of this file."""

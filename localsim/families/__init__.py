@@ -19,9 +19,8 @@ from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
-from localsim.families.base import Family, Player
+from localsim.families.base import EVERYDAY, Family, Player
 from localsim.families.craigslist import Craigslist
-from localsim.families.everyday import EVERYDAY
 from localsim.families.games import GAMES
 from localsim.families.interviews.family import Interview
 from localsim.families.mutual_friends import MutualFriends

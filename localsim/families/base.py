@@ -236,6 +236,20 @@ class Family:
         return self.span(text, term) is not None
 
 
+class Everyday(Family):
+    """The family of scenarios that name none, so that reports need no special case."""
+
+    name = "everyday"
+    title = "Everyday scenes"
+    about = "Conversations between people with goals and secrets of their own; no outcome is scored as right or wrong."
+    invitation = "Everyday conversations"
+    measures = ()
+    figure = ("explicit_end_rate", "turns", "words_per_turn")
+
+
+EVERYDAY = Everyday()
+
+
 def sentence(text: str) -> str:
     """Return a text with a capital at its start and a full stop at its end; '' for an empty one."""
     text = text.strip()

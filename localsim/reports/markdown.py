@@ -11,7 +11,7 @@ from localsim.conversation.grants import condition_name
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.card import sections
-from localsim.reports.interviews import tables
+from localsim.reports.conversation.interviews import tables
 from localsim.reports.measures import shown, text_of
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, head, instruments, robustness

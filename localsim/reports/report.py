@@ -19,8 +19,8 @@ from localsim.conversation.measures import Measure
 from localsim.families import EVERYDAY, family_of
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
+from localsim.reports.conversation.interviews import interviews
 from localsim.reports.figures.curves import curves
-from localsim.reports.interviews import interviews
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, of_family, sided
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.head import answer

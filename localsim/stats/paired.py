@@ -197,4 +197,4 @@ def mcnemar(first_only: int, second_only: int) -> float:
     Under the null hypothesis each such pair is as likely one way as the other; 1 without any.
     """
     n, least = first_only + second_only, min(first_only, second_only)
-    return min(1.0, 2 * sum(math.comb(n, count) for count in range(least + 1)) / 2**n)
+    return min(1.0, 2.0 * sum(math.comb(n, count) for count in range(least + 1)) / float(2**n))

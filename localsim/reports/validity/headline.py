@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from localsim.families import family_of, in_order, title_of
-from localsim.reports.interviews import answered
+from localsim.reports.conversation.interviews import answered
 
 Row = dict[str, Any]
 LEVEL = 0.05
