@@ -12,7 +12,14 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from localsim.conversation.scenario import LoadedScenario, Profile, RelationshipLevel, ScenarioFile, canonical_hash
+from localsim.conversation.scenario import (
+    PERSONA,
+    LoadedScenario,
+    Profile,
+    RelationshipLevel,
+    ScenarioFile,
+    canonical_hash,
+)
 from localsim.conversation.visibility import PROFILE_SEEN
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid
 from localsim.families import FAMILIES
@@ -496,6 +503,11 @@ def test_a_language_is_part_of_the_hash_only_where_one_is_named() -> None:
     data = plain.model_dump(mode="json")
     before = {key: value for key, value in data.items() if key not in ("language", "moves", "phases", "game")}
     del before["limits"]["leave"]
+    for agent in before["agents"]:
+        for field in PERSONA:
+            del agent[field]
+        for fact in agent["facts"]:
+            del fact["means"]
     assert plain.hash == canonical_hash(before)
     assert read(BASE + "language: de\n").scenario.hash != plain.hash
     with pytest.raises(ScenarioInvalid, match="language"):

@@ -14,6 +14,7 @@ from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFil
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
 from localsim.scenarios.find import find_scenarios, scenario_paths, shipped_files
+from localsim.scenarios.kinds import validated
 from localsim.scenarios.parse import dump_scenario, load_scenario
 
 
@@ -110,15 +111,18 @@ def _show_rules(found: Scenario) -> None:
 @click.argument("files", nargs=-1, required=True)
 @json_option
 def validate(files: tuple[str, ...], as_json: bool) -> None:
-    """Report every problem of scenario files as file:line:column."""
+    """Report every problem of scenario files as file:line:column.
+
+    The files of people and of their relations are checked, too.
+    """
     try:
-        found = find_scenarios(files)
+        found = validated(files)
     except ScenarioInvalid as error:
         if as_json:
             print_json({"valid": False, "problems": [problem.__dict__ for problem in error.problems]})
         raise
     if as_json:
-        print_json({"valid": True, "problems": [], "scenarios": [loaded.scenario.id for loaded in found]})
+        print_json({"valid": True, "problems": [], "scenarios": found})
     else:
         click.echo(f"{len(found)} valid")
 

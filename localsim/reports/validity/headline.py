@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from localsim.families import family_of, in_order, title_of
+from localsim.reports.conversation.interviews import answered
 
 Row = dict[str, Any]
 LEVEL = 0.05
@@ -37,7 +38,8 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
     if any("not told" in row["verdicts"].values() for row in found):
         command = f"localsim design {data.get('run', {}).get('run_id', '@last')} --difference .2"
         sentences.append(f"How many scenarios are needed to find a difference of 20 points: {command}")
-    return {"sentences": sentences or [_untold(data, compared)], "families": found}
+    sentences = sentences or answered(data.get("interviews", ())) or [_untold(data, compared)]
+    return {"sentences": sentences, "families": found}
 
 
 def _untold(data: Row, compared: Sequence[Row]) -> str:

@@ -50,7 +50,7 @@ TASK = "bet"
 def spec_of(scenario: Scenario, talk: Talk, opening: Opening) -> EpisodeSpec:
     """The episode of a talk."""
     models = {name: NAME if name in talk.people else opening.computer for name in scenario.names}
-    rules = rules_of(scenario)
+    rules = rules_of(scenario, talk.index)
     return EpisodeSpec(scenario, talk.mode, models, index=talk.index, run_seed=opening.seed, rules=rules)
 
 
