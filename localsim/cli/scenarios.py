@@ -13,6 +13,8 @@ from localsim.conversation.rules.lines import described
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
+from localsim.reports.audit.prompts import leaks_at_first
+from localsim.scenarios.casting.playing import unplayable
 from localsim.scenarios.find import find_scenarios, scenario_paths, shipped_files
 from localsim.scenarios.kinds import validated
 from localsim.scenarios.parse import dump_scenario, load_scenario
@@ -125,6 +127,33 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
         print_json({"valid": True, "problems": [], "scenarios": found})
     else:
         click.echo(f"{len(found)} valid")
+
+
+@scenarios.command()
+@click.argument("situations", nargs=-1, required=True)
+@json_option
+def lint(situations: tuple[str, ...], as_json: bool) -> None:
+    """Let scripted players play the first casting of situations, and report what makes them tell nothing.
+
+    The solver must succeed; small talk, a yes-sayer and a refuser must fail; guessing must be right as often as the
+    share of right settlements says; and the first prompts must hold nothing that their reader must not see.
+    """
+    found = find_scenarios([each if "@" in each else f"{each}@1" for each in situations])
+    rows = [
+        {
+            "id": loaded.scenario.id,
+            "chance": loaded.answer.answer["chance"],
+            "problems": [*unplayable(loaded), *leaks_at_first(loaded)],
+        }
+        for loaded in found
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        for row in rows:
+            echo(f"{row['id']}: {'; '.join(row['problems']) or 'playable'}, chance {row['chance']}")
+    if any(row["problems"] for row in rows):
+        raise InvalidInput("not every situation is playable", hint="see scenarios/situations/README.md")
 
 
 def _family(_ctx: click.Context, _param: click.Parameter, value: str) -> str:

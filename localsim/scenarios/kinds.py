@@ -1,4 +1,4 @@
-"""The kinds of files: scenarios, people and their relations, each checked by its own rules."""
+"""The kinds of files: scenarios, situations, people and their relations, each checked by its own rules."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from localsim.errors import Problem, ScenarioInvalid
 from localsim.scenarios.casting.people import load_people, parse_person
 from localsim.scenarios.casting.relations import parse_relations
+from localsim.scenarios.casting.situations import parse_situation, situation_files
 from localsim.scenarios.documents import keys_of, read_file
 from localsim.scenarios.find import scenario_paths
 from localsim.scenarios.parse import parse_scenario
@@ -20,7 +21,7 @@ def validated(references: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     problems: list[Problem] = []
-    for file in [file for reference in references for file in scenario_paths(reference)]:
+    for file in [file for reference in references for file in _paths(reference)]:
         try:
             found.append(_id_of(file))
         except ScenarioInvalid as error:
@@ -28,6 +29,12 @@ def validated(references: Sequence[str]) -> list[str]:
     if problems:
         raise ScenarioInvalid(problems)
     return found
+
+
+def _paths(reference: str) -> list[Path]:
+    """Return the files of a reference, which may be the name of a situation."""
+    named = [file for file in situation_files() if file.stem == reference]
+    return named or scenario_paths(reference)
 
 
 def _id_of(file: Path) -> str:
@@ -38,4 +45,6 @@ def _id_of(file: Path) -> str:
         return file.stem
     if keys & {"traits", "persona_type", "never_heard_of"}:
         return parse_person(text, name).id
+    if keys & {"roles", "issues"}:
+        return parse_situation(text, name).id
     return parse_scenario(text, name).scenario.id

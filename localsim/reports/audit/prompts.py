@@ -22,10 +22,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from localsim.conversation import prompts
-from localsim.conversation.episode import SINGLE_AUTHOR, AgentView, Observation
+from localsim.conversation.episode import MODES, SINGLE_AUTHOR, AgentView, Observation
 from localsim.conversation.grants import Grant, condition_name, parse
+from localsim.conversation.modes import roles
 from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario, canonical_hash
 from localsim.conversation.transcript import Transcript
+from localsim.conversation.visibility import observe
 from localsim.conversation.wording import moving, personas
 from localsim.conversation.wording.sight import SENTENCES
 from localsim.conversation.wording.variants import variant_of
@@ -143,6 +145,17 @@ def _in_prompt(
     place = (row["episode_id"], generation, turn, viewer, condition_name(row["mode"], row["see"]))
     found = found_in(prompt, loaded, row["mode"], viewer, talk, turn, row["variant"], row["see"])
     return [Violation(*place, what, text[:120]) for what, text in found]
+
+
+def leaks_at_first(loaded: LoadedScenario) -> Iterator[str]:
+    """Yield what the first prompt of each viewer in each mode holds that the viewer must not see; nothing is stored."""
+    for mode in MODES:
+        for viewer in roles(mode, loaded.scenario.names):
+            seen = observe(loaded.scenario, mode, viewer, Transcript())
+            render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
+            prompt = APART.join(message.content for message in render(seen))
+            for what, text in held(prompt, loaded, mode, viewer, []):
+                yield f"{what} is in the first prompt of {viewer} in {mode}: {text}"
 
 
 def found_in(
