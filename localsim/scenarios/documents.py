@@ -108,12 +108,8 @@ def read_document(
 
 
 def keys_of(text: str) -> set[str]:
-    """Return the top-level keys of YAML text, by which kinds of files are told apart; none if it is no mapping."""
-    try:
-        root = yaml.compose(text, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError):
-        return set()
-    return {str(key.value) for key, _ in root.value} if isinstance(root, yaml.MappingNode) else set()
+    """Return the words that begin a line of YAML text as keys, by which kinds of files are told apart."""
+    return set(re.findall(r"^([a-z_]+):", text, re.MULTILINE))
 
 
 def dumped(data: Mapping[str, Any]) -> str:

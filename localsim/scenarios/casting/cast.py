@@ -25,13 +25,14 @@ def castings(situation: Situation, people: Mapping[str, Person], relations: Rela
     Each group of people is in it once, whoever of them could take which role.
     """
     found: list[tuple[str, ...]] = []
+    rng = random.Random(f"{situation.id}/castings")
     for group in combinations(sorted(people), len(situation.roles)):
         if not all(relations.level(*pair) in situation.needs.relation for pair in combinations(group, 2)):
             continue
         ways = [way for way in permutations(group) if _suit(situation, [people[name] for name in way])]
         if ways:
-            found.append(random.Random(f"{situation.id}/{'/'.join(group)}").choice(ways))
-    random.Random(f"{situation.id}/castings").shuffle(found)
+            found.append(rng.choice(ways))
+    rng.shuffle(found)
     return found
 
 
@@ -86,12 +87,16 @@ def casted(situation: Situation, group: Sequence[Person], relations: Relations, 
             "situation": situation.id,
             "casting": number,
             "people": [person.id for person in group],
-            "kind": situation.kind,
-            "hard": situation.hard,
+            "tags": {"kind": situation.kind, **situation.tags, "persona_type": persona_types(group)},
         },
     )
     assert len(set(who)) == len(who), "first names of people are unique"
     return document.model_copy(update={"answer": answer_of(document)})
+
+
+def persona_types(group: Sequence[Person]) -> list[str]:
+    """Return the types of the personas in a group, each once."""
+    return list(dict.fromkeys(person.persona_type for person in group))
 
 
 def _relationship(group: Sequence[Person], relations: Relations) -> RelationshipLevel | tuple[Relationship, ...]:

@@ -81,8 +81,8 @@ def _of_issues(situation: Situation) -> Iterator[Problem]:
         if option not in (situation.issues[0].options or ()):
             yield ("otherwise", number), f"no option is called {option!r}"
     for move in moves_of(situation, {name: name for name in situation.names})[:1]:
-        for place, message in problems_of_move(move):
-            yield ("issues", place[1] if len(place) > 1 else 0), message
+        for inner, message in problems_of_move(move):
+            yield ("issues", inner[1] if len(inner) > 1 else 0), message
 
 
 def _of_texts(situation: Situation) -> Iterator[Problem]:

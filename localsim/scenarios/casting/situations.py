@@ -228,9 +228,11 @@ def load_situation(path: str | Path) -> Situation:
 def parse_situation(text: str, name: str) -> Situation:
     """Check a situation given as YAML text; `name` stands for the file in messages, and its stem is the id."""
     from localsim.scenarios.casting.rules import problems_of_situation
+    from localsim.scenarios.tagging import problems_of_tags
 
     read = read_document(text, name, Situation, what="a situation")
     found: list[tuple[tuple[Any, ...], str]] = []
     if read.value is not None and not read.problems:
-        found = list(problems_of_situation(read.value, Path(name).stem))
+        found = [(("tags", *place), message) for place, message in problems_of_tags(read.value.tags)]
+        found += problems_of_situation(read.value, Path(name).stem)
     return read.valid(found)

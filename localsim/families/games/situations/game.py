@@ -52,6 +52,14 @@ from localsim.families.games.situations.state import (
     sides_of,
 )
 
+_TASKS: Mapping[str, Mapping[str, Any]] = {
+    "best": {"rule": "best"},
+    "fair": {"rule": "fair"},
+    "hidden wish": {"rule": "has"},
+    "secret": {"secret": True, "tell": True},
+    "three people": {"people": 3},
+}
+
 
 class Situations(Game):
     """People settle something, each with private facts that decide what is right."""
@@ -89,20 +97,14 @@ class Situations(Game):
         PAYOFF,
     )  # fmt: skip
     figure = ("success_rate", "settled", "fit")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {
-        "best": {"rule": "best"},
-        "fair": {"rule": "fair"},
-        "hidden wish": {"rule": "has"},
-        "secret": {"secret": True, "tell": True},
-        "three people": {"people": 3},
-    }
+    control_tasks: Mapping[str, Mapping[str, Any]] = _TASKS
     controls = (
         *(exactly("solver", "success_rate", 1, "all facts are told before a proposal", task)
-          for task in ("", "best", "fair", "hidden wish", "secret", "three people")),
-        *(exactly(foil, "success_rate", 0, why, task)
-          for foil, why in (("parrot", "nothing is settled"), ("yes-sayer", "one side's favourite is never right"),
-                            ("refuser", "nothing is settled"))
-          for task in ("", "best", "fair", "hidden wish", "secret", "three people")),
+          for task in ("", *_TASKS)),
+        *(exactly("yes-sayer", "success_rate", 0, "one side's favourite is never right", task)
+          for task in ("", *_TASKS)),
+        exactly("parrot", "success_rate", 0, "nothing is settled"),
+        exactly("refuser", "success_rate", 0, "nothing is settled"),
         by_chance("guesser", "success_rate", 1 / 6, "one of six options is right"),
         exactly("solver", "settled", 1, "the right settlement is proposed and accepted"),
         exactly("refuser", "settled", 0, "every proposal is refused"),

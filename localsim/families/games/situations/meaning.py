@@ -8,7 +8,7 @@ answer key, the players and the check of a file all ask it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
@@ -113,11 +113,15 @@ def _forms() -> Iterator[str]:
 
 def _meaning(kind: str, words: Sequence[str]) -> Meaning:
     first, last = words[0], words[-1]
-    if kind in ("out", "needs"):
-        return replace(Meaning(), **{kind: frozenset([first])})
-    if kind == "has":
-        return Meaning(has=frozenset([(first, last)]))
-    return replace(Meaning(), **{kind: {first: int(last) if kind == "points" else Decimal(last)}})
+    made: Mapping[str, Callable[[], Meaning]] = {
+        "out": lambda: Meaning(out=frozenset([first])),
+        "needs": lambda: Meaning(needs=frozenset([first])),
+        "has": lambda: Meaning(has=frozenset([(first, last)])),
+        "points": lambda: Meaning(points={first: int(last)}),
+        "least": lambda: Meaning(least={first: Decimal(last)}),
+        "most": lambda: Meaning(most={first: Decimal(last)}),
+    }
+    return made[kind]()
 
 
 def said(texts: Iterable[str]) -> list[str]:
@@ -167,9 +171,9 @@ def right(
     if rule == "fits" or not found:
         return found
     worth = {each: [points(each, side) for side in told] for each in found}
-    value = (lambda each: sum(worth[each])) if rule == "best" else (lambda each: min(worth[each]))
-    most = max(map(value, found))
-    return [each for each in found if value(each) == most]
+    value = {each: sum(worth[each]) if rule == "best" else min(worth[each]) for each in found}
+    most = max(value.values())
+    return [each for each in found if value[each] == most]
 
 
 def points(settlement: Settlement, side: Meaning) -> int:
