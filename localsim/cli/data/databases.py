@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from localsim import paths
-from localsim.cli.common import Reassurance, db_option, json_option, print_json, say, store_of
+from localsim.cli.common import Reassurance, db_option, echo, json_option, print_json, print_table, say, store_of
 from localsim.conversation.episode import counted
 
 
@@ -100,3 +100,53 @@ def attach_(places: tuple[str, ...], output: Path, as_json: bool) -> None:
     for run_id, place in made.doubled:
         say(f"run {run_id} is in several of them; that of {place} is left out")
     say(f"next: localsim report @last --db {output}")
+
+
+@db.command()
+@click.argument("places", nargs=-1, required=True, metavar="DATABASE|FOLDER|PATTERN...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Add the runs to this database; it is made if it does not exist.",
+)
+@click.option(
+    "--keep-apart",
+    is_flag=True,
+    help="Keep what has a known id and another content under a new id, such as RUN~2 [it is named and kept out].",
+)
+@json_option
+def merge(places: tuple[str, ...], output: Path, keep_apart: bool, as_json: bool) -> None:
+    """Add all runs of other databases to one, such as those of the laptops of a class.
+
+    Nothing is doubled: the same episode in several databases is one episode, the same text is stored once, and to merge
+    a database again adds only what is new in it. The answers of all raters are kept. Journals of runs that died and
+    databases of an older localsim are taken in too; the other databases are only read.
+
+    \b
+    localsim db merge laptops/*.duckdb -o class.duckdb
+    localsim db merge "/media/*/localsim.duckdb" -o class.duckdb --keep-apart
+    """
+    from localsim.store.outside.merge import merge as merge_all
+
+    with Reassurance("merging the databases", quiet=as_json):
+        made = merge_all(places, output.absolute(), say, apart=keep_apart)
+    if as_json:
+        print_json(made.as_json())
+        return
+    heads = ["database", "new runs", "new episodes", "completed", "known", "new scores", "new answers", "clashes"]
+    lines: list[list[Any]] = [
+        [str(source.origin or source.path), *(getattr(taken, name) for name in _TAKEN), len(taken.clashes)]
+        for source, taken in made.sources
+    ]
+    print_table(heads, lines)
+    for source, taken in made.sources:
+        for each in taken.clashes:
+            kept = f"kept apart as {each.kept}" if each.kept else "kept out"
+            echo(f"! {source.origin or source.path}: {each.what} {each.name}: {each.detail}; {kept}")
+    say(f"next: localsim runs --db {output}")
+
+
+_TAKEN = ("runs", "new", "completed", "known", "scores", "annotations")
+"""Counts of a table's row, as in `incoming.Taken`."""

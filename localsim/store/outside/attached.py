@@ -99,12 +99,12 @@ def open_sources(
         if source.kind == "database":
             _take_database(connection, source, names[source.path], parts)
         else:
-            _take_folder(source, parts)
+            take_folder(source, parts)
     connection.execute("CREATE SCHEMA parts")
     connection.execute("CREATE TABLE _migrations (number INTEGER, name VARCHAR, applied_utc TIMESTAMP)")
     connection.execute("INSERT INTO _migrations VALUES (?, 'attached', NULL)", [len(MIGRATIONS)])
     for table in TABLES:
-        connection.execute(f"CREATE VIEW parts.{table} AS {_table_sql(table, parts)}")
+        connection.execute(f"CREATE VIEW parts.{table} AS {table_sql(table, parts)}")
         connection.execute(f"CREATE VIEW {table} AS SELECT {', '.join(TABLES[table].columns)} FROM parts.{table}")
     for view in VIEWS:
         connection.execute(f"CREATE VIEW {view} AS {by_parts(VIEWS[view][1])}")
@@ -225,7 +225,8 @@ def _take_database(connection: duckdb.DuckDBPyConnection, source: Source, name: 
     parts.databases.append((name, left_out))
 
 
-def _take_folder(source: Source, parts: Parts) -> None:
+def take_folder(source: Source, parts: Parts) -> None:
+    """Add the partitions of a folder to the parts. Raises DatabaseError for another version of the schema."""
     own = [source.path] if (source.path / MANIFEST).is_file() and source.path.name.startswith("run=") else None
     found = [(each, read_manifest(each)) for each in own] if own else _partitions(source.path)
     for path, partition in found:
@@ -249,7 +250,7 @@ def _partitions(folder: Path) -> list[tuple[Path, Partition]]:
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
-def _table_sql(table: str, parts: Parts) -> str:
+def table_sql(table: str, parts: Parts) -> str:
     """Return the query that yields all rows of a table; tables of episodes have a column `_run` too."""
     columns = TABLES[table].columns
     names = list(columns)

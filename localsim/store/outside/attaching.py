@@ -50,7 +50,7 @@ def attach_all(places: Iterable[str], output: Path, say: Say) -> Attached:
     source that cannot be used.
     """
     _refuse_other(output)
-    sources = [_usable(source, output, say) for source in _flat(find(places))]
+    sources = [_usable(source, output, say) for source in flat(find(places))]
     if any(source.path.resolve() == output.resolve() for source in sources):
         raise InvalidInput("cannot attach a file to itself", where=str(output), hint="choose another -o")
     making = output.with_name(f".{output.name}.new")
@@ -83,7 +83,7 @@ def _refuse_other(output: Path) -> None:
         raise InvalidInput("this file is there, and is not an attachment", where=str(output), hint="choose another -o")
 
 
-def _flat(sources: Iterable[Source]) -> Iterable[Source]:
+def flat(sources: Iterable[Source]) -> Iterable[Source]:
     """Yield sources, and in the place of an attachment those that it lists."""
     for source in sources:
         listed = _list_of(source.path) if source.kind == "database" else None
