@@ -15,8 +15,9 @@ from localsim.conversation.exchange import Generation, Message, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Turn
 from localsim.errors import GenerationFailed
-from localsim.store.database import Busy, FileMark, Store
+from localsim.store.database import FileMark, Store
 from localsim.store.journal import Journal
+from localsim.store.lock import Busy
 from localsim.store.records import (
     ContentRecord,
     EpisodeEnded,

@@ -25,8 +25,8 @@ from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.recorder import Recorder
 from localsim.runs.scheduler import Simulation, Watcher
-from localsim.store.database import Busy
 from localsim.store.journal import Journal
+from localsim.store.lock import Busy
 from localsim.store.queries import annotation as annotation_queries
 from localsim.store.queries import classes
 from localsim.store.queries import runs as run_queries
