@@ -6,9 +6,9 @@ The memory plan is printed before weights are loaded, and nothing is reduced wit
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,6 +100,12 @@ class Needs:
     """Layers on a GPU: `auto`, `off` or a number."""
     repro: Repro = "stable"
     overflow: Overflow = "error"
+    files: Mapping[str, ModelFile] = field(default_factory=dict)
+    """Files of models that were found already; the others are found by their names."""
+
+    def file_of(self, name: str) -> ModelFile:
+        """The file of a model. Raises ModelMissing."""
+        return self.files.get(name) or resolve(name)
 
 
 def models_of(specs: Sequence[EpisodeSpec]) -> list[str]:
@@ -113,7 +119,7 @@ def memory_plans(needs: Needs) -> list[MemoryPlan]:
     loaded: set[Path] = set()
     for name in models_of(needs.specs):
         if is_file(name):
-            file = resolve(name)
+            file = needs.file_of(name)
             plans.append(_memory(name, file, needs, shared=file.path in loaded))
             loaded.add(file.path)
     return plans
@@ -132,7 +138,7 @@ def open_backends(
             "a role is played by a person, and this command cannot ask one",
             hint="use: localsim play, or localsim class",
         )
-    files = {name: resolve(name) for name in names if is_file(name)}
+    files = {name: needs.file_of(name) for name in names if is_file(name)}
     backends: dict[str, Backend] = {}
     loaded: dict[Path, LlamaModel] = {}
     try:

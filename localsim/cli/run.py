@@ -27,7 +27,7 @@ from localsim.cli.common import (
 from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, SIMULATED, Mode, Sampling, counted
 from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
 from localsim.conversation.wording.variants import MOST
-from localsim.errors import Interrupted, TooManyFailures, suggest
+from localsim.errors import Interrupted, InvalidInput, TooManyFailures, suggest
 from localsim.models.registry import constructed, labelled
 from localsim.runs import preview, runner, telling
 from localsim.runs.plan import PRIMARY, Plan
@@ -98,6 +98,25 @@ fail_option = click.option(
     "--fail-on-error", type=Finite(0), default=0.2, show_default=True,
     help="Exit with code 6 if more episodes than this fail: a share below 1, or a number from 1.",
 )  # fmt: skip
+
+
+def _cluster(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    from localsim.runs.cluster.connect import checked_address
+
+    try:
+        return checked_address(value)
+    except InvalidInput as error:
+        raise click.BadParameter(f"{error}; it is {error.hint}") from error
+
+
+cluster_option = click.option(
+    "--cluster",
+    metavar="auto|ray://HOST:PORT",
+    callback=_cluster,
+    help="Play the episodes on this Ray cluster: auto is the one of this machine, from `ray start` [this process].",
+)
 live_option = click.option("--live", is_flag=True, help="Print each turn as soon as it is written.")
 
 
@@ -231,6 +250,7 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     callback=_name,
     help="Give the run this name, by which commands find it [scenarios, model and modes].",
 )
+@cluster_option
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
 @live_option
@@ -279,17 +299,27 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     _say_namesakes(store, options["name"])
     progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
     with Reassurance("reading the models", quiet=quiet), closing(progress):
-        result = runner.start(plan, store, progress, say, leaks=options["leaks"], weights=weights, name=options["name"])
+        result = runner.start(
+            plan,
+            store,
+            progress,
+            say,
+            leaks=options["leaks"],
+            weights=weights,
+            name=options["name"],
+            cluster=options["cluster"],
+        )
     _conclude(result, store.path, options["as_json"], options["fail_on_error"])
 
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", default="@last", shell_complete=completion.runs)
+@cluster_option
 @fail_option
 @live_option
 @db_option
 @json_option
-def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
+def resume(run_id: str, cluster: str | None, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
     """Continue an interrupted run. Finished episodes are kept; the others continue after their last turn.
 
     \b
@@ -301,7 +331,7 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
     planned, done = progress_of(store, run_id)
     progress = Progress(planned, done, live=live, quiet=as_json, store=store)
     with Reassurance("reading what the run has stored", quiet=as_json), closing(progress):
-        result = runner.resume(run_id, store, progress, say)
+        result = runner.resume(run_id, store, progress, say, cluster=cluster)
     _conclude(result, store.path, as_json, fail_on_error)
 
 
