@@ -171,9 +171,13 @@ Identities = Mapping[str, Mapping[str, Any]]
 class Place(Protocol):
     """Where the episodes of a run are played: in this process, or on a cluster."""
 
-    identities: Identities
-    parallel: int
-    """Episodes at a time; on a cluster, those of its first worker."""
+    @property
+    def identities(self) -> Identities:
+        """What is stored about each model."""
+
+    @property
+    def parallel(self) -> int:
+        """Episodes at a time; on a cluster, those of its first worker."""
 
     def simulate(
         self,
