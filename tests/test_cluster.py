@@ -283,42 +283,42 @@ def test_two_nodes_play_the_run_of_one_machine(cluster: Nodes, tmp_path: Path) -
 @pytest.mark.verify
 def test_a_killed_worker_and_a_removed_node_lose_nothing(cluster: Nodes, tmp_path: Path) -> None:
     db, third = tmp_path / "cluster.duckdb", cluster.add()
-    process = cluster.begin(*scripted(150), "--cluster", "auto", "--db", str(db), "--json")
-    wait_for(db, 60, process)
+    process = cluster.begin(*scripted(40), "--cluster", "auto", "--db", str(db), "--json")
+    wait_for(db, 20, process)
     cluster.workers()[0].send_signal(signal.SIGKILL)
-    wait_for(db, 150, process)
+    wait_for(db, 50, process)
     cluster.remove(third)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert json.loads(out)["completed"] == 450
+    assert json.loads(out)["completed"] == 120
     assert err.count("was lost") >= 2, err
-    equal(alone(tmp_path, scripted(150)), db)
+    equal(alone(tmp_path, scripted(40)), db)
 
 
 @pytest.mark.verify
 @pytest.mark.parametrize("again", [["--cluster", "auto"], []], ids=["cluster", "alone"])
 def test_a_killed_driver_resumes_on_the_cluster_or_without_it(cluster: Nodes, tmp_path: Path, again: list[str]) -> None:
     db = tmp_path / "cluster.duckdb"
-    process = cluster.begin(*scripted(100), "--cluster", "auto", "--db", str(db), "--json")
-    wait_for(db, 60, process)
+    process = cluster.begin(*scripted(30), "--cluster", "auto", "--db", str(db), "--json")
+    wait_for(db, 20, process)
     process.kill()
     process.communicate()
     code, out, err = cluster.localsim("resume", *again, "--db", str(db), "--json")
     assert code == 0, err
-    assert json.loads(out)["completed"] == 300
-    equal(alone(tmp_path, scripted(100)), db)
+    assert json.loads(out)["completed"] == 90
+    equal(alone(tmp_path, scripted(30)), db)
 
 
 @pytest.mark.verify
 def test_control_c_stops_after_the_turns_and_resumes(cluster: Nodes, tmp_path: Path) -> None:
     db = tmp_path / "cluster.duckdb"
-    process = cluster.begin(*scripted(100), "--cluster", "auto", "--db", str(db))
-    wait_for(db, 60, process)
+    process = cluster.begin(*scripted(30), "--cluster", "auto", "--db", str(db))
+    wait_for(db, 20, process)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130 and "localsim resume" in err and "Traceback" not in err, err
     assert cluster.localsim("resume", "--cluster", "auto", "--db", str(db))[0] == 0
-    equal(alone(tmp_path, scripted(100)), db)
+    equal(alone(tmp_path, scripted(30)), db)
 
 
 @pytest.fixture

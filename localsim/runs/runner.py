@@ -231,10 +231,10 @@ def _place(
         with open_backends(models_of(specs), needs_of(plan, parallel), say, ask) as backends:
             yield _Here(backends, parallel)
         return
-    from localsim.runs.cluster.crew import gathered
+    from localsim.runs.cluster.playing import players
 
-    with gathered(cluster, plan, specs, say, identities or {}) as crew:
-        yield crew
+    with players(cluster, plan, specs, say, identities or {}) as workers:
+        yield workers
 
 
 def identities_of(backends: Mapping[str, Backend]) -> Identities:

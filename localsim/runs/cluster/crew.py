@@ -1,7 +1,8 @@
-"""The crew of a run: one worker on each node of a Ray cluster, or one for each GPU of a node.
+"""The crew: one worker on each node of a Ray cluster, or one for each GPU of a node.
 
-Each worker has one call under way at any time, and `_turn` waits for the first answers; so no thread is needed, a slow
-worker holds up no other one, and a worker that joins late or is lost is an event like any other.
+Each worker has at most one call under way, and `turn` waits for the first answers. So no thread is needed, a slow
+worker holds up no other one, and a worker that joins late or is lost is an event like any other. `playing` and
+`judging` say what ready workers do.
 """
 
 from __future__ import annotations
@@ -11,25 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from localsim.backends import person
-from localsim.backends.open import is_file, is_scripted, models_of
-from localsim.conversation.episode import EpisodeSpec, counted
-from localsim.conversation.scenario import AnswerKey
+from localsim.backends.open import is_file, is_scripted
 from localsim.errors import BackendUnavailable, InvalidInput, LocalsimError, ModelMissing
 from localsim.runs.cluster import weights
 from localsim.runs.cluster.connect import connected
-from localsim.runs.cluster.ledger import Ledger
-from localsim.runs.cluster.messages import Found, News, Opened, Orders, Part, Wanted
+from localsim.runs.cluster.messages import Found, Opened, Orders, Part, Wanted
 from localsim.runs.cluster.worker import Worker
-from localsim.runs.plan import Plan
-from localsim.runs.preview import needs_of
-from localsim.runs.recorder import Recorder
-from localsim.runs.scheduler import Summary, Watcher
-from localsim.store.queries.runs import Recorded
 
 Notify = Callable[[str], None]
 SAME = ("localsim", "prompts", "llama-cpp-python")
@@ -45,8 +38,8 @@ MOST_DEATHS = 3
 
 
 @dataclass
-class _Player:
-    """A worker, from its start on."""
+class Member:
+    """A worker of a crew, from its start on."""
 
     name: str
     place: tuple[str, int]
@@ -55,45 +48,37 @@ class _Player:
     actor: Any
     call: Any
     """The call under way."""
-    then: Callable[[_Player, Any], None]
+    then: Callable[[Member, Any], None]
     """The handler of its answer."""
     parallel: int = 0
     ready: bool = False
-    playing: bool = False
-    running: int = 0
     sent: list[str] = field(default_factory=list)
 
 
 @contextmanager
-def gathered(
-    address: str, plan: Plan, specs: Sequence[EpisodeSpec], say: Notify, identities: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Crew]:
-    """Give the crew of a run as soon as one worker is ready; the others join while it plays.
+def gathered(address: str, orders: Orders, say: Notify, known: Mapping[str, str] | None = None) -> Iterator[Crew]:
+    """Give a crew as soon as one worker is ready; the others join later.
 
-    `identities` are those of the models of a run that is resumed, else empty. Raises InvalidInput, ModelMissing or
-    BackendUnavailable.
+    `orders` are without files and versions, which are those of this machine. `known` are the checksums that models must
+    have (of a run that is resumed). Raises InvalidInput, ModelMissing or BackendUnavailable.
     """
     from localsim.runs.runner import versions
 
-    models = models_of(specs)
-    _refuse_unsharable(models)
-    wanted, places = weights.wanted_here(models)
-    for name, identity in identities.items():
-        if "sha256" in identity and wanted.get(name, Wanted("")).sha256 != identity["sha256"]:
-            wanted[name] = Wanted(identity["sha256"])
-    kinds = {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in plan.specs()}
-    alike = [replace(spec, rules=None) for spec in kinds.values()]
-    needs = replace(needs_of(plan, 1), specs=alike)
+    _refuse_unsharable(orders.models)
+    wanted, places = weights.wanted_here(orders.models)
+    for name, sha256 in (known or {}).items():
+        if wanted.get(name, Wanted("")).sha256 != sha256:
+            wanted[name] = Wanted(sha256)
     here = {name: number for name, number in versions().items() if name in SAME}
-    orders = Orders(tuple(models), needs, plan.parallel, len(specs), wanted, here)
     with connected(address) as ray:
-        crew = Crew(ray, orders, places, say)
+        crew = Crew(ray, replace(orders, wanted=wanted, versions=here), places, say)
         try:
             crew.gather()
             yield crew
         except ConnectionError as error:
             raise BackendUnavailable(
-                f"the connection to the cluster was lost: {error}", hint="continue with: localsim resume"
+                f"the connection to the cluster was lost: {error}",
+                hint="localsim resume or score continues, with --cluster or without",
             ) from error
         finally:
             crew.dismiss()
@@ -110,8 +95,18 @@ def _refuse_unsharable(models: Sequence[str]) -> None:
             )
 
 
+class Work(Protocol):
+    """What ready workers do."""
+
+    def ready(self, member: Member) -> None:
+        """Give a worker that has opened its models something to do (`Crew.call`)."""
+
+    def lost(self, member: Member) -> int:
+        """Take back what a lost worker had; return the number of its pieces of work."""
+
+
 class Crew:
-    """The workers of one run."""
+    """The workers of one command. `places` are the paths of the files that the driver can send, by model name."""
 
     def __init__(self, ray: Any, orders: Orders, places: Mapping[str, Sequence[Path]], say: Notify) -> None:
         self._ray = ray
@@ -123,7 +118,7 @@ class Crew:
         }
         self._say = say
         self._class = ray.remote(Worker)
-        self._players: dict[str, _Player] = {}
+        self.members: dict[str, Member] = {}
         self._deaths: dict[tuple[str, int], int] = {}
         self._refused: dict[tuple[str, int], LocalsimError] = {}
         self._pieces: dict[Part, list[Any]] = {}
@@ -132,62 +127,49 @@ class Crew:
         self._alone = time.monotonic()
         """The time since which no worker has been ready."""
         self._patient = True
-        self._ledger: Ledger | None = None
-        self._run_id = ""
-        self._stopping = False
+        self._work: Work | None = None
         self.identities: dict[str, Mapping[str, Any]] = {}
         """The identity of each model on the first worker."""
         self.parallel = 1
         """Episodes at a time on the first worker."""
 
-    # ---- what a run calls --------------------------------------------------------------------------------------
+    # ---- what a command calls --------------------------------------------------------------------------------------
 
     def gather(self) -> None:
         """Start workers and wait until one is ready. Raises the error of the first one if none can be used."""
-        while not any(player.ready for player in self._players.values()):
-            self._turn()
+        while not self._ready():
+            self.turn()
 
-    def simulate(
-        self,
-        run_id: str,
-        specs: Sequence[EpisodeSpec],
-        recorded: Mapping[str, Sequence[Recorded]],
-        answers: Mapping[str, AnswerKey],
-        recorder: Recorder,
-        watcher: Watcher,
-        should_stop: Callable[[], bool],
-    ) -> Summary:
-        """Play all specs on the workers; if `should_stop` returns True, stop after the current turns."""
-        ledger = self._ledger = Ledger(run_id, specs, recorded, answers, recorder, watcher)
-        self._run_id = run_id
-        watcher.begins(specs)
-        for player in [player for player in self._players.values() if player.ready]:
-            self._begin(player)
-        while not ledger.done:
-            self._stopping = self._stopping or should_stop()
-            if self._stopping and not any(player.playing for player in self._players.values()):
-                break
-            self._turn()
-        ledger.summary.stopped = not ledger.done
-        return ledger.summary
+    def begin(self, work: Work) -> None:
+        """Let all ready workers do this work from now on, and later ones when they are ready."""
+        self._work = work
+        for member in self._ready():
+            work.ready(member)
+
+    def call(self, member: Member, call: Any, then: Callable[[Member, Any], None]) -> None:
+        """Let `then` handle the answer to a call of the member's actor."""
+        member.call, member.then = call, then
+
+    def _ready(self) -> list[Member]:
+        return [member for member in self.members.values() if member.ready]
 
     def dismiss(self) -> None:
         """End all workers."""
-        for player in self._players.values():
+        for member in self.members.values():
             with suppress(Exception):  # the cluster may be gone
-                self._ray.kill(player.actor)
-        self._players.clear()
+                self._ray.kill(member.actor)
+        self.members.clear()
 
     # ---- workers come and go -----------------------------------------------------------------------------------
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
         """Look at the nodes from time to time, and handle the answers that have arrived."""
         now = time.monotonic()
         if now >= self._looked + LOOK_S:
             self._looked = now
             self._start_workers()
         self._check_hope(now)
-        calls = {player.call: player for player in self._players.values() if player.call is not None}
+        calls = {member.call: member for member in self.members.values() if member.call is not None}
         if not calls:
             time.sleep(0.1)
             return
@@ -195,18 +177,18 @@ class Crew:
         if ready and rest:
             ready += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         for call in ready:
-            player = calls[call]
+            member = calls[call]
             try:
                 answer = self._ray.get(call)
             except self._ray.exceptions.RayError as error:
-                self._handle(player, error)
+                self._handle(member, error)
                 continue
-            player.call = None
-            player.then(player, answer)
+            member.call = None
+            member.then(member, answer)
 
     def _start_workers(self) -> None:
         """Start a worker at each place that has none."""
-        taken = {player.place for player in self._players.values()}
+        taken = {member.place for member in self.members.values()}
         files = any(map(is_file, self._orders.models))
         for node in self._ray.nodes():
             cores, gpus = int(node["Resources"].get("CPU", 0)), int(node["Resources"].get("GPU", 0))
@@ -227,150 +209,127 @@ class Crew:
         actor = self._class.options(**needs).remote(cores)
         self._started += 1
         name = f"worker {self._started} on {host}"
-        self._players[name] = _Player(name, place, host, actor, actor.hello.remote(), self._greeted)
+        self.members[name] = Member(name, place, host, actor, actor.hello.remote(), self._greeted)
 
-    def _handle(self, player: _Player, error: Exception) -> None:
+    def _handle(self, member: Member, error: Exception) -> None:
         """Handle an error of Ray: a worker without localsim is no use, any other one is lost."""
         if "No module named 'localsim" in str(error):
-            reason = f"localsim is not installed on {player.host}, or another version of it"
+            reason = f"localsim is not installed on {member.host}, or another version of it"
             hint = "install the same version of localsim, with its extra ray, on every machine of the cluster"
-            self._refuse(player, BackendUnavailable(reason, hint=hint))
+            self._refuse(member, BackendUnavailable(reason, hint=hint))
         else:
-            self._lose(player, str(error).strip().splitlines()[0].rstrip(".:"))
+            self.lose(member, str(error).strip().splitlines()[0].rstrip(".:"))
 
-    def _lose(self, player: _Player, reason: str) -> None:
-        """Take the episodes of a lost worker back; a new worker starts at its place, unless several were lost there."""
-        del self._players[player.name]
-        self._ray.kill(player.actor)
-        back = self._ledger.lose(player.name) if self._ledger is not None else 0
-        retried = f"; {counted(back)} will be played again elsewhere" if back else ""
-        self._say(f"{player.name} was lost ({reason}){retried}")
-        self._deaths[player.place] = self._deaths.get(player.place, 0) + 1
-        if self._deaths[player.place] >= MOST_DEATHS:
-            error = BackendUnavailable(f"{MOST_DEATHS} workers in a row were lost on {player.host}: {reason}")
-            self._refused[player.place] = error
+    def advance(self, place: tuple[str, int]) -> None:
+        """Note that a worker at a place has finished something."""
+        self._deaths[place] = 0
+
+    def lose(self, member: Member, reason: str) -> None:
+        """Take the work of a lost worker back; a new worker starts at its place, unless several were lost there."""
+        del self.members[member.name]
+        self._ray.kill(member.actor)
+        back = self._work.lost(member) if self._work is not None else 0
+        retried = f"; what it had ({back}) goes to other workers" if back else ""
+        self._say(f"{member.name} was lost ({reason}){retried}")
+        self._deaths[member.place] = self._deaths.get(member.place, 0) + 1
+        if self._deaths[member.place] >= MOST_DEATHS:
+            error = BackendUnavailable(f"{MOST_DEATHS} workers in a row were lost on {member.host}: {reason}")
+            self._refused[member.place] = error
         self._looked = 0.0
 
-    def _refuse(self, player: _Player, error: LocalsimError) -> None:
+    def _refuse(self, member: Member, error: LocalsimError) -> None:
         """Do without a place where no worker can play this run."""
-        del self._players[player.name]
-        self._ray.kill(player.actor)
-        self._refused[player.place] = error
-        self._say(f"{player.name} is not used: {error}")
+        del self.members[member.name]
+        self._ray.kill(member.actor)
+        self._refused[member.place] = error
+        self._say(f"{member.name} is not used: {error}")
 
     def _check_hope(self, now: float) -> None:
         """Raise an error if no worker can be expected any more; say so if it takes long until one is ready."""
-        if any(player.ready for player in self._players.values()):
+        if self._ready():
             self._alone, self._patient = now, True
             return
-        if self._refused and not self._players and self._ledger is None:
+        if self._refused and not self.members and self._work is None:
             raise next(iter(self._refused.values()))
         waited = now - self._alone
         if waited >= WAITING_S and self._patient:
             self._patient = False
-            asked = f"{len(self._players)} workers wait for free processors" if self._players else "no node is free"
+            asked = f"{len(self.members)} workers wait for free processors" if self.members else "no node is free"
             self._say(f"waiting for the cluster: {asked} (`ray status` shows what is in use)")
-        if waited >= GONE_S and not self._players:
-            hint = "`ray status` shows its nodes" + (f"; continue: localsim resume {self._run_id}" * bool(self._run_id))
-            raise BackendUnavailable("the cluster has no node left on which a worker can play", hint=hint)
+        if waited >= GONE_S and not self.members:
+            raise BackendUnavailable(
+                "the cluster has no node left for a worker; nothing that was finished is lost",
+                hint="`ray status` shows its nodes; localsim resume or score continues, with --cluster or without",
+            )
 
     # ---- the way of one worker ---------------------------------------------------------------------------------
 
-    def _greeted(self, player: _Player, here: Mapping[str, str]) -> None:
-        player.host = here["host"]
+    def _greeted(self, member: Member, here: Mapping[str, str]) -> None:
+        member.host = here["host"]
         for part, number in self._orders.versions.items():
             if here.get(part) != number:
                 error = BackendUnavailable(
-                    f"{player.host} has {part} {here.get(part)}, this machine {number}",
+                    f"{member.host} has {part} {here.get(part)}, this machine {number}",
                     hint="install the same version of localsim on every machine of the cluster",
                 )
-                self._refuse(player, error)
+                self._refuse(member, error)
                 return
-        player.call, player.then = player.actor.look.remote(self._orders), self._looked_for
+        member.call, member.then = member.actor.look.remote(self._orders), self._looked_for
 
-    def _looked_for(self, player: _Player, found: Found) -> None:
+    def _looked_for(self, member: Member, found: Found) -> None:
         """Send the files that a worker lacks, then let it open its models."""
         for name, sha256 in found.sha256.items():
             if name not in self._orders.wanted:  # this machine has no such file, so the first worker decides
                 wanted = {**self._orders.wanted, name: Wanted(sha256)}
                 self._orders = replace(self._orders, wanted=wanted)
             elif self._orders.wanted[name].sha256 != sha256:
-                self._refuse(player, ModelMissing(f"{name} on {player.host} is not the file of the other workers"))
+                self._refuse(member, ModelMissing(f"{name} on {member.host} is not the file of the other workers"))
                 return
         for name, reason in found.missing.items():
             parts = self._orders.wanted[name].parts if name in self._orders.wanted else ()
-            missing = [part for part in parts if part.name not in player.sent]
+            missing = [part for part in parts if part.name not in member.sent]
             if not missing:
                 hint = f"localsim models pull {name}, here or on the workers; a file that is here is sent to them"
-                self._refuse(player, ModelMissing(f"{player.host}: {reason}", hint=hint))
+                self._refuse(member, ModelMissing(f"{member.host}: {reason}", hint=hint))
                 return
-            self._send(player, missing[0])
+            self._send(member, missing[0])
             return
-        player.call, player.then = player.actor.open.remote(self._orders), self._opened
+        member.call, member.then = member.actor.open.remote(self._orders), self._opened
 
-    def _send(self, player: _Player, part: Part) -> None:
+    def _send(self, member: Member, part: Part) -> None:
         """Send a file through Ray's object store, which carries it to each node once."""
-        self._say(f"sending {part.name} ({part.bytes / 1e6:.0f} MB) to {player.host}")
+        self._say(f"sending {part.name} ({part.bytes / 1e6:.0f} MB) to {member.host}")
         if part not in self._pieces:
             data = weights.pieces_of(self._paths[part])
             self._pieces[part] = [self._ray.put(np.frombuffer(piece, dtype=np.uint8)) for piece in data]
-        player.sent.append(part.name)
-        player.call, player.then = player.actor.receive.remote(part, *self._pieces[part]), self._received
+        member.sent.append(part.name)
+        member.call, member.then = member.actor.receive.remote(part, *self._pieces[part]), self._received
 
-    def _received(self, player: _Player, reason: str) -> None:
+    def _received(self, member: Member, reason: str) -> None:
         if reason:
-            self._refuse(player, ModelMissing(f"{player.host}: {reason}"))
+            self._refuse(member, ModelMissing(f"{member.host}: {reason}"))
             return
-        player.call, player.then = player.actor.look.remote(self._orders), self._looked_for
+        member.call, member.then = member.actor.look.remote(self._orders), self._looked_for
 
-    def _opened(self, player: _Player, opened: Opened | LocalsimError) -> None:
+    def _opened(self, member: Member, opened: Opened | LocalsimError) -> None:
         if isinstance(opened, LocalsimError):
-            self._refuse(player, opened)
+            self._refuse(member, opened)
             return
-        player.ready, player.parallel = True, opened.parallel
+        member.ready, member.parallel = True, opened.parallel
         if not self.identities:
             self.identities, self.parallel = dict(opened.identities), opened.parallel
-        self._say(f"{player.name} is ready: {_how(self._orders, player, opened)}")
-        if self._ledger is not None and not self._stopping:
-            self._begin(player)
-
-    # ---- playing -----------------------------------------------------------------------------------------------
-
-    def _begin(self, player: _Player) -> None:
-        player.playing = True
-        player.call, player.then = player.actor.play.remote(self._run_id), self._begun
-
-    def _begun(self, player: _Player, _none: None) -> None:
-        self._exchange(player, 0)
-
-    def _heard(self, player: _Player, news: News) -> None:
-        assert self._ledger is not None
-        ended = self._ledger.hear(player.name, news.events)
-        player.running = news.running
-        if ended:
-            self._deaths[player.place] = 0
-        self._ledger.tell(sum(each.running for each in self._players.values()))
-        if news.error:
-            self._lose(player, news.error)
-        elif news.over:
-            player.playing = player.ready = False
-        else:
-            self._exchange(player, ended)
-
-    def _exchange(self, player: _Player, ended: int) -> None:
-        assert self._ledger is not None
-        workers = sum(each.playing for each in self._players.values())
-        tasks = [] if self._stopping else self._ledger.take(player.name, player.parallel, ended, workers)
-        player.call, player.then = player.actor.exchange.remote(tasks, self._stopping), self._heard
+        self._say(f"{member.name} is ready: {_how(self._orders, member, opened)}")
+        if self._work is not None:
+            self._work.ready(member)
 
 
-def _how(orders: Orders, player: _Player, opened: Opened) -> str:
+def _how(orders: Orders, member: Member, opened: Opened) -> str:
     """Say how many episodes a worker plays at a time, where its files are from, and whether it uses a GPU."""
     words = [f"{opened.parallel} at a time"]
     for name, identity in opened.identities.items():
         if identity.get("kind") == "llama":
             parts = orders.wanted[name].parts if name in orders.wanted else ()
-            sent = any(part.name in player.sent for part in parts)
+            sent = any(part.name in member.sent for part in parts)
             layers = int(identity.get("gpu_layers", 0))
             device = "on its GPU" if layers else f"on {identity.get('threads')} cores"
             words.append(f"{Path(name).name} {'was sent there' if sent else 'was there'} and runs {device}")
