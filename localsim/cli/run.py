@@ -16,6 +16,7 @@ from localsim.cli.common import (
     Finite,
     Progress,
     Reassurance,
+    cluster_option,
     db_option,
     json_option,
     print_json,
@@ -27,7 +28,7 @@ from localsim.cli.common import (
 from localsim.conversation.episode import MODES, OVERFLOWS, REPRO_LEVELS, SIMULATED, Mode, Sampling, counted
 from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
 from localsim.conversation.wording.variants import MOST
-from localsim.errors import Interrupted, InvalidInput, TooManyFailures, suggest
+from localsim.errors import Interrupted, TooManyFailures, suggest
 from localsim.models.registry import constructed, labelled
 from localsim.runs import preview, runner, telling
 from localsim.runs.plan import PRIMARY, Plan
@@ -98,25 +99,6 @@ fail_option = click.option(
     "--fail-on-error", type=Finite(0), default=0.2, show_default=True,
     help="Exit with code 6 if more episodes than this fail: a share below 1, or a number from 1.",
 )  # fmt: skip
-
-
-def _cluster(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    if value is None:
-        return None
-    from localsim.runs.cluster.connect import checked_address
-
-    try:
-        return checked_address(value)
-    except InvalidInput as error:
-        raise click.BadParameter(f"{error}; it is {error.hint}") from error
-
-
-cluster_option = click.option(
-    "--cluster",
-    metavar="auto|ray://HOST:PORT",
-    callback=_cluster,
-    help="Play the episodes on this Ray cluster: auto is the one of this machine, from `ray start` [this process].",
-)
 live_option = click.option("--live", is_flag=True, help="Print each turn as soon as it is written.")
 
 
@@ -250,7 +232,7 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     callback=_name,
     help="Give the run this name, by which commands find it [scenarios, model and modes].",
 )
-@cluster_option
+@cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
 @live_option
@@ -314,7 +296,7 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", default="@last", shell_complete=completion.runs)
-@cluster_option
+@cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @fail_option
 @live_option
 @db_option

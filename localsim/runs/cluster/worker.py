@@ -24,6 +24,8 @@ from localsim.conversation.episode import Episode, EpisodeSpec
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.transcript import Turn
 from localsim.errors import GenerationFailed, LocalsimError
+from localsim.evaluators.asking import ask
+from localsim.evaluators.base import Asked
 from localsim.families import rules_of
 from localsim.runs.cluster import weights
 from localsim.runs.cluster.messages import (
@@ -120,6 +122,11 @@ class Worker:
             events, self._events = tuple(self._events), []
             self._ended = False
             return News(events, self._running, self._over, self._error)
+
+    def ask(self, requests: Sequence[Request]) -> list[Asked]:
+        """Return the answers of the one model that is open, a judge."""
+        (judge,) = self._backends.values()
+        return ask(judge, requests)
 
     def close(self) -> None:
         """Stop at once and free the models."""
