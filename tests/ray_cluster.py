@@ -16,16 +16,30 @@ LOCAL = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0
 """Ray sends no statistics and listens on the loopback address only."""
 
 
+_ATTEMPTS = 4
+"""Ray gives a node half a minute to start, which is too little where many programs run."""
+
+
 class Nodes:
     """A running cluster."""
 
     def __init__(self, cluster: Any) -> None:
         self._cluster = cluster
-        self.address: str = cluster.address
+
+    @property
+    def address(self) -> str:
+        """Host and port of the head."""
+        return str(self._cluster.address)
 
     def add(self) -> Any:
-        """Start one more node with one processor."""
-        return self._cluster.add_node(num_cpus=1, node_ip_address="127.0.0.1")
+        """Start one more node with one processor; the first one is the head."""
+        for patience in range(_ATTEMPTS):
+            try:
+                return self._cluster.add_node(num_cpus=1, include_dashboard=False, node_ip_address="127.0.0.1")
+            except Exception:
+                if patience == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("not reached")
 
     def remove(self, node: Any) -> None:
         """Stop a node at once."""
@@ -66,11 +80,10 @@ def nodes(number: int) -> Iterator[Nodes]:
     os.environ.update(LOCAL)
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 1, "include_dashboard": False, "node_ip_address": "127.0.0.1"}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster = Cluster()
     try:
         found = Nodes(cluster)
-        for _ in range(number - 1):
+        for _ in range(number):
             found.add()
         yield found
     finally:
