@@ -41,6 +41,10 @@ class Nodes:
                     raise
         raise AssertionError("not reached")
 
+    def all(self) -> list[Any]:
+        """Return the nodes that run."""
+        return list(self._cluster.list_all_nodes())
+
     def remove(self, node: Any) -> None:
         """Stop a node at once."""
         self._cluster.remove_node(node, allow_graceful=False)

@@ -137,20 +137,21 @@ class Crew:
 
     def gather(self) -> None:
         """Start workers and wait until one is ready. Raises the error of the first one if none can be used."""
-        while not self._ready():
+        while not self.ready():
             self.turn()
 
     def begin(self, work: Work) -> None:
         """Let all ready workers do this work from now on, and later ones when they are ready."""
         self._work = work
-        for member in self._ready():
+        for member in self.ready():
             work.ready(member)
 
     def call(self, member: Member, call: Any, then: Callable[[Member, Any], None]) -> None:
         """Let `then` handle the answer to a call of the member's actor."""
         member.call, member.then = call, then
 
-    def _ready(self) -> list[Member]:
+    def ready(self) -> list[Member]:
+        """Return the workers that have opened their models."""
         return [member for member in self.members.values() if member.ready]
 
     def dismiss(self) -> None:
@@ -246,7 +247,7 @@ class Crew:
 
     def _check_hope(self, now: float) -> None:
         """Raise an error if no worker can be expected any more; say so if it takes long until one is ready."""
-        if self._ready():
+        if self.ready():
             self._alone, self._patient = now, True
             return
         if self._refused and not self.members and self._work is None:

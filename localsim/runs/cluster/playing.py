@@ -30,13 +30,17 @@ def players(
 
     `identities` are those of the models of a run that is resumed, else empty. Raises the errors of `gathered`.
     """
-    kinds = {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in plan.specs()}
-    alike = [replace(spec, rules=None) for spec in kinds.values()]  # they decide the context, as all specs would
-    needs = replace(needs_of(plan, 1), specs=alike)
-    models = tuple(models_of(specs))
-    known = {name: each["sha256"] for name, each in identities.items() if name in models and "sha256" in each}
-    with gathered(address, Orders(models, needs, plan.parallel, len(specs)), say, known) as crew:
+    orders = orders_of(plan, specs)
+    known = {name: each["sha256"] for name, each in identities.items() if name in orders.models and "sha256" in each}
+    with gathered(address, orders, say, known) as crew:
         yield Players(crew)
+
+
+def orders_of(plan: Plan, specs: Sequence[EpisodeSpec]) -> Orders:
+    """Return the orders for playing some episodes of a plan; one spec of each kind decides the context, as all would."""
+    kinds = {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in plan.specs()}
+    needs = replace(needs_of(plan, 1), specs=[replace(spec, rules=None) for spec in kinds.values()])
+    return Orders(tuple(models_of(specs)), needs, plan.parallel, len(specs))
 
 
 class Players:
