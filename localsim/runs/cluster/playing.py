@@ -37,7 +37,7 @@ def players(
 
 
 def orders_of(plan: Plan, specs: Sequence[EpisodeSpec]) -> Orders:
-    """Return the orders for playing some episodes of a plan; one spec of each kind decides the context, as all would."""
+    """Return the orders for some episodes of a plan; one spec of each kind decides the context, as all would."""
     kinds = {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in plan.specs()}
     needs = replace(needs_of(plan, 1), specs=[replace(spec, rules=None) for spec in kinds.values()])
     return Orders(tuple(models_of(specs)), needs, plan.parallel, len(specs))
