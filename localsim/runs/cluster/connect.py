@@ -54,6 +54,8 @@ def connected(address: str) -> Iterator[Any]:
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
         raise _unreachable(where or AUTO, str(error).strip().splitlines()[0]) from error
     _restore(handlers)
+    # Ray prints each lost worker on stdout, among the results; the crew tells it on stderr.
+    ray._private.worker._worker_logs_enabled = False
     try:
         yield ray
     finally:
