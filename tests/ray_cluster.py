@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,10 @@ class Nodes:
 
     def __init__(self, cluster: Any) -> None:
         self._cluster = cluster
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.client_port: int = free.getsockname()[1]
+        """The port of clients, `ray://127.0.0.1:PORT`."""
 
     @property
     def address(self) -> str:
@@ -35,7 +40,10 @@ class Nodes:
         """Start one more node with one processor; the first one is the head."""
         for patience in range(_ATTEMPTS):
             try:
-                return self._cluster.add_node(num_cpus=1, include_dashboard=False, node_ip_address="127.0.0.1")
+                options = {"ray_client_server_port": self.client_port} if not self.all() else {}
+                return self._cluster.add_node(
+                    num_cpus=1, include_dashboard=False, node_ip_address="127.0.0.1", **options
+                )
             except Exception:
                 if patience == _ATTEMPTS - 1:
                     raise
@@ -78,10 +86,11 @@ class Nodes:
 
 
 @contextmanager
-def nodes(number: int) -> Iterator[Nodes]:
-    """Give a cluster of nodes with one processor each; the first is the head."""
-    before = {name: os.environ.get(name) for name in LOCAL}
-    os.environ.update(LOCAL)
+def nodes(number: int, **environment: str) -> Iterator[Nodes]:
+    """Give a cluster of nodes with one processor each, and these variables; the first is the head."""
+    settings = {**LOCAL, **environment}
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
     from ray.cluster_utils import Cluster
 
     cluster = Cluster()
@@ -89,14 +98,19 @@ def nodes(number: int) -> Iterator[Nodes]:
         found = Nodes(cluster)
         for _ in range(number):
             found.add()
+        _restore({name: before[name] for name in environment})
         yield found
     finally:
         cluster.shutdown()
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _restore(before)
+
+
+def _restore(before: dict[str, str | None]) -> None:
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def journal_events(db: Path, event: str) -> int:

@@ -18,6 +18,8 @@ from localsim.__main__ import run as typed
 from localsim.backends.open import Needs, models_of
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
+from localsim.models.registry import write_sidecar
+from localsim.runs import runner
 from localsim.runs.cluster import weights
 from localsim.runs.cluster.connect import checked_address
 from localsim.runs.cluster.ledger import MOST_LOSSES, Ledger
@@ -29,6 +31,7 @@ from localsim.runs.runner import journal_of, start
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
 from localsim.store.records import episode_id_of
+from tests import tiny_model
 from tests.conftest import TALK
 from tests.ray_cluster import Nodes, journal_events, nodes
 
@@ -241,9 +244,9 @@ def test_ray_is_not_touched_without_a_cluster(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Nodes]:
-    pytest.importorskip("ray")
-    with nodes(2) as found:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """Two nodes with a cache of their own, as on another machine."""
+    with nodes(2, LOCALSIM_CACHE=str(tmp_path_factory.mktemp("cache"))) as found:
         yield found
 
 
@@ -321,12 +324,80 @@ def test_control_c_stops_after_the_turns_and_resumes(cluster: Nodes, tmp_path: P
     equal(alone(tmp_path, scripted(30)), db)
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> list[str]:
-    """A run of the real model: four episodes of four short turns."""
+def short(tmp_path: Path, model: str, episodes: int) -> list[str]:
+    """Return a run of a real model under `exact`: episodes of four short turns."""
     file = tmp_path / "short.yaml"
     file.write_text(TALK + "limits: {turns: 4, chars: 40}\n")
-    return ["run", str(file), "-m", "starter", "--mode", "agents", "-n", "4", "--repro", "exact", "-j", "2", *OPTIONS]
+    options = ["-m", model, "--mode", "agents,script", "-n", str(episodes), "--repro", "exact", "-j", "2", *OPTIONS]
+    return ["run", str(file), *options]
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a tiny model that only the driver has."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    monkeypatch.setenv("LOCALSIM_MODELS", str(folder))
+    path = tiny_model.write(folder / "own.gguf", tiny_model.FAMILIES["qwen2.5"])
+    write_sidecar(path, name="own")
+    return "own"
+
+
+def test_a_model_that_workers_lack_is_sent_and_writes_the_same_texts(cluster: Nodes, tmp_path: Path, own: str) -> None:
+    db, run = tmp_path / "cluster.duckdb", short(tmp_path, own, 3)
+    code, out, err = cluster.localsim(*run, "--cluster", "auto", "--db", str(db), "--json")
+    assert code == 0, err
+    assert "sending own.gguf" in err and "own was sent there and runs on 1 cores" in err
+    equal(alone(tmp_path, run), db)
+
+
+@pytest.mark.verify
+def test_a_client_from_outside_plays_too(cluster: Nodes, tmp_path: Path, own: str) -> None:
+    db, run = tmp_path / "cluster.duckdb", short(tmp_path, own, 2)
+    address = f"ray://127.0.0.1:{cluster.client_port}"
+    code, out, err = cluster.localsim(*run, "--cluster", address, "--db", str(db), "--json")
+    assert code == 0, err
+    assert json.loads(out)["completed"] == 4
+    equal(alone(tmp_path, run), db)
+
+
+@pytest.mark.verify
+def test_judges_on_workers_answer_the_same_questions(cluster: Nodes, tmp_path: Path, own: str) -> None:
+    db = alone(tmp_path, scripted(2))
+    copy = tmp_path / "copy.duckdb"
+    copy.write_bytes(db.read_bytes())
+    code, _, err = cluster.localsim("score", "@last", "--judge", own, "--cluster", "auto", "--db", str(copy))
+    assert code == 0 and "is ready: 8 at a time" in err, err
+    assert typed(["score", "@last", "--judge", own, "--db", str(db)]) == 0
+    columns = "episode_id, evaluator, name, agent, sample, seed, prompt_hash, grammar_hash"
+    asked = [Store(each).rows(f"SELECT {columns} FROM judgements ORDER BY ALL") for each in (db, copy)]
+    assert asked[0] == asked[1] and len(asked[0]) == 6 * 2 * 7
+    answered = Store(copy).rows("SELECT count(*) AS n FROM judgements WHERE text <> ''")
+    assert answered == [{"n": 84}]
+
+
+@pytest.mark.verify
+def test_a_cluster_that_cannot_play_says_why(cluster: Nodes, tmp_path: Path) -> None:
+    nowhere = str(tmp_path / "nowhere.gguf")
+    code, _, err = cluster.localsim("run", "roommates", "-m", nowhere, "--cluster", "auto")
+    assert code == 4 and "no such model file" in err and "localsim models pull" in err, err
+
+
+@pytest.mark.verify
+def test_a_worker_of_another_version_is_not_used(
+    cluster: Nodes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in cluster.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(runner, "versions", lambda real=runner.versions: {**real(), "localsim": "99"})
+    assert typed(["run", "roommates", "-m", SCRIPTED, "--cluster", "auto"]) == 7
+    assert "this machine 99" in capfd.readouterr().err
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> list[str]:
+    """A run of the starter: four episodes of four short turns."""
+    return short(tmp_path, "starter", 2)
 
 
 @pytest.mark.model
