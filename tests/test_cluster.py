@@ -345,7 +345,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_model_that_workers_lack_is_sent_and_writes_the_same_texts(cluster: Nodes, tmp_path: Path, own: str) -> None:
     db, run = tmp_path / "cluster.duckdb", short(tmp_path, own, 3)
-    code, out, err = cluster.localsim(*run, "--cluster", "auto", "--db", str(db), "--json")
+    code, _, err = cluster.localsim(*run, "--cluster", "auto", "--db", str(db), "--json")
     assert code == 0, err
     assert "sending own.gguf" in err and "own was sent there and runs on 1 cores" in err
     equal(alone(tmp_path, run), db)
