@@ -6,9 +6,9 @@ The memory plan is printed before weights are loaded, and nothing is reduced wit
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,6 +106,12 @@ class Needs:
     """Layers on a GPU: `auto`, `off` or a number."""
     repro: Repro = "stable"
     overflow: Overflow = "error"
+    files: Mapping[str, ModelFile] = field(default_factory=dict)
+    """Files of models that were found already; the others are found by their names."""
+
+    def file_of(self, name: str) -> ModelFile:
+        """The file of a model. Raises ModelMissing."""
+        return self.files.get(name) or resolve(name)
 
 
 def models_of(specs: Sequence[EpisodeSpec]) -> list[str]:
@@ -119,7 +125,7 @@ def memory_plans(needs: Needs) -> list[MemoryPlan]:
     loaded: set[Path] = set()
     for name in models_of(needs.specs):
         for part in filter(is_file, parts_of(name)):
-            file = resolve(part)
+            file = needs.file_of(part)
             plans.append(_memory(part, file, _for_part(needs, name, part), shared=file.path in loaded))
             loaded.add(file.path)
     return plans
@@ -149,7 +155,7 @@ def open_backends(
             "a role is played by a person, and this command cannot ask one",
             hint="use: localsim play, or localsim class",
         )
-    files = {part: resolve(part) for name in names for part in parts_of(name) if is_file(part)}
+    files = {part: needs.file_of(part) for name in names for part in parts_of(name) if is_file(part)}
     opened: list[Backend] = []
     loaded: dict[Path, LlamaModel] = {}
 

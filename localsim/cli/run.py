@@ -16,6 +16,7 @@ from localsim.cli.common import (
     Finite,
     Progress,
     Reassurance,
+    cluster_option,
     db_option,
     json_option,
     print_json,
@@ -248,6 +249,7 @@ _name_option = click.option(
     "[the built-in ones]."
 )
 @_name_option
+@cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
 @live_option
@@ -296,17 +298,27 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     _say_namesakes(store, options["name"])
     progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
     with Reassurance("reading the models", quiet=quiet), closing(progress):
-        result = runner.start(plan, store, progress, say, leaks=options["leaks"], weights=weights, name=options["name"])
+        result = runner.start(
+            plan,
+            store,
+            progress,
+            say,
+            leaks=options["leaks"],
+            weights=weights,
+            name=options["name"],
+            cluster=options["cluster"],
+        )
     _conclude(result, store.path, options["as_json"], options["fail_on_error"])
 
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", default="@last", shell_complete=completion.runs)
+@cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @fail_option
 @live_option
 @db_option
 @json_option
-def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
+def resume(run_id: str, cluster: str | None, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
     """Continue an interrupted run. Finished episodes are kept; the others continue after their last turn.
 
     \b
@@ -318,7 +330,7 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
     planned, done = progress_of(store, run_id)
     progress = Progress(planned, done, live=live, quiet=as_json, store=store)
     with Reassurance("reading what the run has stored", quiet=as_json), closing(progress):
-        result = runner.resume(run_id, store, progress, say)
+        result = runner.resume(run_id, store, progress, say, cluster=cluster)
     _conclude(result, store.path, as_json, fail_on_error)
 
 

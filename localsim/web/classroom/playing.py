@@ -208,12 +208,12 @@ class Playing(Watcher):
     def _simulate(self, backends: Mapping[str, Backend], journal: Journal) -> bool:
         """Let the talks run; True if the class has ended, False if it can go on."""
         store, run_id = self._hall.store, self._opening.run_id
-        recorded = {}
+        recorded, identities = {}, runner.identities_of(backends)
         if classes.has_run(store, run_id):
-            record: RunRecord = runner.resumed_record(run_queries.run_row(store, run_id), backends)
+            record: RunRecord = runner.resumed_record(run_queries.run_row(store, run_id), identities)
             recorded = run_queries.recorded_generations(store, run_id)
         else:
-            record = runner.run_record(run_id, datetime.now(UTC), self._plan, _AT_A_TIME, 0, backends)
+            record = runner.run_record(run_id, datetime.now(UTC), self._plan, _AT_A_TIME, 0, identities)
         self._backends = backends
         scribe = self._scribe = _Scribe(store, journal, record, self._hall.scenarios, self._say)
         scribe.talks = self._by_episode
