@@ -131,6 +131,7 @@ def report(
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
+    from localsim.reports.conversation import interviews
     from localsim.reports.figures.references import beside, heading, sentences
     from localsim.reports.measures import INTERVALS, shown, text_of
     from localsim.reports.validity import correction, head, instruments
@@ -148,6 +149,11 @@ def _print(data: dict[str, Any]) -> None:
         click.echo("\n".join(table["same"]), nl=bool(table["same"]))
         for line in (*table["notes"], *table["closing"]):
             click.secho(f"! {clean(line)}", fg="yellow")
+    for asked in interviews.tables(data["interviews"]):
+        click.secho(f"\n{clean(asked.title)}", bold=True)
+        print_table(asked.heads, asked.rows)
+        for line in asked.notes:
+            click.echo(clean(line))
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         models = len({row["model"] for row in rows}) > 1

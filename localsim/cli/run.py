@@ -1,4 +1,4 @@
-"""localsim run, resume."""
+"""localsim run, resume, interview."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from localsim.cli.common import (
     Finite,
     Progress,
     Reassurance,
+    cluster_option,
     db_option,
     json_option,
     print_json,
@@ -30,6 +31,7 @@ from localsim.conversation.wording.variants import MOST
 from localsim.errors import Interrupted, TooManyFailures, suggest
 from localsim.models.registry import constructed, labelled
 from localsim.runs import preview, runner, telling
+from localsim.runs.interviews import interview_plan
 from localsim.runs.plan import PRIMARY, Plan
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
@@ -101,14 +103,71 @@ fail_option = click.option(
 live_option = click.option("--live", is_flag=True, help="Print each turn as soon as it is written.")
 
 
-@click.command()
-@click.argument("scenarios", nargs=-1, required=True, shell_complete=completion.scenarios)
-@click.option(
+_model_option = click.option(
     "-m",
     "--model",
     shell_complete=completion.models,
     help="Simulate with this model: a name, a .gguf file, or scripted[:PLAYER] [LOCALSIM_MODEL, else starter].",
 )
+_seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    help="Derive the seeds of all episodes from this one.",
+)
+_parallel_option = click.option(
+    "-j",
+    "--parallel",
+    default="auto",
+    show_default=True,
+    callback=_parallel,
+    help="Simulate this many episodes at a time: a number, or auto.",
+)
+_temperature_option = click.option(
+    "--temperature",
+    type=Finite(0, 5),
+    default=Sampling.temperature,
+    show_default=True,
+    help="Sample with this temperature; 0 always takes the likeliest token.",
+)
+_grammar_option = click.option(
+    "--no-grammar", is_flag=True, help="Do not force the model to write in the format of actions."
+)
+_repro_option = click.option(
+    "--repro",
+    type=click.Choice(REPRO_LEVELS),
+    default="stable",
+    show_default=True,
+    help="Repeat the same text (exact, slower), or the same seeds and schedule (stable); fast runs as stable today.",
+)
+_context_option = click.option(
+    "--ctx",
+    "context",
+    type=click.IntRange(256),
+    help="Reserve this many tokens for each conversation [as many as the longest one needs].",
+)
+_gpu_option = click.option(
+    "--gpu",
+    default="auto",
+    show_default=True,
+    callback=_gpu,
+    help="Put this many layers on the GPU: auto, off or a number.",
+)
+_threads_option = click.option(
+    "--threads", type=click.IntRange(1), help="Compute with this many threads [one for each physical core]."
+)
+_name_option = click.option(
+    "--name",
+    metavar="TEXT",
+    callback=_name,
+    help="Give the run this name, by which commands find it [scenarios, model and modes].",
+)
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, required=True, shell_complete=completion.scenarios)
+@_model_option
 @click.option(
     "--role",
     "roles",
@@ -150,42 +209,12 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     show_default=True,
     help="Simulate this many episodes of each scenario in each mode.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=1,
-    show_default=True,
-    help="Derive the seeds of all episodes from this one.",
-)
-@click.option(
-    "-j",
-    "--parallel",
-    default="auto",
-    show_default=True,
-    callback=_parallel,
-    help="Simulate this many episodes at a time: a number, or auto.",
-)
-@click.option(
-    "--temperature",
-    type=Finite(0, 5),
-    default=Sampling.temperature,
-    show_default=True,
-    help="Sample with this temperature; 0 always takes the likeliest token.",
-)
-@click.option("--no-grammar", is_flag=True, help="Do not force the model to write in the format of actions.")
-@click.option(
-    "--repro",
-    type=click.Choice(REPRO_LEVELS),
-    default="stable",
-    show_default=True,
-    help="Repeat the same text (exact, slower), or the same seeds and schedule (stable); fast runs as stable today.",
-)
-@click.option(
-    "--ctx",
-    "context",
-    type=click.IntRange(256),
-    help="Reserve this many tokens for each conversation [as many as the longest one needs].",
-)
+@_seed_option
+@_parallel_option
+@_temperature_option
+@_grammar_option
+@_repro_option
+@_context_option
 @click.option(
     "--overflow",
     type=click.Choice(OVERFLOWS),
@@ -193,14 +222,8 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     show_default=True,
     help="Let a conversation that outgrows its context fail (error), or drop its oldest turns.",
 )
-@click.option(
-    "--gpu",
-    default="auto",
-    show_default=True,
-    callback=_gpu,
-    help="Put this many layers on the GPU: auto, off or a number.",
-)
-@click.option("--threads", type=click.IntRange(1), help="Compute with this many threads [one for each physical core].")
+@_gpu_option
+@_threads_option
 @click.option(
     "--perturb",
     metavar="K",
@@ -225,12 +248,8 @@ live_option = click.option("--live", is_flag=True, help="Print each turn as soon
     "Find leaks with the thresholds of this file, made by `leakage calibrate`; a resume and later scores keep them "
     "[the built-in ones]."
 )
-@click.option(
-    "--name",
-    metavar="TEXT",
-    callback=_name,
-    help="Give the run this name, by which commands find it [scenarios, model and modes].",
-)
+@_name_option
+@cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
 @live_option
@@ -279,17 +298,27 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     _say_namesakes(store, options["name"])
     progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
     with Reassurance("reading the models", quiet=quiet), closing(progress):
-        result = runner.start(plan, store, progress, say, leaks=options["leaks"], weights=weights, name=options["name"])
+        result = runner.start(
+            plan,
+            store,
+            progress,
+            say,
+            leaks=options["leaks"],
+            weights=weights,
+            name=options["name"],
+            cluster=options["cluster"],
+        )
     _conclude(result, store.path, options["as_json"], options["fail_on_error"])
 
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", default="@last", shell_complete=completion.runs)
+@cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @fail_option
 @live_option
 @db_option
 @json_option
-def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
+def resume(run_id: str, cluster: str | None, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
     """Continue an interrupted run. Finished episodes are kept; the others continue after their last turn.
 
     \b
@@ -301,8 +330,96 @@ def resume(run_id: str, fail_on_error: float, live: bool, db: str | None, as_jso
     planned, done = progress_of(store, run_id)
     progress = Progress(planned, done, live=live, quiet=as_json, store=store)
     with Reassurance("reading what the run has stored", quiet=as_json), closing(progress):
-        result = runner.resume(run_id, store, progress, say)
+        result = runner.resume(run_id, store, progress, say, cluster=cluster)
     _conclude(result, store.path, as_json, fail_on_error)
+
+
+@click.command()
+@click.argument("bank")
+@click.option(
+    "--people",
+    cls=_Modes,
+    multiple=True,
+    default=("all",),
+    show_default=True,
+    metavar="ID,...",
+    help="Ask these people: ids, all, or nobody for somebody without a profile; several with commas.",
+)
+@click.option(
+    "--about",
+    metavar="RUN",
+    default="@last",
+    show_default=True,
+    shell_complete=completion.runs,
+    help="Ask about the conversations of this run, if the bank asks about stored conversations (who_knows).",
+)
+@_model_option
+@click.option(
+    "--mode",
+    "modes",
+    cls=_Modes,
+    multiple=True,
+    default=("agents",),
+    show_default=True,
+    callback=_modes,
+    metavar="MODE",
+    help="Only agents has a meaning here; other modes are refused with the reason.",
+)
+@click.option(
+    "-n",
+    "--episodes",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Ask each person this often; options change places each time, so as many times as there are options show "
+    "every option in every place.",
+)
+@_seed_option
+@_parallel_option
+@_temperature_option
+@_grammar_option
+@_repro_option
+@_context_option
+@_gpu_option
+@_threads_option
+@_name_option
+@fail_option
+@live_option
+@db_option
+@json_option
+def interview(bank: str, people: tuple[str, ...], **options: Any) -> None:
+    """Ask people the questions of a bank: a name (traits, role_mcq, reasoning ...) or a file.
+
+    Each question stands alone unless the bank says otherwise. The answers are a run, so report, show, audit, resume and
+    export work on it. docs/interviews.md tells what each bank measures.
+
+    \b
+    localsim interview traits --people all
+    localsim interview role_mcq --people helmi,juhan -n 4
+    localsim report @last
+    """
+    store, quiet = store_of(options["db"]), options["as_json"]
+    plan = interview_plan(
+        bank,
+        people,
+        store,
+        options["about"],
+        modes=options["modes"],
+        model=chosen_model(options["model"]),
+        episodes=options["episodes"],
+        seed=options["seed"],
+        repro=options["repro"],
+        sampling=Sampling(temperature=options["temperature"], grammar=not options["no_grammar"]),
+        parallel=options["parallel"],
+        context=options["context"],
+        gpu=options["gpu"],
+        threads=options["threads"],
+    )
+    _say_namesakes(store, options["name"])
+    progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
+    with Reassurance("reading the models", quiet=quiet), closing(progress):
+        result = runner.start(plan, store, progress, say, leaks=False, name=options["name"])
+    _conclude(result, store.path, options["as_json"], options["fail_on_error"])
 
 
 def _say_namesakes(store: Store, name: str | None) -> None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import echo, json_option, print_json, print_table
+from localsim.cli.common import echo, json_option, print_json, print_table, say
 from localsim.conversation.rules.lines import described
-from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
+from localsim.conversation.scenario import Scenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
-from localsim.scenarios.find import find_scenarios, scenario_paths, shipped_files
-from localsim.scenarios.parse import dump_scenario, load_scenario
+from localsim.reports.audit.prompts import leaks_at_first
+from localsim.scenarios.casting.cast import casted
+from localsim.scenarios.casting.people import load_people
+from localsim.scenarios.casting.playing import unplayable
+from localsim.scenarios.casting.relations import load_relations
+from localsim.scenarios.casting.sample import sample
+from localsim.scenarios.casting.situations import load_situation, situation_files
+from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.kinds import validated
+from localsim.scenarios.listing import entries, listed_files
+from localsim.scenarios.parse import dump_scenario
+from localsim.scenarios.tagging import coverage, vocabulary
 
 
 @click.group(invoke_without_command=True)
@@ -27,28 +36,47 @@ def scenarios(ctx: click.Context) -> None:
 
 @scenarios.command("list")
 @click.argument("folders", nargs=-1)
+@click.option("--kind", help="Only this kind of interaction, such as bargaining, support, everyday or family.")
+@click.option("--parties", help="Only with this number of people: 2, 3, 4 or '5 and more'.")
+@click.option(
+    "--conflict", help="Only where goals agree (shared), agree in part (mixed) or exclude each other (opposed)."
+)
+@click.option(
+    "--payoff", help="Only where all gain the same (shared), each a part (split), or one of them (one_sided)."
+)
+@click.option("--language", help="Only in this language, such as en.")
+@click.option("--hard", is_flag=True, help="Only situations that their author calls hard.")
+@click.option("--coverage", "count", is_flag=True, help="Count the scenarios with each tag instead of listing them.")
 @json_option
-def list_(folders: tuple[str, ...] = (), as_json: bool = False) -> None:
-    """List the scenarios that ship with localsim, or those in the given folders."""
-    files = [file for folder in folders for file in scenario_paths(folder)] or shipped_files()
-    rows = [_row(load_scenario(file)) for file in files]
-    if as_json:
-        print_json(rows)
+def list_(
+    folders: tuple[str, ...] = (),
+    as_json: bool = False,
+    hard: bool = False,
+    count: bool = False,
+    **wanted: str | None,
+) -> None:
+    """List the scenarios and situations that ship with localsim, or those in the given folders.
+
+    \b
+    localsim scenarios list --kind bargaining --conflict mixed
+    localsim scenarios list --coverage
+    """
+    for name, word in wanted.items():
+        words = vocabulary().words(name)
+        if word is not None and words and word not in words:
+            raise InvalidInput(f"no {name} is called {word!r}", hint=f"one of {', '.join(words)}")
+    found = [each for each in entries(listed_files(folders)) if each.has(wanted) and (each.hard or not hard)]
+    if count:
+        rows = coverage(each.tags for each in found)
+        if as_json:
+            print_json([{"dimension": name, "word": word, "scenarios": number} for name, word, number in rows])
+        else:
+            print_table(["dimension", "word", "scenarios"], [list(row) for row in rows])
+    elif as_json:
+        print_json([each.as_json() for each in found])
     else:
         columns = ["id", "title", "family", "parties"]
-        print_table(columns, [[row[column] for column in columns] for row in rows], short=True)
-
-
-def _row(loaded: LoadedScenario) -> dict[str, Any]:
-    scenario = loaded.scenario
-    return {
-        "id": scenario.id,
-        "title": scenario.title,
-        "family": scenario.family,
-        "kind": "family" if scenario.family else "everyday",
-        "parties": len(scenario.agents),
-        "path": loaded.path,
-    }
+        print_table(columns, [[getattr(each, column) for column in columns] for each in found], short=True)
 
 
 @scenarios.command()
@@ -110,17 +138,87 @@ def _show_rules(found: Scenario) -> None:
 @click.argument("files", nargs=-1, required=True)
 @json_option
 def validate(files: tuple[str, ...], as_json: bool) -> None:
-    """Report every problem of scenario files as file:line:column."""
+    """Report every problem of scenario files as file:line:column.
+
+    The files of people and of their relations are checked, too.
+    """
     try:
-        found = find_scenarios(files)
+        found = validated(files)
     except ScenarioInvalid as error:
         if as_json:
             print_json({"valid": False, "problems": [problem.__dict__ for problem in error.problems]})
         raise
     if as_json:
-        print_json({"valid": True, "problems": [], "scenarios": [loaded.scenario.id for loaded in found]})
+        print_json({"valid": True, "problems": [], "scenarios": found})
     else:
         click.echo(f"{len(found)} valid")
+
+
+@scenarios.command()
+@click.argument("situations", nargs=-1, required=True)
+@json_option
+def lint(situations: tuple[str, ...], as_json: bool) -> None:
+    """Let scripted players play the first casting of situations, and report what makes them tell nothing.
+
+    The solver must succeed; small talk, a yes-sayer and a refuser must fail; guessing must be right as often as the
+    share of right settlements says; and the first prompts must hold nothing that their reader must not see.
+    """
+    found = find_scenarios([each if "@" in each else f"{each}@1" for each in situations])
+    rows = [
+        {
+            "id": loaded.scenario.id,
+            "chance": loaded.answer.answer["chance"],
+            "problems": [*unplayable(loaded), *leaks_at_first(loaded)],
+        }
+        for loaded in found
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        for row in rows:
+            echo(f"{row['id']}: {'; '.join(row['problems']) or 'playable'}, chance {row['chance']}")
+    if any(row["problems"] for row in rows):
+        raise InvalidInput("not every situation is playable", hint="see scenarios/situations/README.md")
+
+
+@scenarios.command("sample")
+@click.option(
+    "--pairs",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Cast each situation with this many different pairs (or groups) of people.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Draw the sample from this seed.")
+@click.option("--hard", is_flag=True, help="Take only situations that their author calls hard.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), help="Write scenario files into this folder.")
+@json_option
+def sample_(pairs: int, seed: int, hard: bool, output: str | None, as_json: bool) -> None:
+    """Draw castings of all situations so that everybody takes part about equally often; print their names.
+
+    \b
+    localsim run $(localsim scenarios sample --pairs 5 --seed 1) -m starter
+    """
+    people = load_people()
+    relations = load_relations(people)
+    every = {each.id: each for each in map(load_situation, situation_files()) if each.hard or not hard}
+    drawn = sample(list(every.values()), people, relations, pairs, seed)
+    if output is not None:
+        folder = Path(output)
+        folder.mkdir(parents=True, exist_ok=True)
+        for task in drawn.tasks:
+            document = casted(every[task.situation], [people[who] for who in task.people], relations, task.number)
+            (folder / f"{document.id}.yaml").write_text(dump_scenario(document), encoding="utf-8")
+    if as_json:
+        tasks = [{"reference": task.reference, "people": list(task.people)} for task in drawn.tasks]
+        print_json({"tasks": tasks, "missing": dict(drawn.missing), "spread": round(drawn.spread, 3)})
+    elif output is not None:
+        echo(f"{len(drawn.tasks)} scenarios in {output}")
+    else:
+        for task in drawn.tasks:
+            echo(task.reference)
+    lacking = f"; too few people suit {', '.join(drawn.missing)}" if drawn.missing else ""
+    say(f"{len(drawn.tasks)} tasks; everybody's number is within {drawn.spread:.2f} of the mean{lacking}")
 
 
 def _family(_ctx: click.Context, _param: click.Parameter, value: str) -> str:

@@ -31,6 +31,7 @@ from localsim.cli.common import (
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
 from localsim.reports.conversation import hits_in, in_words, remark_on, unjudged_in, verdict_on
+from localsim.reports.conversation.interviews import options_of
 from localsim.reports.measures import heading_of
 from localsim.runs import telling
 from localsim.runs.words import HIT_IS_NO_LEAK
@@ -180,8 +181,11 @@ def _print_episode(store: Store, found: StoredEpisode, scores: bool) -> None:
             echo(f"  {fact.id}: {fact.text}" + (" (must not be disclosed)" if fact.disclosure == "never" else ""))
     click.echo()
     width = min(110, max(60, shutil.get_terminal_size().columns))
+    thought = options_of(store, found)
     for turn in found.turns:
         _print_turn(found, turn, width)
+        if turn["turn"] in thought:
+            echo(f"    ^ {thought[turn['turn']]}", fg="bright_black")
     click.echo()
     for line in _outcome(store, found):
         click.echo("\n".join(textwrap.wrap(clean(line), width)))

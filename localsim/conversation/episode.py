@@ -131,6 +131,8 @@ class AgentView:
     goal: str | None = None
     secret: str | None = None
     facts: tuple[Fact, ...] = ()
+    persona: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(field, texts) pairs of what it would say and knows; the fields are those of `scenario.PERSONA`."""
 
 
 @dataclass(frozen=True)

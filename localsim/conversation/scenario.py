@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from localsim.conversation.rules.values import (
@@ -26,6 +26,7 @@ from localsim.conversation.rules.values import (
     Place,
     Text,
     Value,
+    idle,
     problems_of_move,
     problems_of_phase,
 )
@@ -37,10 +38,20 @@ DisclosureRule = Literal["free", "late", "never"]
 WRITER = "writer"
 """Role of the model that writes a script; no agent may have this name."""
 
+PERSONA = ("statements", "background", "knows", "never_heard_of")
+"""Fields of an agent that say what a described person would say and knows."""
+
+FEWEST = 2
+"""Fewest agents of a conversation; a family may have fewer (`Family.fewest`)."""
 CONFLICT = "conflict"
 """Type of the error that lists contradictions between parts of a scenario, with their places."""
 
 _NAME = re.compile(r"[^\W\d_][\w .'’-]*", re.UNICODE)
+
+
+def too_few(agents: int) -> str:
+    """Return the message about a scenario with too few agents."""
+    return f"must have at least {FEWEST} items, not {agents}"
 
 
 class After(Value):
@@ -77,6 +88,8 @@ class Fact(Value):
         Annotated[DisclosureRule, Tag("rule")] | Annotated[After, Tag("after")], Discriminator(_kind_of_rule)
     ] = "free"
     """When the owner may disclose it: `free`, `late` (from the middle on), `never`, or after a turn, fact or words."""
+    means: tuple[Text, ...] = ()
+    """What it decides, in the form that the family reads; for rules and scripted players, never in a prompt."""
 
 
 class Profile(Value):
@@ -98,6 +111,15 @@ class Profile(Value):
     """Style of deciding, which friends and closer people know."""
 
 
+class Passage(Value):
+    """A part of what a person remembers or could tell about the own life."""
+
+    id: Identifier
+    """Unique among the passages of one person."""
+    text: Text
+    """One to four sentences in the third person."""
+
+
 class Agent(Value):
     """A participant."""
 
@@ -111,6 +133,14 @@ class Agent(Value):
     """Something the agent would rather hide; private unless the mode shows it."""
     facts: tuple[Fact, ...] = ()
     """Facts that only this agent knows."""
+    statements: tuple[Text, ...] = ()
+    """Sentences that the agent would say about itself, in the first person; own side only, as the next three."""
+    background: tuple[Passage, ...] = ()
+    """Passages about the agent's life."""
+    knows: tuple[Text, ...] = ()
+    """Subjects that the agent knows well."""
+    never_heard_of: tuple[Text, ...] = ()
+    """Things that the agent has never heard of."""
 
     @field_validator("name")
     @classmethod
@@ -193,6 +223,13 @@ ANYBODY = "anybody"
 class Scenario(Value):
     """A social task, without its answer key. Agents speak round-robin in the order given, unless phases say more."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"family": {"type": "null"}}},
+            "then": {"properties": {"agents": {"minItems": FEWEST}}},
+        }
+    )
+
     version: Literal[1]
     """Format of this file."""
     id: Identifier
@@ -205,10 +242,10 @@ class Scenario(Value):
     """The situation that all agents know."""
     relationship: RelationshipLevel | tuple[Relationship, ...] = "stranger"
     """One level for all pairs, or a list with one entry for each pair."""
-    agents: Annotated[tuple[Agent, ...], Field(min_length=2, max_length=1000)]
-    """The agents in speaking order."""
-    actions: Annotated[tuple[ActionType, ...], Field(min_length=1)] = ACTION_TYPES
-    """Action types that agents may use."""
+    agents: Annotated[tuple[Agent, ...], Field(min_length=1, max_length=1000)]
+    """The agents in speaking order; two and more, but for a family that asks one agent alone."""
+    actions: tuple[ActionType, ...] = ACTION_TYPES
+    """Action types that agents may use; an empty list if they act by moves alone."""
     moves: tuple[Move, ...] = ()
     """Actions with values, beside those types."""
     phases: tuple[Phase, ...] = ()
@@ -235,6 +272,8 @@ class Scenario(Value):
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         """Yield (place, message) for each contradiction between parts of the scenario."""
         names = [(("agents", number, "name"), agent.name.casefold()) for number, agent in enumerate(self.agents)]
+        if len(names) < FEWEST and self.family is None:
+            yield ("agents",), too_few(len(names))
         facts: list[tuple[Place, str]] = [
             (("agents", number, "facts", position, "id"), fact.id)
             for number, agent in enumerate(self.agents)
@@ -250,11 +289,16 @@ class Scenario(Value):
                         yield place, "give exactly one of turn, fact, said"
                     elif rule.fact is not None and rule.fact not in ids - {fact.id}:
                         yield place, f"no other fact has the id {rule.fact!r}"
+            passages = [
+                (("agents", number, "background", position, "id"), passage.id)
+                for position, passage in enumerate(agent.background)
+            ]
+            yield from _repeats("passage id", passages)
         yield from _repeats("agent name", names)
         yield from _repeats("fact id", facts)
         yield from _repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])
-        if self.actions == ("none",):
-            yield ("actions",), "some action besides none must be allowed"
+        if not self.moves and set(self.actions) <= {"none"}:
+            yield ("actions",), "without moves, some action besides none must be allowed"
         yield from self._conflicts_of_rules()
         if not isinstance(self.relationship, str):
             wanted = {frozenset(pair) for pair in combinations(self.names, 2)}
@@ -279,6 +323,9 @@ class Scenario(Value):
             for position, name in enumerate(move.by):
                 if name not in self.names:
                     yield (*place, "by", position), f"no agent is called {name!r}"
+        if self.moves and not self.phases and not self.game:
+            for name in idle(self.names, known, self.moves):
+                yield ("actions",), f"nothing besides none is allowed to {name}"
         for number, phase in enumerate(self.phases):
             place = ("phases", number)
             found = problems_of_phase(phase, self.names, known, self.moves)
@@ -314,6 +361,10 @@ class Scenario(Value):
                 del data[name]
         if self.limits.leave == "ends":
             del data["limits"]["leave"]
+        for agent in data["agents"]:
+            _drop_empty(agent, PERSONA)
+            for fact in agent["facts"]:
+                _drop_empty(fact, ("means",))
         return canonical_hash(data)
 
 
@@ -396,6 +447,12 @@ def canonical_json(value: Any) -> str:
 def canonical_hash(value: Any) -> str:
     """Return the sha256 (hex) of `canonical_json(value)`."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _drop_empty(data: dict[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        if not data[name]:
+            del data[name]
 
 
 def _repeats(what: str, values: Sequence[tuple[Place, str]]) -> Iterator[tuple[Place, str]]:

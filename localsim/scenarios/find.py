@@ -9,18 +9,31 @@ from pathlib import Path
 from localsim import paths
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
+from localsim.scenarios.casting.find import find_casting
+from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.parse import load_scenario
 
 
 def find_scenarios(references: Sequence[str]) -> list[LoadedScenario]:
-    """Load every scenario that the references name. Problems of all files are reported together."""
+    """Load every scenario that the references name: by path, folder or name, and `NAME@3`, the third casting of a
+    situation (a situation's name alone is its first casting). Problems of all files are reported together.
+    """
     found: list[LoadedScenario] = []
     problems: list[Problem] = []
-    for file in [file for reference in references for file in scenario_paths(reference)]:
+    for reference in references:
         try:
-            found.append(load_scenario(file))
+            cast = find_casting(reference)
+            if cast is not None:
+                found.append(cast)
+                continue
         except ScenarioInvalid as error:
             problems += error.problems
+            continue
+        for file in scenario_paths(reference):
+            try:
+                found.append(load_scenario(file))
+            except ScenarioInvalid as error:
+                problems += error.problems
     if problems:
         raise ScenarioInvalid(problems)
     return found
@@ -43,7 +56,8 @@ def scenario_paths(reference: str) -> list[Path]:
     for shipped in shipped_files():
         if shipped.stem == reference:
             return [shipped]
-    suggestion = suggest(reference, [file.stem for file in shipped_files()], inline=True)
+    every = [*shipped_files(), *situation_files()]
+    suggestion = suggest(reference.partition("@")[0], [file.stem for file in every], inline=True)
     raise InvalidInput(f"no scenario {reference!r}{suggestion}", hint="localsim scenarios list shows names")
 
 

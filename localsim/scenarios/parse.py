@@ -1,62 +1,16 @@
-"""Scenario files: YAML -> validated `LoadedScenario`. Every defect is reported together, as file:line:column.
-
-YAML is read by 1.2 rules: only true and false are booleans and only decimals are numbers, so `yes`, dates, 12:30 and
-007 stay the strings that were typed; in fields of text, every number does. Tags, anchors and aliases are refused.
-"""
+"""Scenario files: YAML -> validated `LoadedScenario`. Every defect is reported together, as file:line:column."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import yaml
-from pydantic import BaseModel, ValidationError
+from localsim.conversation.scenario import LoadedScenario, ScenarioFile, too_few
+from localsim.errors import suggest
+from localsim.scenarios.documents import dumped, read_document, read_file
 
-from localsim.conversation.scenario import CONFLICT, LoadedScenario, ScenarioFile
-from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
-
-_LIMIT_BYTES = 1_000_000
-_LIMIT_DEPTH = 40
-_TAG = "tag:yaml.org,2002:"
-_UNTYPED = ("version", "answer", "game", "parameters")
+_TYPED = ("version", "answer", "game", "parameters")
 """Top-level keys under which a number is a number; elsewhere a text field keeps it as it was typed."""
-
-
-class _Loader(yaml.SafeLoader):
-    """SafeLoader that resolves null, true/false and decimal numbers, and nothing else."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Refuse aliases: no field needs them, and they allow values that contain themselves or explode."""
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not read; repeat the text", mark)
-        return super().compose_node(parent, index)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag == _TAG + "null"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-# Each pattern matches a part of what YAML 1.1 matches, so that what SafeDumper leaves unquoted is read back the same.
-_Loader.add_implicit_resolver(_TAG + "bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
-_Loader.add_implicit_resolver(_TAG + "int", re.compile(r"^[-+]?(?:0|[1-9][0-9]{0,30})$"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
-    _TAG + "float", re.compile(r"^[-+]?(?:0|[1-9][0-9]*)\.[0-9]*(?:[eE][-+][0-9]+)?$"), list("-+0123456789")
-)
-
-
-class _Dumper(yaml.SafeDumper):
-    """SafeDumper that escapes Unicode's line breaks, which PyYAML would write as they are and read back as spaces."""
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = '"' if any(char in text for char in "\x85\u2028\u2029") else None
-    return dumper.represent_scalar(_TAG + "str", text, style=style)
-
-
-_Dumper.add_representer(str, _represent_text)
 
 
 def load_scenario(path: str | Path) -> LoadedScenario:
@@ -65,25 +19,13 @@ def load_scenario(path: str | Path) -> LoadedScenario:
     Raises InvalidInput where the file cannot be read, ScenarioInvalid with all problems where it is not a scenario.
     """
     file = Path(path)
-    return parse_scenario(_read(file), str(file))
+    return parse_scenario(read_file(file), str(file))
 
 
 def parse_scenario(text: str, name: str) -> LoadedScenario:
     """Validate a scenario given as YAML text; `name` stands for the file in messages."""
-    root, problems = _compose(text, name)
-    if root is None:
-        raise ScenarioInvalid(problems)
-    try:
-        document = ScenarioFile.model_validate(_construct(root))
-    except ValidationError as error:
-        for item in error.errors(include_url=False):
-            if not _is_echo(item, root):
-                problems += _problems(item, root, name)
-        document = None
-    if document is not None and document.family is not None:
-        problems += _family_problems(document, root, name)
-    if problems or document is None:
-        raise ScenarioInvalid(sorted(problems, key=lambda problem: (problem.line, problem.column)))
+    read = read_document(text, name, ScenarioFile, typed=_TYPED)
+    document = read.valid(_family_problems(read.value) if read.value is not None and read.value.family else ())
     scenario, answer = document.split()
     return LoadedScenario(scenario, answer, name)
 
@@ -92,9 +34,7 @@ def dump_scenario(document: ScenarioFile) -> str:
     """Return a scenario file as YAML text that `parse_scenario` reads back to the same values."""
     data = document.model_dump(mode="json", exclude_defaults=True)
     data["version"] = document.version
-    head = "# yaml-language-server: $schema=scenario-1.schema.json\n"
-    body = yaml.dump(_ordered(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return head + str(body)
+    return "# yaml-language-server: $schema=scenario-1.schema.json\n" + dumped(_ordered(data))
 
 
 def _ordered(data: dict[str, Any]) -> dict[str, Any]:
@@ -103,231 +43,15 @@ def _ordered(data: dict[str, Any]) -> dict[str, Any]:
     return first | {key: value for key, value in data.items() if key not in first}
 
 
-def _read(file: Path) -> str:
-    try:
-        if file.stat().st_size > _LIMIT_BYTES:
-            raise InvalidInput(f"larger than {_LIMIT_BYTES} bytes, so not a scenario", where=str(file))
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise InvalidInput(
-            "no such file", where=str(file), hint="localsim scenarios list shows what is there"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"not UTF-8 text: {error}", where=str(file), hint="save it as UTF-8") from error
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", where=str(file)) from error
-
-
-def _compose(text: str, name: str) -> tuple[yaml.Node | None, list[Problem]]:
-    """Return the node tree and its duplicate keys; no tree for text that is not YAML or holds unusable nodes."""
-    try:
-        root = yaml.compose(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        return None, [Problem(name, line, column, "", f"not valid YAML: {error.problem or error.context}")]
-    except yaml.YAMLError as error:
-        before = text[: getattr(error, "position", 0)]
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        return None, [Problem(name, line, column, "", f"not valid YAML: {str(error).splitlines()[0]}")]
-    except RecursionError:
-        return None, [Problem(name, 1, 1, "", "not valid YAML: nested too deeply")]
-    if not isinstance(root, yaml.MappingNode):
-        return None, [Problem(name, 1, 1, "", "a scenario is a mapping of keys to values")]
-    for key, value in root.value:
-        if key.value not in _UNTYPED:
-            _keep_as_typed(value)
-    defects = list(_defects(root, name, "", 0))
-    if defects:
-        return None, defects
-    return root, list(_duplicates(root, name, ""))
-
-
-def _keep_as_typed(node: yaml.Node) -> None:
-    """Make strings of the numbers and booleans in `node`; pydantic turns them into numbers for fields of numbers."""
-    if isinstance(node, yaml.ScalarNode):
-        if node.style is None and node.tag in (_TAG + "int", _TAG + "float", _TAG + "bool"):
-            node.tag = _TAG + "str"
-    else:
-        for item in _children(node):
-            _keep_as_typed(item)
-
-
-def _children(node: yaml.Node) -> list[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        return [part for pair in node.value for part in pair]
-    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
-
-
-def _defects(node: yaml.Node, name: str, path: str, depth: int) -> Iterator[Problem]:
-    """Yield the unusable nodes: odd tags, keys that are not text, halves of surrogate pairs, too much depth."""
-    message = _defect(node, depth)
-    if message:
-        yield Problem(name, node.start_mark.line + 1, node.start_mark.column + 1, path, message)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _defects(item, name, f"{path}[{index}]", depth + 1)
-    elif isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            inner = f"{path}.{key.value}".lstrip(".")
-            if not isinstance(key, yaml.ScalarNode) or key.tag == _TAG + "null":
-                mark = key.start_mark
-                yield Problem(name, mark.line + 1, mark.column + 1, path, "a key must be plain text")
-                continue
-            key.tag = _TAG + "str"
-            yield from _defects(key, name, inner, depth + 1)
-            yield from _defects(value, name, inner, depth + 1)
-
-
-def _defect(node: yaml.Node, depth: int) -> str | None:
-    if depth > _LIMIT_DEPTH:
-        return f"nested more than {_LIMIT_DEPTH} deep"
-    kinds = {yaml.ScalarNode: ("str", "int", "float", "bool", "null"), yaml.SequenceNode: ("seq",)}
-    if node.tag not in {_TAG + kind for kind in kinds.get(type(node), ("map",))}:
-        return f"tag {node.tag.replace(_TAG, '!!')} is not read; leave it out"
-    if isinstance(node, yaml.ScalarNode):
-        if any("\ud800" <= char <= "\udfff" for char in node.value):
-            return "half of a surrogate pair; write the character itself"
-        try:
-            _construct(node)
-        except (ValueError, KeyError, IndexError):
-            return f"{node.value!r} is not a value of tag {node.tag.replace(_TAG, '!!')}"
-    return None
-
-
-def _duplicates(node: yaml.Node, name: str, path: str) -> Iterator[Problem]:
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _duplicates(item, name, f"{path}[{index}]")
-    elif isinstance(node, yaml.MappingNode):
-        lines: dict[str, int] = {}
-        for key, value in node.value:
-            inner = f"{path}.{key.value}".lstrip(".")
-            mark = key.start_mark
-            if key.value in lines:
-                message = f"key given twice (first on line {lines[key.value]})"
-                yield Problem(name, mark.line + 1, mark.column + 1, inner, message)
-            lines.setdefault(key.value, mark.line + 1)
-            yield from _duplicates(value, name, inner)
-
-
-def _construct(root: yaml.Node) -> Any:
-    loader = _Loader("")
-    try:
-        return loader.construct_document(root)
-    finally:
-        loader.dispose()
-
-
-def _is_echo(item: Any, root: yaml.Node) -> bool:
-    """Return True for an error that only follows from another: another alternative of a union, or a list that is too
-    short because of its bad items.
-    """
-    location = _location(item)
-    node = _locate(root, location, prefer_key=False)
-    if item["type"] == "too_short":
-        return isinstance(node, yaml.SequenceNode) and len(node.value) >= item["ctx"]["min_length"]
-    if item["loc"][:1] != ("relationship",) or len(location) == len(item["loc"]):
-        return False
-    if item["loc"][1].startswith("literal["):
-        return isinstance(node, yaml.SequenceNode)
-    return item["type"] == "tuple_type" and len(location) == 1
-
-
-def _location(item: Any) -> tuple[str | int, ...]:
-    """Return the place of an error in the file, without the alternative of a union that pydantic adds."""
-    place = tuple(item["loc"])
-    if "disclosure" in place:
-        at = place.index("disclosure") + 1
-        return place[:at] + place[at + 1 :]
-    return place[:1] + place[2:] if place[:1] == ("relationship",) else place
-
-
-def _problems(item: Any, root: yaml.Node, name: str) -> list[Problem]:
-    """Return the problems of a file that one error of pydantic stands for."""
-    if item["type"] == CONFLICT:
-        return [_at(location, message, root, name) for location, message in item["ctx"]["places"]]
-    location = _location(item)
-    message = str(item["msg"]).removeprefix("Value error, ")
-    if item["type"] == "extra_forbidden":
-        message = f"unknown key{suggest(str(location[-1]), _fields_at(location[:-1]), inline=True)}"
-    elif item["type"] == "missing":
-        message = "this key is missing" if isinstance(location[-1], str) else "an item is missing"
-    elif item["type"] == "literal_error":
-        expected = item["ctx"]["expected"]
-        options = [option.strip(" '\"") for option in expected.replace(" or ", ",").split(",")]
-        meant = suggest(str(item["input"]), options, inline=True)
-        message = f"{item['input']!r} is not one of {', '.join(options)}{meant}"
-    elif item["type"] in ("too_short", "too_long"):
-        bound = {"too_short": "at least {min_length}", "too_long": "at most {max_length}"}[item["type"]]
-        message = f"must have {bound} items, not {{actual_length}}".format(**item["ctx"])
-    elif item["type"] in _WANTED:
-        message = f"must be {_WANTED[item['type']]}"
-    return [_at(location, message, root, name, prefer_key=item["type"] == "extra_forbidden")]
-
-
-_WANTED = {
-    "tuple_type": "a list",
-    "dict_type": "a mapping of keys to values",
-    "model_type": "a mapping of keys to values",
-    "string_type": "text",
-}
-
-
-def _at(
-    location: tuple[str | int, ...], message: str, root: yaml.Node, name: str, *, prefer_key: bool = False
-) -> Problem:
-    mark = _locate(root, location, prefer_key=prefer_key).start_mark
-    return Problem(name, mark.line + 1, mark.column + 1, _dotted(location), message)
-
-
-def _locate(root: yaml.Node, location: tuple[str | int, ...], *, prefer_key: bool) -> yaml.Node:
-    """Return the deepest existing node on the way to `location`."""
-    node = root
-    for depth, part in enumerate(location):
-        found: yaml.Node | None = None
-        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            found = node.value[part]
-        elif isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                if key.value == part:
-                    found = key if prefer_key and depth == len(location) - 1 else value
-        if found is None:
-            return node
-        node = found
-    return node
-
-
-def _fields_at(location: tuple[str | int, ...]) -> list[str]:
-    """Return the field names of the model at `location`, for suggestions."""
-    model: type[BaseModel] | None = ScenarioFile
-    for part in location:
-        if isinstance(part, int) or model is None:
-            continue
-        info = model.model_fields.get(part)
-        model = _model_in(info.annotation) if info else None
-    return list(model.model_fields) if model else []
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for arg in get_args(annotation) if (found := _model_in(arg))), None)
-
-
-def _dotted(location: tuple[str | int, ...]) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return text.lstrip(".")
-
-
-def _family_problems(document: ScenarioFile, root: yaml.Node, name: str) -> list[Problem]:
+def _family_problems(document: ScenarioFile) -> list[tuple[tuple[str | int, ...], str]]:
     """Return the problems that the named family finds in the file."""
     from localsim.families import FAMILIES
 
     family = FAMILIES.get(document.family or "")
     if family is None:
-        message = f"unknown family {document.family!r}{suggest(document.family or '', FAMILIES, inline=True)}"
-        found: list[tuple[tuple[str | int, ...], str]] = [(("family",), message)]
-    else:
-        found = family.check(document)
-    return [_at(location, message, root, name) for location, message in found]
+        return [
+            (("family",), f"unknown family {document.family!r}{suggest(document.family or '', FAMILIES, inline=True)}")
+        ]
+    if len(document.agents) < family.fewest:
+        return [(("agents",), too_few(len(document.agents)))]
+    return family.check(document)

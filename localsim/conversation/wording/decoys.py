@@ -173,6 +173,9 @@ def _items(scenario: Scenario) -> Iterator[str]:
         yield from (str(value) for _, value in agent.profile if value is not None)
         for fact in agent.facts:
             yield from (fact.text, *fact.terms)
+        yield from agent.statements
+        yield from (passage.text for passage in agent.background)
+        yield from (*agent.knows, *agent.never_heard_of)
 
 
 def _words(text: str) -> list[str]:

@@ -24,6 +24,7 @@ from localsim.families.games.scenes.counselling import Counselling
 from localsim.families.games.scenes.debate import Debate
 from localsim.families.games.scenes.dinner import Dinner
 from localsim.families.games.scenes.narrated import Narrated
+from localsim.families.games.situations.game import Situations
 from localsim.families.games.talking.car_dealer import CarDealer
 from localsim.families.games.talking.films import Films
 from localsim.families.games.talking.linear_program import LinearProgram
@@ -55,5 +56,6 @@ GAMES: tuple[Family, ...] = (
     Dinner(),
     Narrated(),
     Debate(),
+    Situations(),
 )
 """Every game, in the order of reports."""

@@ -60,6 +60,43 @@ class Game(Family):
         """The game itself."""
         return self
 
+    def scenario(
+        self,
+        scenario_id: str,
+        seed: int,
+        chosen: Mapping[str, Any],
+        *,
+        title: str,
+        setting: str,
+        agents: Sequence[Agent],
+        moves: Sequence[Move],
+        turns: int,
+        talk: bool = False,
+        public: Mapping[str, Any] | None = None,
+        hidden: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> ScenarioFile:
+        """Return a scenario of the game, for `generate`. `chosen` are the parameters, `turns` is the most acts.
+
+        `talk`: agents speak at some time, beside their moves. `public` are the numbers and words of `scenario.game`
+        that everybody knows, `hidden` those for the rules alone. `more` are other fields of a scenario file.
+        """
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=title,
+            info=self.info,
+            setting=setting,
+            agents=tuple(agents),
+            actions=("speak",) if talk else (),
+            moves=tuple(moves),
+            game={"public": dict(public or {}), **(hidden or {})},
+            limits=Limits(turns=turns),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+            **more,
+        )
+
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next. Nothing but the arguments may matter; draw with `chance(seed, ...)`."""
         raise NotImplementedError

@@ -22,11 +22,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from localsim.conversation import prompts
-from localsim.conversation.episode import SINGLE_AUTHOR, AgentView, Observation
+from localsim.conversation.episode import MODES, SINGLE_AUTHOR, AgentView, Observation
 from localsim.conversation.grants import Grant, condition_name, parse
+from localsim.conversation.modes import roles
 from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, Scenario, canonical_hash
 from localsim.conversation.transcript import Transcript
-from localsim.conversation.wording import moving
+from localsim.conversation.visibility import observe
+from localsim.conversation.wording import moving, personas
 from localsim.conversation.wording.sight import SENTENCES
 from localsim.conversation.wording.variants import variant_of
 from localsim.families import rules_of
@@ -48,6 +50,7 @@ from localsim.store.episodes import contents_of, stored_scenarios, transcript_of
 from localsim.store.queries import runs as queries
 
 _OMNISCIENT = ("script", "iterative", "mindreaders")
+_PERSONA = ("statements", "background", "knows", "never_heard_of")
 _ACQUAINTED = {"age", "gender", "pronouns", "occupation", "public_info"}
 _CLOSE = {*_ACQUAINTED, "personality_and_values", "decision_making_style"}
 _SEEN_BY_OTHERS = {
@@ -108,7 +111,7 @@ def audit_run(store: Store, run_id: str) -> Audit:
         loaded, episode_id = scenarios[row["scenario_hash"]], row["episode_id"]
         if episode_id not in talks:
             talk = transcript_of(rows.get(episode_id, []))
-            rules = rules_of(loaded.scenario)
+            rules = rules_of(loaded.scenario, row["episode_index"])
             talks[episode_id] = Readers(loaded.scenario, talk, rules, row["episode_seed"])
             found = list(_of_episode(row, loaded, talks[episode_id]))
             checked += sum(isinstance(each, str) for each in found)
@@ -142,6 +145,17 @@ def _in_prompt(
     place = (row["episode_id"], generation, turn, viewer, condition_name(row["mode"], row["see"]))
     found = found_in(prompt, loaded, row["mode"], viewer, talk, turn, row["variant"], row["see"])
     return [Violation(*place, what, text[:120]) for what, text in found]
+
+
+def leaks_at_first(loaded: LoadedScenario) -> Iterator[str]:
+    """Yield what the first prompt of each viewer in each mode holds that the viewer must not see; nothing is stored."""
+    for mode in MODES:
+        for viewer in roles(mode, loaded.scenario.names):
+            seen = observe(loaded.scenario, mode, viewer, Transcript())
+            render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
+            prompt = APART.join(message.content for message in render(seen))
+            for what, text in held(prompt, loaded, mode, viewer, []):
+                yield f"{what} is in the first prompt of {viewer} in {mode}: {text}"
 
 
 def found_in(
@@ -311,6 +325,7 @@ def _framing(view: _View, variant: int) -> Iterator[str]:
     yield from (message.content for message in render(seen, variant))
     yield variant_of(variant).words.your_turn
     yield from SENTENCES if view.see else ()
+    yield from personas.SENTENCES if any(agent.statements or agent.background for agent in scenario.agents) else ()
     yield from moving.SENTENCES if scenario.moves or scenario.phases else ()
 
 
@@ -335,6 +350,7 @@ def _withheld(loaded: LoadedScenario, view: _View, age: str) -> Iterator[tuple[s
         for what, text, fact in _belongings(agent, age):
             if not view.may_see(agent, what, fact):
                 yield f"{what.replace('_', ' ')} of {agent.name}", text
+        yield from (("meaning of a fact", text) for fact in agent.facts for text in fact.means)
     for phase in scenario.phases:
         for event in phase.events:
             if event.to and not view.sees_all and view.viewer not in event.to:
@@ -357,6 +373,10 @@ def _belongings(agent: Agent, age: str) -> Iterator[tuple[str, str, str]]:
         if value is not None:
             text = str(value).rstrip(".")
             yield field, age.format(text=text) if field == "age" and text.isdigit() else text, ""
+    for field in _PERSONA:
+        for item in getattr(agent, field):
+            text = item if isinstance(item, str) else item.text
+            yield field, text.rstrip(".") if field in ("knows", "never_heard_of") else text, ""
     yield "goal", agent.goal, ""
     if agent.secret:
         yield "secret", agent.secret, ""

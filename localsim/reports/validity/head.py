@@ -170,8 +170,13 @@ def _same(gaps: Sequence[str]) -> str:
 
 
 def missed(row: Row) -> int:
-    """Return the number of completed conversations of a row that were not searched for leaks."""
-    return 0 if row.get("searched") is None else int(row["completed"] - row["searched"])
+    """Return the number of completed conversations of a row that were not searched for leaks.
+
+    It is 0 where the rules ask questions: there is nobody to tell a secret to.
+    """
+    return (
+        0 if row.get("searched") is None or family_of(row["family"]).asks else int(row["completed"] - row["searched"])
+    )
 
 
 def gap(measure: Row, row: Row) -> str:

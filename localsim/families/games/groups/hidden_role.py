@@ -24,7 +24,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -159,11 +158,11 @@ class HiddenRole(Game):
                 Move(name="look", values=(ONE_AGENT,), text="no", readers="self", by=(drawn[count],),
                      tell="To look at the role of somebody")
             )  # fmt: skip
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{len(names)} people, {_counted(count, 'wolf', 'wolves')}",
-            info=self.info,
             setting=_setting(names, chosen),
             agents=tuple(
                 Agent(
@@ -173,12 +172,10 @@ class HiddenRole(Game):
                 )
                 for name, role in roles.items()
             ),
-            actions=("speak",),
+            talk=chosen["rounds"] > 0,
             moves=tuple(moves),
-            game={"public": {name: chosen[name] for name in ("rounds", "first", "ends", "reveal", "wolves")}},
-            limits=Limits(turns=_most_acts(chosen)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={name: chosen[name] for name in ("rounds", "first", "ends", "reveal", "wolves")},
+            turns=_most_acts(chosen),
             answer={"wolves": list(wolves)},
         )
 

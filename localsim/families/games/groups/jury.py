@@ -28,7 +28,6 @@ from localsim.families.games.base import (
     Fact,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -153,11 +152,11 @@ class Jury(Game):
         again = f" Without a verdict they go on, up to {chosen['ballots']} votes." if chosen["ballots"] > 1 else ""
         drawn = f"Each witness is right with a probability of {100 * chosen['competence']:.4g}%."
         reliable = drawn if chosen["case"] == "drawn" else "Most witnesses are right."
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{len(jurors)} jurors decide about {accused}",
-            info=self.info,
             setting=(
                 f"{accused} is accused and is guilty or innocent. Each juror knows what some witnesses say. "
                 f"{reliable} The jurors talk, then all vote in secret. A verdict needs {needed} of the "
@@ -174,12 +173,10 @@ class Jury(Game):
                 )
                 for name in jurors
             ),
-            actions=("speak",),
+            talk=chosen["rounds"] > 0,
             moves=(Move(name="vote", values=(one_of(*SIDES),), text="no", readers="self", tell="To vote in secret"),),
-            game={"public": {name: chosen[name] for name in ("rule", "order", "rounds", "ballots")}},
-            limits=Limits(turns=len(jurors) * (chosen["rounds"] + 1) * chosen["ballots"]),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={name: chosen[name] for name in ("rule", "order", "rounds", "ballots")},
+            turns=len(jurors) * (chosen["rounds"] + 1) * chosen["ballots"],
             answer={"truth": truth},
         )
 

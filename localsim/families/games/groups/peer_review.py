@@ -24,7 +24,6 @@ from localsim.families.games.base import (
     AnswerKey,
     Any,
     Game,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -159,14 +158,14 @@ class PeerReview(Game):
         writer = Agent(name=author, goal="Get the paper accepted.", facts=tuple(replies))
         decides = Agent(name=chair, goal="Accept the paper if it deserves it, else reject it.")
         points, by = number(1, 10), tuple(reviewers)
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{len(reviewers)} reviewers decide about a paper of {author}",
-            info=self.info,
             setting=_setting(author, chair, reviewers, rng.choice(TOPICS), chosen),
             agents=(writer, *agents, decides),
-            actions=("speak",),
+            talk=chosen["rounds"] > 0,
             moves=(
                 Move(name="review", values=(ONE_AGENT, points), text="must", readers="named", by=by,
                      tell="To give the author first points and say the doubt"),
@@ -176,11 +175,9 @@ class PeerReview(Game):
                      tell="To give final points and a confidence from 1 to 5"),
                 Move(name="decide", values=(one_of("accept", "reject"),), by=(chair,), tell="To decide"),
             ),
-            game={"public": {"author": author, "chair": chair, "reviewers": reviewers, "bar": chosen["bar"],
-                             "rounds": chosen["rounds"]}},
-            limits=Limits(turns=len(reviewers) * (3 + chosen["rounds"]) + 1),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"author": author, "chair": chair, "reviewers": reviewers, "bar": chosen["bar"],
+                             "rounds": chosen["rounds"]},
+            turns=len(reviewers) * (3 + chosen["rounds"]) + 1,
         )  # fmt: skip
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

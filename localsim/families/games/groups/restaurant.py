@@ -23,7 +23,6 @@ from localsim.families.games.base import (
     AnswerKey,
     Any,
     Game,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -133,11 +132,11 @@ class Restaurant(Game):
                 facts.append(private(name, "veto", f"{name} cannot go to the {vetoes[name]}.", vetoes[name]))
             agents.append(Agent(name=name, goal="Find a good place for everybody.", facts=tuple(facts)))
         talk = "They talk, and then" if chosen["rounds"] else "Without a talk,"
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{len(names)} friends choose a restaurant",
-            info=self.info,
             setting=(
                 f"{listed(names)} want to eat out. The places are {listed([f'the {each}' for each in places])}. Each "
                 f"gives each place 1 to {MOST} points. {_some(chosen['vetoes'])} {talk} all vote at the same time "
@@ -146,15 +145,13 @@ class Restaurant(Game):
             ),
             relationship="friend",
             agents=tuple(agents),
-            actions=("speak",),
+            talk=chosen["rounds"] > 0,
             moves=(
                 Move(name="approve", values=(one_of("yes", "no"),) * len(places), text="no", readers="self",
                      tell=f"To approve or not, in this order: {', '.join(places)}"),
             ),
-            game={"public": {"places": list(places), "rounds": chosen["rounds"]}},
-            limits=Limits(turns=len(names) * (chosen["rounds"] + 1)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"places": list(places), "rounds": chosen["rounds"]},
+            turns=len(names) * (chosen["rounds"] + 1),
         )  # fmt: skip
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

@@ -25,7 +25,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -208,11 +207,11 @@ class Maze(Game):
             told.append(f"Before every {every} steps {guide} gives advice." if every > 1 else f"{guide} gives advice.")
         if chosen["position"]:
             told.append(f"{goal} Rows count down, columns to the right.")
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{walker} looks for the way, and {guide} has the map",
-            info=self.info,
             setting=" ".join(told),
             agents=(
                 Agent(name=walker, goal="Reach the goal with as few steps as you can."),
@@ -222,16 +221,11 @@ class Maze(Game):
                     facts=(private(guide, "map", text, plan.ways),),
                 ),
             ),
-            actions=("speak",),
+            talk=every > 0,
             moves=(Move(name="go", by=(walker,), values=(one_of(*TURNS),), tell="To take a step"),),
-            game={
-                "public": {"steps": steps, "every": every, "position": chosen["position"]},
-                "maze": chosen["maze"],
-                "start": list(start),
-            },
-            limits=Limits(turns=steps + (-(-steps // every) if every else 0)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"steps": steps, "every": every, "position": chosen["position"]},
+            hidden={"maze": chosen["maze"], "start": list(start)},
+            turns=steps + (-(-steps // every) if every else 0),
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

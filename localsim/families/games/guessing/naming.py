@@ -23,7 +23,6 @@ from localsim.families.games.base import (
     Control,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -168,11 +167,11 @@ class Naming(Game):
         told = [self.setting(asker, answerer, chosen)]
         if among:
             told.append(f"It is one of these: {', '.join(among)}.")
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{asker} finds out what {answerer} knows, with {count} questions",
-            info=self.info,
             setting=" ".join(told),
             agents=(
                 Agent(name=asker, goal=f"Name the {self.kind} after as few questions as you can."),
@@ -182,15 +181,13 @@ class Naming(Game):
                     facts=(private(answerer, self.kind, self.fact(answerer, meant), meant),),
                 ),
             ),
-            actions=("speak",),
             moves=(
                 Move(name="ask", by=(asker,), text="must", tell=f"To ask a question, or to name the {self.kind}"),
                 self.answer_move(answerer),
             ),
-            game={"public": {"questions": count, "listed": among}, "meant": meant},
-            limits=Limits(turns=2 * count),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"questions": count, "listed": among},
+            hidden={"meant": meant},
+            turns=2 * count,
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

@@ -25,7 +25,6 @@ from localsim.families.games.base import (
     Fact,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -164,17 +163,16 @@ class Wordle(Game):
         ]
         if clues:
             told.append("Each of them knows one letter of the word.")
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{first} and {second} look for a word",
-            info=self.info,
             setting=" ".join(told),
             agents=tuple(
                 Agent(name=name, goal="Find the word together with as few guesses as you can.", facts=own)
                 for name, own in zip((first, second), facts, strict=True)
             ),
-            actions=("speak",),
             moves=(
                 Move(
                     name="guess",
@@ -183,15 +181,9 @@ class Wordle(Game):
                     tell="To guess a word",
                 ),
             ),
-            game={
-                "public": {"tries": TRIES},
-                "word": word,
-                "redraw": chosen["redraw"],
-                "clues": [[place, letter] for place, letter in clues],
-            },
-            limits=Limits(turns=TRIES),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"tries": TRIES},
+            hidden={"word": word, "redraw": chosen["redraw"], "clues": [[place, letter] for place, letter in clues]},
+            turns=TRIES,
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

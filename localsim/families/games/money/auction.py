@@ -21,7 +21,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -164,11 +163,11 @@ class Auction(Game):
         )
         moves = rising if chosen["kind"] == "english" else sealed
         who = listed(names) if len(names) <= NAMED else f"{len(names)} people"
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{who} bid for {it}",
-            info=self.info,
             setting=_setting(who, it, each, chosen),
             agents=tuple(
                 Agent(
@@ -178,12 +177,9 @@ class Auction(Game):
                 )
                 for name, value in values.items()
             ),
-            actions=("speak",),
             moves=moves,
-            game={"public": {key: value for key, value in chosen.items() if key != "rise" or moves is rising}},
-            limits=Limits(turns=_turns(chosen)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={key: value for key, value in chosen.items() if key != "rise" or moves is rising},
+            turns=_turns(chosen),
         )
 
     def _check(self, chosen: Mapping[str, Any]) -> None:

@@ -27,7 +27,6 @@ from localsim.families.games.base import (
     Fact,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -148,17 +147,16 @@ class Balloon(Game):
                 for name in (*side, names[2]):
                     facts[name].append(private(name, "last", told, f"{last:g}"))
             goals["coach"] = f"Help {side[0]}, the {coached}, with three short suggestions. Name no price."
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{buyer} wants a balloon from {seller}",
-            info=self.info,
             setting=_setting(names, chosen, side),
             agents=tuple(
                 Agent(name=name, goal=goals[role], facts=tuple(facts[name]))
                 for name, role in zip(names, (*SIDES, "coach"), strict=False)
             ),
-            actions=("speak",),
             moves=(
                 Move(name="offer", by=tuple(names[:2]), values=(number(0, chosen["opens"], STEP),),
                      tell="To name a price in dollars"),
@@ -167,13 +165,9 @@ class Balloon(Game):
                 *([Move(name="advise", by=(names[2],), values=(ONE_AGENT,), text="must", readers="named",
                         tell="To give advice")] if coached else []),
             ),
-            game={
-                "public": {key: chosen[key] for key in ("opens", "bids", "rounds")}, "cost": chosen["cost"],
-                "coached": list(side),
-            },
-            limits=Limits(turns=2 * chosen["rounds"] + len(side)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={key: chosen[key] for key in ("opens", "bids", "rounds")},
+            hidden={"cost": chosen["cost"], "coached": list(side)},
+            turns=2 * chosen["rounds"] + len(side),
             answer=dict(zip(SIDES, names, strict=False)),
         )  # fmt: skip
 

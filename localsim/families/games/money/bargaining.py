@@ -20,7 +20,6 @@ from localsim.families.games.base import (
     Any,
     Fact,
     Game,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -121,16 +120,15 @@ class Bargaining(Game):
             name: private(name, "keeps", f"Each further round leaves {name} {100 * keep:.4g}% of the value.", keep)
             for name, keep in keeps.items()
         }
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{first} and {second} divide ${chosen['money']}",
-            info=self.info,
             setting=_setting(first, second, chosen, facts),
             agents=tuple(
                 Agent(name=name, goal="Get as much money as you can.", facts=(fact,)) for name, fact in facts.items()
             ),
-            actions=("speak",),
             moves=(
                 Move(
                     name="offer",
@@ -141,10 +139,9 @@ class Bargaining(Game):
                 Move(name="accept", text="no", tell="To accept the proposal"),
                 Move(name="reject", text="may" if chosen["talk"] else "no", tell="To refuse the proposal"),
             ),
-            game={"public": {"money": chosen["money"], "rounds": chosen["rounds"]}, "keep": list(keeps.values())},
-            limits=Limits(turns=turn_limit(chosen["rounds"])),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"money": chosen["money"], "rounds": chosen["rounds"]},
+            hidden={"keep": list(keeps.values())},
+            turns=turn_limit(chosen["rounds"]),
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

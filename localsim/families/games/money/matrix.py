@@ -19,7 +19,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -120,26 +119,23 @@ class Matrix(Game):
             for one in OPTIONS
             for other in OPTIONS
         )
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            {**chosen, "kind": kind},
             title=f"{first} and {second} choose J or F, {chosen['rounds']} times",
-            info=self.info,
             setting=(
                 f"{first} and {second} choose J or F at the same time, {chosen['rounds']} times. Points for {first} "
                 f"and {second}: {points}."
             ),
             agents=tuple(Agent(name=name, goal="Win as many points as you can.") for name in (first, second)),
-            actions=("speak",),
             moves=(
                 Move(
                     name="choose", values=(one_of(*OPTIONS),), text="may" if chosen["talk"] else "no", tell="To choose"
                 ),
             ),
-            game={"public": {"table": {cell: list(won) for cell, won in table.items()}, "rounds": chosen["rounds"]}},
-            limits=Limits(turns=2 * chosen["rounds"]),
-            family=self.name,
-            parameters={**chosen, "kind": kind, "seed": seed},
+            public={"table": {cell: list(won) for cell, won in table.items()}, "rounds": chosen["rounds"]},
+            turns=2 * chosen["rounds"],
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

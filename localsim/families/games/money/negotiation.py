@@ -31,7 +31,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -163,11 +162,11 @@ class Negotiation(Game):
             public["rounds"] = chosen["rounds"]
         if chosen["informed"]:
             public["worth"] = dict(zip(names, worth, strict=True))
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{names[0]} and {names[1]} negotiate about a price",
-            info=self.info,
             setting=_setting(names, chosen, [fact.text for fact in facts]),
             agents=(
                 Agent(name=names[0], goal="Win as much as you can: the price less what the good is worth to you.",
@@ -175,7 +174,6 @@ class Negotiation(Game):
                 Agent(name=names[1], goal="Win as much as you can: what the good is worth to you less the price.",
                       facts=(facts[1],)),
             ),
-            actions=("speak",),
             moves=(
                 Move(name="offer", values=(number(0, MOST * chosen["money"]),), text=words,
                      tell="To name a price in dollars"),
@@ -184,10 +182,9 @@ class Negotiation(Game):
                 Move(name=JOHN[0], by=(names[0],), text="no", tell="To end the talk and sell to John"),
                 Move(name=JOHN[1], by=(names[1],), text="no", tell="To end the talk and buy from John"),
             ),
-            game={"public": public, "rounds": chosen["rounds"], "worth": worth},
-            limits=Limits(turns=turn_limit(chosen["rounds"])),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public=public,
+            hidden={"rounds": chosen["rounds"], "worth": worth},
+            turns=turn_limit(chosen["rounds"]),
             answer={"seller": names[0], "buyer": names[1]},
         )  # fmt: skip
 

@@ -28,7 +28,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -157,18 +156,17 @@ class Persuasion(Game):
         who = (ONE_AGENT,) if myopic else ()
         public = {key: chosen[key] for key in ("price", "chance", "rounds", "myopic")}
         readers: Any = ("named", "self") if myopic else ("all", "all")
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{seller} recommends products to {'other people' if myopic else buyers[0]}",
-            info=self.info,
             setting=_setting(seller, buyers, chosen, told),
             agents=(
                 Agent(name=seller, goal="Sell as many products as you can."),
                 *(Agent(name=name, goal="Win as much as you can: what a product is worth to you less its price.",
                         facts=facts[name]) for name in buyers),
             ),
-            actions=("speak",),
             moves=(
                 Move(name="say", values=who, text="must", by=(seller,), readers=readers[0],
                      tell="To tell the buyer about the product") if words else
@@ -177,10 +175,9 @@ class Persuasion(Game):
                 Move(name="buy", text="no", by=tuple(buyers), readers=readers[1], tell="To buy the product"),
                 Move(name="pass", text="no", by=tuple(buyers), readers=readers[1], tell="Not to buy the product"),
             ),
-            game={"public": {**public, **({"worth": worth} if chosen["informed"] else {})}, "worth": chosen["worth"]},
-            limits=Limits(turns=2 * chosen["rounds"]),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={**public, **({"worth": worth} if chosen["informed"] else {})},
+            hidden={"worth": chosen["worth"]},
+            turns=2 * chosen["rounds"],
         )  # fmt: skip
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

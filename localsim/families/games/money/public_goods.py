@@ -17,7 +17,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -126,19 +125,17 @@ class PublicGoods(Game):
         chosen = merged(self.defaults, parameters, self.name)
         self._check(chosen)
         names = names_of(self, seed, chosen["players"])
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{listed(names) if len(names) <= 4 else f'{len(names)} people'} share a pot",
-            info=self.info,
             setting=_setting(names, chosen),
             agents=tuple(Agent(name=name, goal="Win as many points as you can.") for name in names),
-            actions=("speak",),
+            talk=chosen["talk"],
             moves=_moves(chosen),
-            game={"public": {key: value for key, value in chosen.items() if key != "players"}},
-            limits=Limits(turns=_turns(chosen)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={key: value for key, value in chosen.items() if key != "players"},
+            turns=_turns(chosen),
         )
 
     def _check(self, chosen: Mapping[str, Any]) -> None:

@@ -23,7 +23,6 @@ from localsim.families.games.base import (
     Any,
     Fact,
     Game,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -142,27 +141,25 @@ class Trust(Game):
             text = f"{receiver} has decided to return {percents}% of what arrives."
             facts = (private(receiver, "percents", text, percents),)
         sends, returns = (number(0, chosen["endowment"]),), (number(0, 100),)
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{sender} can send money to {receiver}",
-            info=self.info,
             setting=_setting(sender, receiver, chosen),
             agents=(
                 Agent(name=sender, goal=goal),
                 Agent(name=receiver, goal=f"{goal} Keep to what you have decided." if facts else goal, facts=facts),
             ),
-            actions=("speak",),
+            talk=chosen["talk"],
             moves=(
                 Move(name="send", values=sends, text="no", by=(sender,), tell=f"To send dollars to {receiver}"),
                 Move(
                     name="return", values=returns, text="no", by=(receiver,), tell="To return percents of what arrived"
                 ),
             ),
-            game={"public": {**chosen, **({"percents": list(PERCENTS)} if chosen["decided"] else {})}},
-            limits=Limits(turns=2 * chosen["rounds"] + 2 * chosen["talk"]),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={**chosen, **({"percents": list(PERCENTS)} if chosen["decided"] else {})},
+            turns=2 * chosen["rounds"] + 2 * chosen["talk"],
             answer={"sender": sender},
         )
 

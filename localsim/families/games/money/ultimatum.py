@@ -22,7 +22,6 @@ from localsim.families.games.base import (
     Fact,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -137,22 +136,20 @@ class Ultimatum(Game):
             Move(name="accept", text="no", by=(responder,), tell="To accept the offer"),
             Move(name="refuse", text="no", by=(responder,), tell="To refuse the offer"),
         )
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{proposer} offers {responder} a part of ${chosen['money']}",
-            info=self.info,
             setting=_setting(proposer, responder, chosen),
             agents=(
                 Agent(name=proposer, goal=goal),
                 Agent(name=responder, goal=f"{goal} Keep to your smallest offer." if facts else goal, facts=facts),
             ),
-            actions=("speak",),
+            talk=chosen["talk"],
             moves=(offers, *(answers if chosen["kind"] != "dictator" else ())),
-            game={"public": chosen},
-            limits=Limits(turns=4 if chosen["talk"] else 2),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public=chosen,
+            turns=4 if chosen["talk"] else 2,
             answer={"proposer": proposer},
         )
 

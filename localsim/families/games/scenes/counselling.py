@@ -23,7 +23,6 @@ from localsim.families.games.base import (
     Fact,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -169,11 +168,11 @@ class Counselling(Game):
         if opens:
             text = f"{client} opens up only when {counsellor} chooses to {opens}."
             facts.append(private(client, "opens", text, opens))
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{client} talks to {counsellor}, and {supervisor} supervises",
-            info=self.info,
             setting=(
                 f"{client} {problem} and talks to the counsellor {counsellor}. The supervisor {supervisor} hears "
                 f"everything. There are three stages of at most {chosen['exchanges']} questions and answers each: "
@@ -185,16 +184,14 @@ class Counselling(Game):
                 Agent(name=client, goal=_client_goal(counsellor, opens), facts=tuple(facts)),
                 Agent(name=supervisor, goal=f"Rate how well {counsellor} talks, and help with advice."),
             ),
-            actions=("speak",),
+            talk=True,
             moves=tuple(
                 each
                 for each in _moves(counsellor, client, supervisor, len(things))
                 if chosen["advice"] or each.name != "review"
             ),
-            game={"public": {**{key: chosen[key] for key in ("exchanges", "advice")}, "things": len(things)}},
-            limits=Limits(turns=6 * chosen["exchanges"] + 3),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={**{key: chosen[key] for key in ("exchanges", "advice")}, "things": len(things)},
+            turns=6 * chosen["exchanges"] + 3,
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

@@ -18,7 +18,6 @@ from localsim.families.games.base import (
     Fact,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -138,11 +137,11 @@ class Debate(Game):
         views += [rng.choice((20, 30, 40, 60, 70, 80)) for _ in listeners[2:]]
         rng.shuffle(views)
         goal = "Speak {side} the motion. Win more listeners than the other side does."
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{pro} and {contra} debate whether {motion}",
-            info=self.info,
             setting=(
                 f"The motion is: {motion}. {pro} speaks for it, {contra} against it. Rounds: {chosen['rounds']}. "
                 f"{judge} is the judge, {listed(audience)} {'are' if len(audience) > 1 else 'is'} the audience. These "
@@ -154,7 +153,7 @@ class Debate(Game):
                 Agent(name=contra, goal=goal.format(side="against")),
                 *(_listener(*each, rng.choice(TOPICS), judge) for each in zip(listeners, views, strict=True)),
             ),
-            actions=("speak",),
+            talk=chosen["questions"],
             moves=(
                 Move(name="rate", values=(number(0, 100),), text="no", readers="self", by=tuple(listeners),
                      tell="To rate the motion"),
@@ -163,10 +162,8 @@ class Debate(Game):
                      tell="To ask somebody, who then answers"),
                 Move(name="verdict", values=(one_of(*SIDES),), by=(judge,), tell="To say which side won"),
             ),
-            game={"public": {"rounds": chosen["rounds"], "questions": chosen["questions"], "topics": list(TOPICS)}},
-            limits=Limits(turns=2 * len(listeners) + 4 * chosen["rounds"] + 1),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"rounds": chosen["rounds"], "questions": chosen["questions"], "topics": list(TOPICS)},
+            turns=2 * len(listeners) + 4 * chosen["rounds"] + 1,
             answer={"for": pro, "against": contra},
         )  # fmt: skip
 

@@ -21,7 +21,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -140,11 +139,11 @@ class Dinner(Game):
         names = names_of(self, seed, chosen["people"])
         secrets, holders = rng.sample(SECRETS, 2), rng.sample(names, 2)
         hides = dict(zip(holders, secrets, strict=True))
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{listed(names)} have dinner",
-            info=self.info,
             setting=(
                 f"{listed(names)} are a family at dinner. One of them hides {secrets[0]}, and another one hides "
                 f"{secrets[1]}. Rounds: {chosen['rounds']}. Then all guess in secret who hides what."
@@ -162,12 +161,10 @@ class Dinner(Game):
                 )
                 for name in names
             ),
-            actions=("speak",),
+            talk=True,
             moves=_moves(names, secrets, whispers=chosen["whispers"]),
-            game={"public": {"secrets": list(secrets), "rounds": chosen["rounds"], "whispers": chosen["whispers"]}},
-            limits=Limits(turns=chosen["people"] * (chosen["rounds"] + 1)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"secrets": list(secrets), "rounds": chosen["rounds"], "whispers": chosen["whispers"]},
+            turns=chosen["people"] * (chosen["rounds"] + 1),
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

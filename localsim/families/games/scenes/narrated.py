@@ -21,7 +21,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -130,11 +129,11 @@ class Narrated(Game):
         wanted = {name: rng.choice([place for place in places if place != starts[name]]) for name in people[1:]}
         goals = {people[0]: f"Be where {people[1]} is at the end."}
         goals |= {name: f"Be in the {place} at the end." for name, place in wanted.items()}
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{listed(people)} in a house with {len(places)} places",
-            info=self.info,
             setting=(
                 f"{listed(people)} are in a house with these places: {listed(places)}. {narrator} is the narrator and "
                 f"is in no place. The others act in turn. Rounds: {chosen['rounds']}. People notice only what "
@@ -147,12 +146,10 @@ class Narrated(Game):
                     for name, goal in goals.items()
                 ),
             ),
-            actions=("speak",),
             moves=_moves(narrator, people, places),
-            game={"public": {"places": places, "rounds": chosen["rounds"]}, "starts": starts},
-            limits=Limits(turns=2 * chosen["people"] * chosen["rounds"]),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"places": places, "rounds": chosen["rounds"]},
+            hidden={"starts": starts},
+            turns=2 * chosen["people"] * chosen["rounds"],
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

@@ -21,7 +21,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -140,11 +139,11 @@ class CarDealer(Game):
         facts.append(private(buyer, "budget", f"{buyer} can spend at most ${budget}.", budget))
         stock = tuple(private(dealer, letter, car.text(letter), car.price)
                     for letter, car in zip(letters, cars, strict=True))  # fmt: skip
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{dealer} sells cars, and {buyer} wants one",
-            info=self.info,
             setting=(
                 f"{dealer} is a car dealer with {len(cars)} cars, and {buyer} wants to buy one. They talk, at most "
                 f"{chosen['lines']} lines together. {dealer} offers one car and a price; {buyer} accepts, goes on "
@@ -154,7 +153,7 @@ class CarDealer(Game):
                 Agent(name=dealer, goal="Find out what the buyer wants, and sell at a high price.", facts=stock),
                 Agent(name=buyer, goal="Get the car that you want within your budget.", facts=tuple(facts)),
             ),
-            actions=("speak",),
+            talk=True,
             moves=(
                 Move(
                     name="offer",
@@ -165,10 +164,8 @@ class CarDealer(Game):
                 Move(name="accept", tell="To buy the car that was offered last", by=(buyer,)),
                 Move(name="walk-away", tell="To end the talk without a car", by=(buyer,)),
             ),
-            game={"public": {"lines": chosen["lines"]}},
-            limits=Limits(turns=chosen["lines"]),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"lines": chosen["lines"]},
+            turns=chosen["lines"],
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

@@ -22,7 +22,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -124,11 +123,11 @@ class Films(Game):
             Move(name=aspect, values=(one_of(*options),), text=said, tell=f"To tell the {aspect}", by=(friend,))
             for aspect, options in ASPECTS.items()
         )
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{expert} finds the film that {friend} has in mind",
-            info=self.info,
             setting=(
                 f"{friend} has a film in mind, and {expert} wants to find it. {expert} asks about its "
                 f"{listed(tuple(ASPECTS))}, or suggests a film, and {friend} answers. {friend} must not say the title "
@@ -153,7 +152,7 @@ class Films(Game):
                     ),
                 ),
             ),
-            actions=("speak",),
+            talk=chosen["talk"],
             moves=(
                 Move(name="ask", values=(one_of(*ASPECTS),), text=said, tell="To ask about the film", by=(expert,)),
                 Move(name="suggest", values=(one_of(*films),), text=said, tell="To suggest a film", by=(expert,)),
@@ -161,10 +160,8 @@ class Films(Game):
                 Move(name="accept", text=said, tell="To say that it is the film", by=(friend,)),
                 Move(name="reject", text=said, tell="To say that it is not the film", by=(friend,)),
             ),
-            game={"public": {"films": chosen["films"], "turns": chosen["turns"], "talk": chosen["talk"]}},
-            limits=Limits(turns=chosen["turns"]),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"films": chosen["films"], "turns": chosen["turns"], "talk": chosen["talk"]},
+            turns=chosen["turns"],
             answer={"questions": list(needed)},
         )  # fmt: skip
 

@@ -20,7 +20,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -120,11 +119,11 @@ class LinearProgram(Game):
         values = {slot: rng.randint(low + 1, high) for slot, (low, high) in slots.items()}
         said: Literal["may", "no"] = "may" if chosen["talk"] else "no"
         rounds = len(slots) + 1 + chosen["spare"]
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{analyst} writes down the production plan of {owner}",
-            info=self.info,
             setting=(
                 f"{owner} has a workshop, and the plan with the most profit is wanted. In each of {rounds} turns at "
                 f"most {analyst} asks for one number, and {owner} answers, or {analyst} states all numbers, which ends "
@@ -141,7 +140,7 @@ class LinearProgram(Game):
                     ),
                 ),
             ),
-            actions=("speak",),
+            talk=chosen["talk"],
             moves=(
                 Move(name="ask", values=(one_of(*slots),), text=said, tell="To ask for a number", by=(analyst,)),
                 Move(
@@ -153,10 +152,8 @@ class LinearProgram(Game):
                 ),
                 Move(name="answer", values=(number(NUMBERS[0], STOCK[1]),), text=said, tell="To say it", by=(owner,)),
             ),
-            game={"public": {"products": products, "materials": materials, "talk": chosen["talk"], "rounds": rounds}},
-            limits=Limits(turns=2 * rounds),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"products": products, "materials": materials, "talk": chosen["talk"], "rounds": rounds},
+            turns=2 * rounds,
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

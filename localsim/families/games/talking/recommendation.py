@@ -24,7 +24,6 @@ from localsim.families.games.base import (
     Any,
     Game,
     InvalidInput,
-    Limits,
     Mapping,
     Measure,
     Move,
@@ -131,17 +130,15 @@ class Recommendation(Game):
         liked = sorted(items, key=lambda item: rng.random() ** math.exp(-len(taste & set(items[item]))))
         target, bought = liked[-1], sorted(liked[-1 - chosen["bought"] : -1], key=int)
         catalogue = "; ".join(f"{item} {' '.join(found)}" for item, found in items.items())
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{adviser} finds the scarf that {customer} has in mind",
-            info=self.info,
-            setting=(
-                f"{customer} has one scarf in mind. In each turn {adviser} asks about an attribute, or recommends "
-                f"{chosen['list']} scarves, {chosen['turns'] - 1} times at most, and {customer} answers yes or no. "
-                + (f"{customer} bought these before: {', '.join(bought)}. " if bought else "")
-                + f"The scarves: {catalogue}."
-            ),
+            setting=f"{customer} has one scarf in mind. In each turn {adviser} asks about an attribute, or recommends "
+            f"{chosen['list']} scarves, {chosen['turns'] - 1} times at most, and {customer} answers yes or no. "
+            + (f"{customer} bought these before: {', '.join(bought)}. " if bought else "")
+            + f"The scarves: {catalogue}.",
             agents=(
                 Agent(name=adviser, goal="Recommend the right scarf in few turns."),
                 Agent(
@@ -157,7 +154,6 @@ class Recommendation(Game):
                     ),
                 ),
             ),
-            actions=("speak",),
             moves=(
                 Move(
                     name="ask",
@@ -174,10 +170,8 @@ class Recommendation(Game):
                 Move(name="yes", tell="To say that it is so, or that the scarf is in the list", by=(customer,)),
                 Move(name="no", tell="To say that it is not", by=(customer,)),
             ),
-            game={"public": {"items": items, "bought": bought, "list": chosen["list"], "turns": chosen["turns"]}},
-            limits=Limits(turns=2 * (chosen["turns"] - 1)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"items": items, "bought": bought, "list": chosen["list"], "turns": chosen["turns"]},
+            turns=2 * (chosen["turns"] - 1),
         )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:

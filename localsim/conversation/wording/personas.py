@@ -1,0 +1,39 @@
+"""The sentences that introduce what a person would say and knows. They have one wording in all variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from localsim.conversation.episode import AgentView
+from localsim.conversation.wording.variants import Layout
+
+_LISTS: Mapping[str, tuple[str, str]] = {
+    "statements": ("You would say of yourself:", "{name} says:"),
+    "background": ("From your life:", "From {name}'s life:"),
+}
+"""Headings of lists: of the reader, and of another person."""
+_SENTENCES: Mapping[str, tuple[str, str]] = {
+    "knows": ("You know much about {text}.", "{name} knows much about {text}."),
+    "never_heard_of": ("You have never heard of {text}.", "{name} has never heard of {text}."),
+}
+SENTENCES = tuple(form.format(name="-", text="-") for forms in (_LISTS, _SENTENCES) for pair in forms.values()
+                  for form in pair)  # fmt: skip
+
+
+def persona_lines(agent: AgentView, layout: Layout, *, own: bool = False) -> list[str]:
+    """Return what one agent would say and knows, as its view shows it."""
+    form = 0 if own else 1
+    parts = []
+    for field, texts in agent.persona:
+        if field in _LISTS:
+            lines = [f"{layout.mark}{text}" for text in texts]
+            parts.append("\n".join([_LISTS[field][form].format(name=agent.name), *lines]))
+        else:
+            text = _listing(texts, "and" if field == "knows" else "or")
+            parts.append(_SENTENCES[field][form].format(name=agent.name, text=text))
+    return parts
+
+
+def _listing(texts: tuple[str, ...], last: str) -> str:
+    plain = [text.rstrip(".") for text in texts]
+    return f"{', '.join(plain[:-1])} {last} {plain[-1]}" if len(plain) > 1 else plain[0]

@@ -1,0 +1,238 @@
+"""What facts mean for a settlement, how this is said and heard, and which settlements are right.
+
+A settlement has one value for each issue. A fact can rule an option out, say what an option has, say what its owner
+needs, give points, or bound a number. `right` is the only place that decides what the right settlements are; the
+answer key, the players and the check of a file all ask it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import product
+from math import prod
+from typing import Literal
+
+from localsim.conversation.rules.values import Param
+
+Rule = Literal["fits", "best", "fair"]
+"""`fits`: all settlements that no side rules out are right. `best`: those with the most points together. `fair`: those
+with the most points for the one who gets least.
+"""
+Settlement = tuple[str, ...]
+MOST_SETTLEMENTS = 20_000
+TELL = "tell"
+"""The meaning of a fact that its owner should tell before the matter is settled."""
+IN_SHORT = "In short:"
+"""Scripted players say after these words what others can hear; nothing else that is said counts for them."""
+DONE_TELLING = "that is all"
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Something to settle."""
+
+    name: str
+    param: Param
+
+    @property
+    def values(self) -> list[str]:
+        """All values in the form in which lines have them."""
+        if self.param.number is not None:
+            return [self.param.written(each) for each in self.param.numbers()]
+        return list(self.param.one_of or ())
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What one side's facts mean."""
+
+    out: frozenset[str] = frozenset()
+    """Options that the side rules out."""
+    has: frozenset[tuple[str, str]] = frozenset()
+    """(option, property) pairs."""
+    needs: frozenset[str] = frozenset()
+    """Properties that the settlement must have."""
+    points: Mapping[str, int] = field(default_factory=dict)
+    """What an option is worth to the side."""
+    least: Mapping[str, Decimal] = field(default_factory=dict)
+    """Least number of an issue."""
+    most: Mapping[str, Decimal] = field(default_factory=dict)
+    """Greatest number of an issue."""
+
+    def __or__(self, other: Meaning) -> Meaning:
+        return Meaning(
+            self.out | other.out,
+            self.has | other.has,
+            self.needs | other.needs,
+            {**self.points, **other.points},
+            {**self.least, **other.least},
+            {**self.most, **other.most},
+        )
+
+    def __bool__(self) -> bool:
+        return self != Meaning()
+
+
+_FORMS = {
+    "out": (r"out: (.+)", "{0} is out"),
+    "has": (r"has: (.+) = (.+)", "{0} has {1}"),
+    "needs": (r"needs: (.+)", "I need {0}"),
+    "points": (r"points: (.+) = (-?\d+)", "{0} gives me {1}"),
+    "least": (r"least: (.+) = (-?[\d.]+)", "{0} at least {1}"),
+    "most": (r"most: (.+) = (-?[\d.]+)", "{0} at most {1}"),
+}
+"""Kinds of meanings: their form in a file, and in the mouth of a scripted player."""
+_HEARD = {
+    kind: re.compile(re.escape(said).replace(r"\{0\}", "(.+)").replace(r"\{1\}", "(.+)"))
+    for kind, (_, said) in _FORMS.items()
+}
+
+
+def parse_meanings(texts: Iterable[str]) -> Meaning:
+    """Return what the texts of a fact's `means` mean together. Raises ValueError for a text that means nothing."""
+    found = Meaning()
+    for text in texts:
+        if text == TELL:
+            continue
+        for kind, (form, _) in _FORMS.items():
+            if match := re.fullmatch(form, text):
+                found |= _meaning(kind, match.groups())
+                break
+        else:
+            raise ValueError(f"{text!r} means nothing; a meaning is {', '.join(_forms())} or {TELL}")
+    return found
+
+
+def _forms() -> Iterator[str]:
+    for form, _ in _FORMS.values():
+        yield re.sub(r"\(-?[^)]*\\d[^)]*\)", "NUMBER", form).replace("(.+)", "WORDS")
+
+
+def _meaning(kind: str, words: Sequence[str]) -> Meaning:
+    first, last = words[0], words[-1]
+    made: Mapping[str, Callable[[], Meaning]] = {
+        "out": lambda: Meaning(out=frozenset([first])),
+        "needs": lambda: Meaning(needs=frozenset([first])),
+        "has": lambda: Meaning(has=frozenset([(first, last)])),
+        "points": lambda: Meaning(points={first: int(last)}),
+        "least": lambda: Meaning(least={first: Decimal(last)}),
+        "most": lambda: Meaning(most={first: Decimal(last)}),
+    }
+    return made[kind]()
+
+
+def said(texts: Iterable[str]) -> list[str]:
+    """Return the clauses with which a scripted player tells the meanings of a fact."""
+    clauses = []
+    for text in texts:
+        for form, clause in _FORMS.values():
+            if match := re.fullmatch(form, text):
+                clauses.append(clause.format(*match.groups()))
+                break
+    return clauses
+
+
+def heard(text: str) -> tuple[Meaning, bool]:
+    """Return what an utterance tells in short, and whether it says that this is all."""
+    found, over = Meaning(), False
+    for clause in text.rpartition(IN_SHORT)[2].rstrip(".").split("; ") if IN_SHORT in text else ():
+        told = clause.strip()
+        over = over or told == DONE_TELLING
+        for kind, pattern in _HEARD.items():
+            if match := pattern.fullmatch(told):
+                found |= _meaning(kind, match.groups())
+                break
+    return found, over
+
+
+# ---- what is right -------------------------------------------------------------------------------------------------
+
+
+def count(issues: Sequence[Issue]) -> int:
+    """Return the number of settlements."""
+    return prod(len(issue.values) for issue in issues)
+
+
+def right(
+    issues: Sequence[Issue], rule: Rule, sides: Iterable[Meaning], otherwise: Sequence[str] = ()
+) -> list[Settlement]:
+    """Return the right settlements in the order of the options, by everything that the sides say.
+
+    Settlements with an option of `otherwise` are right only if no other settlement fits.
+    """
+    told = list(sides)
+    has = frozenset[tuple[str, str]]().union(*(side.has for side in told))
+    every = list(product(*(issue.values for issue in issues)))
+    fitting = [each for each in every if all(_suits(issues, each, side, has) for side in told)]
+    found = [each for each in fitting if not set(each) & set(otherwise)] or fitting
+    if rule == "fits" or not found:
+        return found
+    worth = {each: [points(each, side) for side in told] for each in found}
+    value = {each: sum(worth[each]) if rule == "best" else min(worth[each]) for each in found}
+    most = max(value.values())
+    return [each for each in found if value[each] == most]
+
+
+def points(settlement: Settlement, side: Meaning) -> int:
+    """Return what a settlement is worth to a side."""
+    return sum(side.points.get(option, 0) for option in settlement)
+
+
+def _suits(issues: Sequence[Issue], settlement: Settlement, side: Meaning, has: frozenset[tuple[str, str]]) -> bool:
+    if side.out & set(settlement):
+        return False
+    given = {what for option, what in has if option in settlement}
+    if side.needs - given:
+        return False
+    for issue, value in zip(issues, settlement, strict=True):
+        if issue.param.number is not None:
+            number = Decimal(value)
+            if number < side.least.get(issue.name, number) or number > side.most.get(issue.name, number):
+                return False
+    return True
+
+
+def favourite(issues: Sequence[Issue], rule: Rule, own: Meaning, otherwise: Sequence[str] = ()) -> Settlement:
+    """Return the settlement that somebody prefers who thinks of the own side only: the first right one by it.
+
+    Of numbers that all suit, a side with a least number wants the greatest one, and every other side the least.
+    """
+    found = right(issues, rule, [own], otherwise) or right(issues, rule, [replace(own, needs=frozenset())], otherwise)
+    if not found:
+        return tuple(issue.values[0] for issue in issues)
+    best = max(points(each, own) for each in found)
+    found = [each for each in found if points(each, own) == best]
+    greedy = any(issue.name in own.least for issue in issues)
+    numbers = [place for place, issue in enumerate(issues) if issue.param.number is not None]
+    if not numbers:
+        return found[0]
+    return sorted(found, key=lambda each: [Decimal(each[place]) for place in numbers], reverse=greedy)[0]
+
+
+def written(issues: Sequence[Issue], settlements: Sequence[Settlement]) -> list[list[str]]:
+    """Return right settlements as an answer key has them: numbers in a row as `30..45`."""
+    numeric = next((place for place, issue in enumerate(issues) if issue.param.number is not None), None)
+    if numeric is None:
+        return [list(each) for each in settlements]
+    rows: dict[Settlement, list[str]] = {}
+    for each in settlements:
+        rows.setdefault((*each[:numeric], "", *each[numeric + 1 :]), []).append(each[numeric])
+    return [[*key[:numeric], f"{values[0]}..{values[-1]}", *key[numeric + 1 :]] for key, values in rows.items()]
+
+
+def is_right(settlement: Sequence[str], answer: Sequence[Sequence[str]]) -> bool:
+    """Return True if a settlement is among those of an answer key."""
+    return any(matching(settlement, each) == len(settlement) for each in answer)
+
+
+def matching(settlement: Sequence[str], wanted: Sequence[str]) -> int:
+    """Return the number of issues that are settled as one entry of an answer key says."""
+    return sum(_is_in(value, want) for value, want in zip(settlement, wanted, strict=True))
+
+
+def _is_in(value: str, wanted: str) -> bool:
+    low, dots, high = wanted.partition("..")
+    return Decimal(low) <= Decimal(value) <= Decimal(high) if dots else value == wanted

@@ -1,0 +1,1 @@
+"""People and situations: described people take the roles of a situation, which makes a scenario of it."""

@@ -1,0 +1,154 @@
+"""Casting: people take the roles of a situation. Pure functions of the situation, the people and their relations."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+
+from localsim.conversation.rules.values import Move
+from localsim.conversation.scenario import Agent, Fact, Info, Limits, Relationship, RelationshipLevel, ScenarioFile
+from localsim.errors import InvalidInput
+from localsim.families.base import listed
+from localsim.families.games.situations.state import ALL, answer_of
+from localsim.scenarios.casting.people import Person
+from localsim.scenarios.casting.relations import Relations
+from localsim.scenarios.casting.situations import Role, Situation, filled, param_of
+
+FAMILY = "situations"
+"""The family that plays and scores situations."""
+
+
+def castings(situation: Situation, people: Mapping[str, Person], relations: Relations) -> list[tuple[str, ...]]:
+    """Return all castings of a situation, as ids in the order of its roles, in an order drawn by its id.
+
+    Each group of people is in it once, whoever of them could take which role.
+    """
+    found: list[tuple[str, ...]] = []
+    rng = random.Random(f"{situation.id}/castings")
+    for group in combinations(sorted(people), len(situation.roles)):
+        if not all(relations.level(*pair) in situation.needs.relation for pair in combinations(group, 2)):
+            continue
+        ways = [way for way in permutations(group) if _suit(situation, [people[name] for name in way])]
+        if ways:
+            found.append(rng.choice(ways))
+    rng.shuffle(found)
+    return found
+
+
+def _suit(situation: Situation, group: Sequence[Person]) -> bool:
+    return all(
+        role.needs.age[0] <= person.age <= role.needs.age[1]
+        for role, person in zip(situation.roles, group, strict=True)
+    )
+
+
+def cast(situation: Situation, people: Mapping[str, Person], relations: Relations, seed: int) -> ScenarioFile:
+    """Return a situation with the people of its casting number `seed`, from 1. Raises InvalidInput beyond the last."""
+    found = castings(situation, people, relations)
+    if not 1 <= seed <= len(found):
+        raise InvalidInput(
+            f"{situation.id} has {len(found)} castings, and no number {seed}",
+            hint=f"{situation.id}@1 is the first; other people need to suit its ages and relations",
+        )
+    return casted(situation, [people[name] for name in found[seed - 1]], relations, seed)
+
+
+def casted(situation: Situation, group: Sequence[Person], relations: Relations, number: int) -> ScenarioFile:
+    """Return a situation as a scenario with these people in the order of its roles."""
+    names = {role.role: person.name for role, person in zip(situation.roles, group, strict=True)}
+    who = tuple(names.values())
+    document = ScenarioFile(
+        version=1,
+        id=f"{situation.id}-{number}",
+        title=filled(situation.title, names),
+        info=Info(
+            what=filled(situation.info.what, names),
+            how=filled(situation.info.how, names) if situation.info.how else None,
+            things_to_try=tuple(filled(text, names) for text in situation.info.things_to_try),
+        ),
+        setting=filled(situation.setting, names),
+        relationship=_relationship(group, relations),
+        agents=tuple(_agent(role, person, names) for role, person in zip(situation.roles, group, strict=True)),
+        actions=("speak",),
+        moves=moves_of(situation, names),
+        limits=Limits(turns=situation.turns),
+        family=FAMILY,
+        game={
+            "public": {
+                "issues": [issue.name for issue in situation.issues],
+                "decides": names.get(situation.decides, ALL),
+                "rule": situation.rule,
+                "otherwise": [filled(option, names) for option in situation.otherwise],
+            }
+        },
+        language=situation.language,
+        parameters={
+            "situation": situation.id,
+            "casting": number,
+            "people": [person.id for person in group],
+            "tags": {"kind": situation.kind, **situation.tags, "persona_type": persona_types(group)},
+        },
+    )
+    assert len(set(who)) == len(who), "first names of people are unique"
+    return document.model_copy(update={"answer": answer_of(document)})
+
+
+def persona_types(group: Sequence[Person]) -> list[str]:
+    """Return the types of the personas in a group, each once."""
+    return list(dict.fromkeys(person.persona_type for person in group))
+
+
+def _relationship(group: Sequence[Person], relations: Relations) -> RelationshipLevel | tuple[Relationship, ...]:
+    pairs = list(combinations(group, 2))
+    levels = [relations.level(one.id, other.id) for one, other in pairs]
+    if len(set(levels)) == 1:
+        return levels[0]
+    return tuple(
+        Relationship(between=(one.name, other.name), level=level)
+        for (one, other), level in zip(pairs, levels, strict=True)
+    )
+
+
+def _agent(role: Role, person: Person, names: Mapping[str, str]) -> Agent:
+    facts = tuple(
+        Fact(
+            id=fact.id,
+            text=filled(fact.text, names),
+            terms=tuple(filled(term, names) for term in fact.terms),
+            disclosure=fact.disclosure,
+            means=tuple(filled(text, names) for text in fact.means.texts),
+        )
+        for fact in role.facts
+    )
+    secret = filled(role.secret, names) if role.secret else None
+    return person.agent(filled(role.goal, names), secret=secret, facts=facts, whole=False)
+
+
+def moves_of(situation: Situation, names: Mapping[str, str]) -> tuple[Move, ...]:
+    """Return the moves with which a situation is settled."""
+    what = listed([f"{'an' if issue.name[0] in 'aeiou' else 'a'} {issue.name}" for issue in situation.issues])
+    values = tuple(
+        param.model_copy(update={"one_of": tuple(filled(option, names) for option in param.one_of)})
+        if param.one_of
+        else param
+        for param in map(param_of, situation.issues)
+    )
+    decides = names.get(situation.decides)
+    if decides is None:
+        return (
+            Move(name="propose", values=values, tell=f"To propose {what}"),
+            Move(name="accept", tell="To accept the last proposal, which settles the matter"),
+            Move(name="refuse", tell="To refuse the last proposal"),
+        )
+    others = tuple(name for name in names.values() if name != decides)
+    return (
+        Move(name="choose", values=values, tell=f"To choose {what}, which settles the matter", by=(decides,)),
+        Move(name="suggest", values=values, tell=f"To suggest {what}", by=others),
+    )
+
+
+def every_casting(situation: Situation, people: Mapping[str, Person], relations: Relations) -> Iterator[ScenarioFile]:
+    """Yield the scenarios of all castings."""
+    for number, group in enumerate(castings(situation, people, relations), start=1):
+        yield casted(situation, [people[name] for name in group], relations, number)

@@ -1,0 +1,50 @@
+"""The kinds of files: scenarios, situations, people and their relations, each checked by its own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from localsim.errors import Problem, ScenarioInvalid
+from localsim.scenarios.casting.people import load_people, parse_person
+from localsim.scenarios.casting.relations import parse_relations
+from localsim.scenarios.casting.situations import parse_situation, situation_files
+from localsim.scenarios.documents import keys_of, read_file
+from localsim.scenarios.find import scenario_paths
+from localsim.scenarios.parse import parse_scenario
+
+
+def validated(references: Sequence[str]) -> list[str]:
+    """Check the files that the references name, of whatever kind, and return their ids.
+
+    Raises ScenarioInvalid with the problems of all files together.
+    """
+    found: list[str] = []
+    problems: list[Problem] = []
+    for file in [file for reference in references for file in _paths(reference)]:
+        try:
+            found.append(_id_of(file))
+        except ScenarioInvalid as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise ScenarioInvalid(problems)
+    return found
+
+
+def _paths(reference: str) -> list[Path]:
+    """Return the files of a reference, which may be the name of a situation."""
+    named = [file for file in situation_files() if file.stem == reference]
+    return named or scenario_paths(reference)
+
+
+def _id_of(file: Path) -> str:
+    text, name = read_file(file), str(file)
+    keys = keys_of(text)
+    if "relations" in keys:
+        parse_relations(text, name, load_people(file.parent))
+        return file.stem
+    if keys & {"traits", "persona_type", "never_heard_of"}:
+        return parse_person(text, name).id
+    if keys & {"roles", "issues"}:
+        return parse_situation(text, name).id
+    return parse_scenario(text, name).scenario.id

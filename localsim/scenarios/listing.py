@@ -1,0 +1,83 @@
+"""The list of what can be run: scenario files and situations, each with its tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from localsim.conversation.scenario import LoadedScenario
+from localsim.scenarios.casting.cast import casted
+from localsim.scenarios.casting.find import people_beside
+from localsim.scenarios.casting.situations import filled, load_situation, situation_files
+from localsim.scenarios.documents import keys_of, read_file
+from localsim.scenarios.find import scenario_paths, shipped_files
+from localsim.scenarios.parse import load_scenario
+from localsim.scenarios.tagging import Tags, tags_of
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One scenario or situation of a list."""
+
+    id: str
+    title: str
+    """A situation's title has the names of its roles."""
+    family: str | None
+    path: str
+    parties: int
+    tags: Tags
+    hard: bool = False
+
+    def has(self, wanted: Mapping[str, str | None]) -> bool:
+        """Return True if it has each wanted tag; None wants nothing."""
+        return all(word is None or word in self.tags.get(name, ()) for name, word in wanted.items())
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `scenarios list --json` prints."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "family": self.family,
+            "kind": self.tags["kind"][0],
+            "parties": self.parties,
+            "path": self.path,
+            "hard": self.hard,
+            "tags": {name: list(words) for name, words in self.tags.items()},
+        }
+
+
+def listed_files(folders: Iterable[str]) -> list[Path]:
+    """Return the files in folders; without folders, all scenarios and situations that ship."""
+    chosen = [file for folder in folders for file in scenario_paths(folder)]
+    return chosen or [*shipped_files(), *situation_files()]
+
+
+def entries(files: Iterable[Path]) -> Iterator[Entry]:
+    """Yield what files hold. Raises ScenarioInvalid for the first one that is not valid."""
+    for file in files:
+        yield _situation(file) if keys_of(read_file(file)) & {"roles", "issues"} else _scenario(file)
+
+
+def _scenario(file: Path) -> Entry:
+    loaded = load_scenario(file)
+    return Entry(
+        loaded.scenario.id,
+        loaded.scenario.title,
+        loaded.scenario.family,
+        loaded.path,
+        len(loaded.scenario.agents),
+        tags_of(loaded),
+    )
+
+
+def _situation(file: Path) -> Entry:
+    """Return a situation with the tags of a casting; who is cast changes no tag but the type of the personas."""
+    situation = load_situation(file)
+    people, relations = people_beside(file)
+    group = list(people.values())[: len(situation.roles)]
+    document = casted(situation, group, relations, 1)
+    loaded = LoadedScenario(*document.split(), str(file))
+    title = filled(situation.title, {name: name for name in situation.names})
+    return Entry(situation.id, title, document.family, str(file), len(group), tags_of(loaded), situation.hard)

@@ -1,0 +1,99 @@
+"""Tags of scenarios: the vocabulary, what files say themselves, and how often each word occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from localsim import paths
+from localsim.conversation.rules.values import Identifier, Place, Text, Value
+from localsim.conversation.scenario import LoadedScenario
+from localsim.families import family_of
+from localsim.families.games.tags import tags_of as derived
+from localsim.scenarios.documents import read_document, read_file
+
+CONFLICTS = {"cooperation": "shared", "competition": "opposed", "coopetition": "mixed"}
+"""The conflict of goals behind each interaction of a family."""
+SOCIETY = 50
+"""So many people are a society, not a scene."""
+MANY = 5
+Tags = Mapping[str, tuple[str, ...]]
+
+
+class Dimension(Value):
+    """One way to tell scenarios apart."""
+
+    name: Identifier
+    about: Text
+    origin: Annotated[Literal["author", "file"], Field(alias="from")]
+    """`author`: the file of a situation or person says it; `file`: it follows from the file."""
+    source: Text
+    words: Annotated[tuple[Text, ...], Field(min_length=1)] | Literal["any"]
+    """The allowed words."""
+
+
+class Vocabulary(Value):
+    """The file tags.yaml."""
+
+    version: Literal[1]
+    dimensions: tuple[Dimension, ...]
+
+    def words(self, name: str) -> tuple[str, ...] | None:
+        """Return the words of a dimension; () if every word is allowed, None if there is no such dimension."""
+        found = next((each for each in self.dimensions if each.name == name), None)
+        return None if found is None else () if found.words == "any" else tuple(found.words)
+
+
+@lru_cache(maxsize=1)
+def vocabulary() -> Vocabulary:
+    """Return the vocabulary that ships with localsim."""
+    file = paths.bundled("scenarios") / "vocabulary" / "tags.yaml"
+    return read_document(read_file(file), str(file), Vocabulary, what="a vocabulary").valid()
+
+
+def problems_of_tags(tags: Mapping[str, str | tuple[str, ...]]) -> Iterator[tuple[Place, str]]:
+    """Yield (place below `tags`, message) for each word that is not in the vocabulary."""
+    known = vocabulary()
+    by_author = [each.name for each in known.dimensions if each.origin == "author"]
+    for name, given in tags.items():
+        words = known.words(name)
+        if name not in by_author or words is None:
+            yield (name,), f"no dimension of tags for authors; there are {', '.join(by_author)}"
+            continue
+        for word in (given,) if isinstance(given, str) else given:
+            if words and word not in words:
+                yield (name,), f"{word!r} is not one of {', '.join(words)}"
+
+
+def tags_of(loaded: LoadedScenario) -> Tags:
+    """Return the tags of a scenario, by dimension; a dimension that nothing says is left out."""
+    scenario, family = loaded.scenario, family_of(loaded.scenario.family)
+    found, parties = derived(scenario, family), len(loaded.scenario.agents)
+    ruled = family.rules is not None or bool(scenario.phases)
+    tags: dict[str, tuple[str, ...]] = {
+        "kind": ("family" if scenario.family else "everyday",),
+        "parties": (str(parties) if parties < MANY else f"{MANY} and more",),
+        "language": (scenario.language or "en",),
+        "structure": (found.structure,),
+        "protocol": (found.protocol,),
+        "level": ("society" if parties >= SOCIETY else "scenario",),
+        "interacts_with": ("model_tool", *(["environment"] if ruled else [])),
+    }
+    if found.interaction:
+        tags |= {"interaction": (found.interaction,), "conflict": (CONFLICTS[found.interaction],)}
+    given: Mapping[str, str | list[str]] = loaded.answer.parameters.get("tags", {})
+    return {**tags, **{name: (words,) if isinstance(words, str) else tuple(words) for name, words in given.items()}}
+
+
+def coverage(every: Iterable[Tags]) -> list[tuple[str, str, int]]:
+    """Return (dimension, word, number of scenarios) for each word of the vocabulary, and for each other word found."""
+    tags = list(every)
+    rows = []
+    for dimension in vocabulary().dimensions:
+        used = [word for each in tags for word in each.get(dimension.name, ())]
+        words = () if dimension.words == "any" else dimension.words
+        rows += [(dimension.name, word, used.count(word)) for word in dict.fromkeys((*words, *sorted(used)))]
+    return rows

@@ -1,0 +1,151 @@
+"""Samples of castings, the list of scenarios with its filters, and the vocabulary of tags."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from localsim.__main__ import run
+from localsim.conversation.scenario import RelationshipLevel
+from localsim.errors import ScenarioInvalid
+from localsim.scenarios.casting.people import Person, load_people
+from localsim.scenarios.casting.relations import Relations
+from localsim.scenarios.casting.sample import sample
+from localsim.scenarios.casting.situations import Needs, Situation, load_situation, parse_situation, situation_files
+from localsim.scenarios.find import find_scenarios, shipped_files
+from localsim.scenarios.listing import entries, listed_files
+from localsim.scenarios.tagging import coverage, vocabulary
+
+EVERY = list(entries(listed_files([])))
+SITUATIONS = [load_situation(file) for file in situation_files()]
+
+
+Captured = pytest.CaptureFixture[str]
+
+
+def printed(capsys: Captured, *arguments: str, code: int = 0) -> str:
+    """What a command prints on stdout; its errors, where it fails."""
+    capsys.readouterr()
+    assert run(["scenarios", *arguments]) == code
+    said = capsys.readouterr()
+    return said.err if code else said.out
+
+
+def crowd(number: int) -> dict[str, Person]:
+    """Invented people of all ages."""
+    one = next(iter(load_people().values()))
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    names = [f"P{letters[n // 26]}{letters[n % 26]}" for n in range(number)]
+    return {
+        name: one.model_copy(
+            update={
+                "id": name,
+                "name": name,
+                "profile": one.profile.model_copy(update={"age": str(18 + n * 62 // number)}),
+            }
+        )
+        for n, name in enumerate(names)
+    }
+
+
+def acquainted(people: dict[str, Person]) -> Relations:
+    """Some pairs at each level."""
+    pairs = [frozenset(pair) for pair in combinations(people, 2)]
+    random.Random(3).shuffle(pairs)
+    levels: list[RelationshipLevel] = ["know_by_name"] * 12 + ["acquaintance"] * 30 + ["friend"] * 30
+    levels += ["romantic"] * 8 + ["family"] * 14
+    return Relations(dict(zip(pairs, levels, strict=False)))
+
+
+def ninety() -> list[Situation]:
+    """Ninety situations: those that ship under new names, some for family and couples only."""
+    every = [SITUATIONS[n % len(SITUATIONS)].model_copy(update={"id": f"s{n}"}) for n in range(90)]
+    two = [n for n, each in enumerate(every) if len(each.roles) == 2]
+    for n in two[:9]:
+        every[n] = every[n].model_copy(update={"needs": Needs(relation=("family", "romantic"))})
+    return every
+
+
+def test_a_sample_of_ninety_situations_is_balanced_and_repeats_no_pair() -> None:
+    people = crowd(40)
+    relations = acquainted(people)
+    drawn = sample(ninety(), people, relations, pairs=5, seed=1)
+    assert len(drawn.tasks) == 450 and drawn.missing == {}
+    load = Counter(who for task in drawn.tasks for who in task.people)
+    mean = sum(load.values()) / 40
+    assert max(abs(number - mean) for number in load.values()) == drawn.spread <= 1
+    for name in {task.situation for task in drawn.tasks}:
+        groups = [frozenset(task.people) for task in drawn.tasks if task.situation == name]
+        assert len(set(groups)) == len(groups) == 5
+    for task in drawn.tasks:
+        needs = next(each for each in ninety() if each.id == task.situation).needs.relation
+        assert all(relations.level(*pair) in needs for pair in combinations(task.people, 2))
+
+
+def test_a_sample_depends_on_its_seed_alone() -> None:
+    people = crowd(12)
+    one, again, other = (sample(SITUATIONS, people, acquainted(people), 3, seed) for seed in (1, 1, 2))
+    assert one == again != other
+
+
+def test_what_cannot_be_cast_is_named() -> None:
+    people = crowd(4)
+    drawn = sample(SITUATIONS, people, Relations({}), 5, 1)
+    assert drawn.missing["a_bad_week"] == 5 and "aunt_veras_things" not in drawn.missing
+
+
+def test_the_command_prints_names_that_other_commands_know(tmp_path: Path, capsys: Captured) -> None:
+    names = printed(capsys, "sample", "--pairs", "1", "--seed", "4").split()
+    assert {name.partition("@")[0] for name in names} == {each.id for each in SITUATIONS}
+    printed(capsys, "sample", "--pairs", "1", "--seed", "4", "-o", str(tmp_path))
+    files = {loaded.scenario.id: loaded for loaded in find_scenarios([str(tmp_path)])}
+    for name in names:
+        found = find_scenarios([name])[0]
+        assert files[name.replace("@", "-")].scenario == found.scenario
+        assert files[name.replace("@", "-")].answer == found.answer
+    hard = json.loads(printed(capsys, "sample", "--hard", "--pairs", "1", "--json"))
+    assert {task["reference"].partition("@")[0] for task in hard["tasks"]} == {s.id for s in SITUATIONS if s.hard}
+
+
+def test_the_list_filters_by_tags_and_counts_them(capsys: Captured) -> None:
+    every = EVERY
+    assert len(every) == len(shipped_files()) + len(situation_files())
+    for name, word in (("kind", "bargaining"), ("conflict", "opposed"), ("payoff", "split"), ("parties", "3")):
+        assert any(each.has({name: word}) for each in every) and not all(each.has({name: word}) for each in every)
+    folder = str(situation_files()[0].parent)
+    rows = json.loads(printed(capsys, "list", folder, "--kind", "bargaining", "--payoff", "split", "--json"))
+    assert len(rows) == 2 and all(row["kind"] == "bargaining" and row["parties"] == 2 for row in rows)
+    assert "shared, mixed, opposed" in printed(capsys, "list", "--conflict", "loud", code=3)
+    counts = {(name, word): number for name, word, number in coverage(each.tags for each in every)}
+    assert counts["kind", "bargaining"] == sum(each.kind == "bargaining" for each in SITUATIONS)
+    assert sum(number for (name, _), number in counts.items() if name == "parties") == len(every)
+    assert counts["level", "society"] == counts["interacts_with", "human"] == 0, "words that nothing has are shown, too"
+
+
+def test_every_tag_of_a_shipped_file_is_a_word_of_the_vocabulary() -> None:
+    words = vocabulary()
+    for each in EVERY:
+        for name, given in each.tags.items():
+            known = words.words(name)
+            assert known is not None and (not known or set(given) <= set(known)), (each.id, name, given)
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        ("{conflict: loud}", "'loud' is not one of shared, mixed, opposed"),
+        ("{structure: peer-to-peer}", "no dimension of tags for authors"),
+        ("{mood: sunny}", "no dimension of tags for authors"),
+    ],
+)
+def test_a_tag_outside_the_vocabulary_is_refused(tags: str, message: str) -> None:
+    text = situation_files()[0].read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith("tags:"))
+    with pytest.raises(ScenarioInvalid, match=message) as caught:
+        parse_situation(text.replace(line, f"tags: {tags}"), situation_files()[0].name)
+    assert ":5:" in str(caught.value) or ":6:" in str(caught.value)
