@@ -197,7 +197,8 @@ def sample_(pairs: int, seed: int, hard: bool, output: str | None, as_json: bool
     """Draw castings of all situations so that everybody takes part about equally often; print their names.
 
     \b
-    localsim run $(localsim scenarios sample --pairs 5 --seed 1) -m starter
+    localsim scenarios sample --pairs 5 --seed 1 -o tasks
+    localsim run tasks -m starter
     """
     people = load_people()
     relations = load_relations(people)

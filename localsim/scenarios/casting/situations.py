@@ -22,18 +22,7 @@ from localsim.families.games.situations.state import ALL
 from localsim.scenarios.documents import read_document, read_file
 
 Kind = Literal["information", "bargaining", "division", "persuasion", "norms", "favours", "support", "secrets"]
-"""Kinds of interaction, one for each source of the 90 scenarios of arXiv 2310.11667 (KINDS)."""
-KINDS: Mapping[str, tuple[str, int]] = {
-    "information": ("mutual_friends", 10),
-    "bargaining": ("craigslist_bargains", 10),
-    "division": ("deal-or-no-deal", 10),
-    "persuasion": ("persuasion_for_good", 10),
-    "norms": ("normbank", 9),
-    "favours": ("social_chemistry", 20),
-    "support": ("social_iqa", 15),
-    "secrets": ("hand-craft", 6),
-}
-"""Kind -> the source of the paper's scenarios that it answers to, and how many of the 90 are from it."""
+"""Kinds of interaction, one for each source of the 90 scenarios of arXiv 2310.11667 (README of the situations)."""
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 RoleName = Annotated[str, Field(pattern=r"^[a-z][a-z_]*$", max_length=30)]
 
