@@ -294,13 +294,15 @@ class Store:
 
     # ---- reading -----------------------------------------------------------------------------------------------
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[dict[str, Any]]:
         """Return the rows of one of our own queries as dictionaries."""
         # Restricted as typed queries are: DuckDB lets only connections with the same settings run side by side.
         opened = self.reading(restricted=True) if self._held is None else nullcontext(self._held.connection())
         with opened as connection:
             try:
-                return _dictionaries(connection.execute(query, list(parameters)))
+                return _dictionaries(
+                    connection.execute(query, parameters if isinstance(parameters, dict) else list(parameters))
+                )
             except duckdb.Error as error:
                 raise as_ours(error, self.path) from error
 
