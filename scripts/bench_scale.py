@@ -17,6 +17,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from localsim.runs import runner  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.scheduler import Watcher  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
+from localsim.store.lock import scratch  # noqa: E402
 from localsim.store.outside.attaching import attach_all  # noqa: E402
 from localsim.store.outside.partitions import partition_of, write_partition  # noqa: E402
 from localsim.store.schema import TABLES  # noqa: E402
@@ -106,25 +108,27 @@ def multiplied(base: Store, path: Path, turns: int) -> tuple[Store, str, int]:
     return store, run_id, written
 
 
-def more_partitions(store: Store, folder: Path, first: str, runs: int) -> None:
-    """Write copies of a partition under other ids of run and episodes."""
-    source = partition_of(first, folder)
+def more_partitions(folder: Path, first: str, runs: int) -> None:
+    """Write copies of a partition under other ids of run and episodes, two at a time."""
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda number: _copy(folder, first, number), range(2, runs + 1)))
+
+
+def _copy(folder: Path, first: str, number: int) -> None:
+    source, run_id = partition_of(first, folder), f"{first[:-3]}{number:03d}"
     manifest = json.loads((source / "manifest.json").read_text())
-    for number in range(2, runs + 1):
-        run_id = f"{first[:-3]}{number:03d}"
-        target = partition_of(run_id, folder)
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir()
-        with store.reading() as connection:
-            for table, columns in ((name, each.columns) for name, each in TABLES.items()):
-                changed = [f"'{run_id}' AS run_id"] if "run_id" in columns else []
-                changed += [f"episode_id || '-{number}' AS episode_id"] if "episode_id" in columns else []
-                values = f"* REPLACE ({', '.join(changed)})" if changed else "*"
-                connection.execute(
-                    f"COPY (SELECT {values} FROM read_parquet('{source}/{table}.parquet', hive_partitioning = false)) "
-                    f"TO '{target}/{table}.parquet' (FORMAT parquet, COMPRESSION zstd)"
-                )
-        (target / "manifest.json").write_text(json.dumps({**manifest, "run_id": run_id}))
+    target = partition_of(run_id, folder)
+    target.mkdir()
+    with scratch() as connection:
+        for table, columns in ((name, each.columns) for name, each in TABLES.items()):
+            changed = [f"'{run_id}' AS run_id"] if "run_id" in columns else []
+            changed += [f"episode_id || '-{number}' AS episode_id"] if "episode_id" in columns else []
+            values = f"* REPLACE ({', '.join(changed)})" if changed else "*"
+            connection.execute(
+                f"COPY (SELECT {values} FROM read_parquet('{source}/{table}.parquet', hive_partitioning = false)) "
+                f"TO '{target}/{table}.parquet' (FORMAT parquet)"
+            )
+    (target / "manifest.json").write_text(json.dumps({**manifest, "run_id": run_id}))
 
 
 @click.command()
@@ -152,7 +156,7 @@ def main(turns: int, runs: int, folder: Path, scenarios: int, with_report: bool,
     shutil.rmtree(parts, ignore_errors=True)
     made = clock.timed("export of a run", lambda: write_partition(store, run_id, parts), rows)
     print(f"export: {made.bytes / 1e6:.0f} MB, {made.rows['turns']} turns, {made.rows['episodes']} episodes")
-    clock.timed("copies of the partition", lambda: more_partitions(store, parts, run_id, runs))
+    clock.timed("copies of the partition", lambda: more_partitions(parts, run_id, runs))
     clock.timed("db attach", lambda: attach_all([str(parts)], folder / "all.duckdb", print))
     for place, asked in (("Parquet", Store(folder / "all.duckdb")), ("DuckDB", store)):
         for file in sorted(QUERIES.glob("*.sql")):

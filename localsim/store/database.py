@@ -243,6 +243,11 @@ class Store:
                 raise
         return mark or (0, 0)
 
+    def state(self) -> tuple[Any, ...]:
+        """Return what changes whenever the database does, or a file that it shows."""
+        about = self.path.stat()
+        return self.path, about.st_mtime_ns, about.st_size, *attached.state_of(self.path)
+
     def _mark(self) -> FileMark | None:
         """Return device and inode of the file, or None. This reads the folder and does not open the file."""
         try:
