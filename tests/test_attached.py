@@ -137,7 +137,10 @@ def test_what_comes_later_is_seen_and_the_databases_stay_free(own_runs: tuple[St
     only_parts = Store(tmp_path / "parts.duckdb")
     attach_all([str(tmp_path / "parts")], only_parts.path, print)
     assert len(only_parts.rows("SELECT * FROM v_runs")) == 1
+    state = only_parts.state()
+    assert state == only_parts.state() != store.state()
     write_partition(native, second, tmp_path / "parts")
+    assert only_parts.state() != state, "a page that was kept is made again"
     assert len(only_parts.rows("SELECT * FROM v_runs")) == 2
     with store.held() as held:
         assert len(held.rows("SELECT * FROM v_runs")) == 2

@@ -243,6 +243,11 @@ class Store:
                 raise
         return mark or (0, 0)
 
+    def state(self) -> tuple[Any, ...]:
+        """Return what changes whenever the database does, or a file that it shows."""
+        about = self.path.stat()
+        return self.path, about.st_mtime_ns, about.st_size, *attached.state_of(self.path)
+
     def _mark(self) -> FileMark | None:
         """Return device and inode of the file, or None. This reads the folder and does not open the file."""
         try:
@@ -294,13 +299,15 @@ class Store:
 
     # ---- reading -----------------------------------------------------------------------------------------------
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[dict[str, Any]]:
         """Return the rows of one of our own queries as dictionaries."""
         # Restricted as typed queries are: DuckDB lets only connections with the same settings run side by side.
         opened = self.reading(restricted=True) if self._held is None else nullcontext(self._held.connection())
         with opened as connection:
             try:
-                return _dictionaries(connection.execute(query, list(parameters)))
+                return _dictionaries(
+                    connection.execute(query, parameters if isinstance(parameters, dict) else list(parameters))
+                )
             except duckdb.Error as error:
                 raise as_ours(error, self.path) from error
 

@@ -129,8 +129,7 @@ def answer_is_near(store: Store, run: Row) -> bool:
 
 def key_of(store: Store, run_id: str) -> tuple[Any, ...]:
     """Return what changes whenever the database does: what was computed for a run is kept under it."""
-    about = store.path.stat()
-    return store.path, about.st_mtime_ns, about.st_size, run_id
+    return *store.state(), run_id
 
 
 @dataclass(frozen=True)

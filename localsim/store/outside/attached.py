@@ -124,6 +124,7 @@ class _Instance:
     """A database in memory that threads share: two of them would open the same files, and lose their locks."""
 
     connection: duckdb.DuckDBPyConnection
+    sources: Sequence[Source]
     state: tuple[tuple[str, int, int], ...]
     databases: list[tuple[str, Path]]
     """The databases that its views read, with their names in it."""
@@ -163,7 +164,7 @@ def shared(
         if instance is None or instance.state != state:
             if instance is not None and instance.users == 0:
                 instance.connection.close()
-            instance = _instances[key] = _Instance(opened(), state, _databases(sources))
+            instance = _instances[key] = _Instance(opened(), sources, state, _databases(sources))
         instance.enter()
     cursor = instance.connection.cursor()
     try:
@@ -174,6 +175,12 @@ def shared(
             instance.leave()
             if instance.users == 0 and _instances.get(key) is not instance:
                 instance.connection.close()
+
+
+def state_of(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes when the sources of an attachment that this process has read do; () for other databases."""
+    instance = _instances.get((path, True))
+    return tuple(source.state(path) for source in instance.sources) if instance else ()
 
 
 def _databases(sources: Sequence[Source]) -> list[tuple[str, Path]]:
