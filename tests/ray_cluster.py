@@ -63,7 +63,7 @@ class Nodes:
         hidden = {each.process.pid for each in without.all_processes["raylet"]} if without is not None else set()
         for process in psutil.Process().children(recursive=True):
             try:
-                if process.cmdline()[:1] == ["ray::Worker"] and process.ppid() not in hidden:
+                if "".join(process.cmdline()[:1]).startswith("ray::Worker") and process.ppid() not in hidden:
                     found.append(process)
             except psutil.Error:
                 continue
