@@ -71,6 +71,7 @@ def gathered(address: str, orders: Orders, say: Notify, known: Mapping[str, str]
             wanted[name] = Wanted(sha256)
     here = {name: number for name, number in versions().items() if name in SAME}
     with connected(address) as ray:
+        say(f"gathering workers from the cluster ({address})")
         crew = Crew(ray, replace(orders, wanted=wanted, versions=here), places, say)
         try:
             crew.gather()
