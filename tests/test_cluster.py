@@ -154,6 +154,8 @@ def test_an_episode_that_no_worker_survives_has_failed(
 
 def test_the_end_of_a_run_is_shared_among_workers(ledger: tuple[Ledger, Plan, Recorder, str]) -> None:
     book = ledger[0]
+    assert len(book.take("early", 1, 9, 1)) == 1 + 2, "ahead by as many as it ended, but not near the end"
+    book.lose("early")
     assert [len(book.take("fast", 8, 5, 3)), len(book.take("slow", 1, 0, 3)), len(book.take("third", 8, 0, 3))] == [
         2,
         1,

@@ -318,6 +318,8 @@ class Crew:
             self._refuse(member, opened)
             return
         member.ready, member.parallel = True, opened.parallel
+        if all(each.ready for each in self.members.values() if each.sent):
+            self._pieces.clear()  # the object store needs the room
         if not self.identities:
             self.identities, self.parallel = dict(opened.identities), opened.parallel
         self._say(f"{member.name} is ready: {_how(self._orders, member, opened)}")
