@@ -57,12 +57,13 @@ class Nodes:
         """Stop a node at once."""
         self._cluster.remove_node(node, allow_graceful=False)
 
-    def workers(self) -> list[psutil.Process]:
-        """Return the processes of localsim's workers."""
+    def workers(self, without: Any = None) -> list[psutil.Process]:
+        """Return the processes of localsim's workers, `without` those of a node."""
         found = []
+        hidden = {each.process.pid for each in without.all_processes["raylet"]} if without is not None else set()
         for process in psutil.Process().children(recursive=True):
             try:
-                if process.cmdline()[:1] and process.cmdline()[0].startswith("ray::Worker"):
+                if "".join(process.cmdline()[:1]).startswith("ray::Worker") and process.ppid() not in hidden:
                     found.append(process)
             except psutil.Error:
                 continue

@@ -154,6 +154,8 @@ def test_an_episode_that_no_worker_survives_has_failed(
 
 def test_the_end_of_a_run_is_shared_among_workers(ledger: tuple[Ledger, Plan, Recorder, str]) -> None:
     book = ledger[0]
+    assert len(book.take("early", 1, 9, 1)) == 1 + 2, "ahead by as many as it ended, but not near the end"
+    book.lose("early")
     assert [len(book.take("fast", 8, 5, 3)), len(book.take("slow", 1, 0, 3)), len(book.take("third", 8, 0, 3))] == [
         2,
         1,
@@ -284,18 +286,42 @@ def test_two_nodes_play_the_run_of_one_machine(cluster: Nodes, tmp_path: Path) -
 
 
 @pytest.mark.verify
-def test_a_killed_worker_and_a_removed_node_lose_nothing(cluster: Nodes, tmp_path: Path) -> None:
-    db, third = tmp_path / "cluster.duckdb", cluster.add()
-    process = cluster.begin(*scripted(40), "--cluster", "auto", "--db", str(db), "--json")
-    wait_for(db, 20, process)
-    cluster.workers()[0].send_signal(signal.SIGKILL)
-    wait_for(db, 50, process)
-    cluster.remove(third)
-    out, err = process.communicate(timeout=300)
+def test_killed_workers_lose_nothing(cluster: Nodes, tmp_path: Path) -> None:
+    db = tmp_path / "cluster.duckdb"
+    process = cluster.begin(*scripted(30), "--cluster", "auto", "--db", str(db), "--json")
+    wait_for(db, 5, process)
+    for worker in cluster.workers():
+        worker.send_signal(signal.SIGKILL)
+    out, err = process.communicate(timeout=400)
     assert process.returncode == 0, err
-    assert json.loads(out)["completed"] == 120
-    assert err.count("was lost") >= 2, err
-    equal(alone(tmp_path, scripted(40)), db)
+    assert json.loads(out)["completed"] == 90, "and stdout is nothing but the result"
+    assert "was lost" in err and "goes to other workers" in err
+    equal(alone(tmp_path, scripted(30)), db)
+
+
+@pytest.mark.verify
+def test_a_removed_node_loses_nothing(cluster: Nodes, tmp_path: Path) -> None:
+    """The other workers are stopped until the node is gone, so that it plays alone before."""
+    db, err, third = tmp_path / "cluster.duckdb", tmp_path / "err.txt", cluster.add()
+    with err.open("w") as file:
+        process = cluster.begin(*scripted(70), "--cluster", "auto", "--db", str(db), "--json", stderr=file)
+    others: dict[int, Any] = {}
+    while len(others) < 2:
+        for worker in cluster.workers(without=third):
+            worker.send_signal(signal.SIGSTOP)
+            others[worker.pid] = worker
+        assert process.poll() is None
+    wait_for(db, 5, process)
+    cluster.remove(third)
+    while "was lost" not in err.read_text():
+        assert process.poll() is None, err.read_text()
+        time.sleep(0.05)
+    for worker in others.values():
+        worker.send_signal(signal.SIGCONT)
+    out, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, err.read_text()
+    assert json.loads(out)["completed"] == 210
+    equal(alone(tmp_path, scripted(70)), db)
 
 
 @pytest.mark.verify
@@ -306,6 +332,7 @@ def test_a_killed_driver_resumes_on_the_cluster_or_without_it(cluster: Nodes, tm
     wait_for(db, 20, process)
     process.kill()
     process.communicate()
+    assert process.returncode == -signal.SIGKILL, "it was killed in the middle"
     code, out, err = cluster.localsim("resume", *again, "--db", str(db), "--json")
     assert code == 0, err
     assert json.loads(out)["completed"] == 90

@@ -71,6 +71,7 @@ def gathered(address: str, orders: Orders, say: Notify, known: Mapping[str, str]
             wanted[name] = Wanted(sha256)
     here = {name: number for name, number in versions().items() if name in SAME}
     with connected(address) as ray:
+        say(f"gathering workers from the cluster ({address})")
         crew = Crew(ray, replace(orders, wanted=wanted, versions=here), places, say)
         try:
             crew.gather()
@@ -255,7 +256,7 @@ class Crew:
         waited = now - self._alone
         if waited >= WAITING_S and self._patient:
             self._patient = False
-            asked = f"{len(self.members)} workers wait for free processors" if self.members else "no node is free"
+            asked = f"{len(self.members)} workers start, or wait for free processors" if self.members else "it has no free node"
             self._say(f"waiting for the cluster: {asked} (`ray status` shows what is in use)")
         if waited >= GONE_S and not self.members:
             raise BackendUnavailable(
@@ -317,6 +318,8 @@ class Crew:
             self._refuse(member, opened)
             return
         member.ready, member.parallel = True, opened.parallel
+        if all(each.ready for each in self.members.values() if each.sent):
+            self._pieces.clear()  # the object store needs the room
         if not self.identities:
             self.identities, self.parallel = dict(opened.identities), opened.parallel
         self._say(f"{member.name} is ready: {_how(self._orders, member, opened)}")

@@ -80,9 +80,12 @@ class Ledger:
     def take(self, worker: str, parallel: int, ended: int, workers: int) -> list[Task]:
         """Give a worker its next episodes: as many as it has room for, and as many more as it ended since last time.
 
-        Towards the end the rest is shared among all `workers`, so that a slow one does not keep others waiting.
+        Towards the end the rest is shared among all `workers`, and none gets more than it plays at once, so that a slow
+        one does not keep others waiting.
         """
-        number = min(parallel + min(ended, AHEAD) - self.playing(worker), -(-self.waiting // max(1, workers)))
+        workers = max(1, workers)
+        ahead = min(ended, AHEAD, max(0, self.waiting - workers * parallel) // (2 * workers))
+        number = min(parallel + ahead - self.playing(worker), -(-self.waiting // workers))
         return [self._give(worker) for _ in range(max(0, min(number, self.waiting)))]
 
     def _give(self, worker: str) -> Task:
