@@ -249,6 +249,27 @@ def test_every_mistake_in_a_bank_is_told_with_its_place(tmp_path: Path) -> None:
         chosen_people(["nadja"], find_bank("traits"))
 
 
+def test_the_command_asks_and_refuses(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from localsim.cli import cli
+
+    db = ["--db", str(tmp_path / "i.duckdb")]
+    asked_now = CliRunner().invoke(cli, ["interview", "reasoning", "--people", "nadia", "-m", "scripted:solver", *db])
+    assert asked_now.exit_code == 0 and "2 completed" in asked_now.output, asked_now.output
+    told = CliRunner().invoke(cli, ["report", *db])
+    assert "nadia against nobody: 0 only by nadia, 0 only by nobody, of 30; p = 1." in told.output
+    assert "Leaks were not looked for" not in told.output
+    shown = CliRunner().invoke(cli, ["show", "@last", *db])
+    assert "Questions with a known answer: 30 of 30 answered right." in " ".join(shown.output.split())
+    for arguments, why in (
+        (["interview", "traits", "--mode", "script"], "an interview has one party"),
+        (["interview", "who_knows", "--people", "nadia", "-m", "scripted", "--about", "@last"], "has terms"),
+    ):
+        refused_now = CliRunner().invoke(cli, [*arguments, *db])
+        assert refused_now.exit_code != 0 and why in f"{refused_now.exception} {refused_now.output}"
+
+
 def test_spec_of_an_interview_asks_one_agent() -> None:
     (loaded,) = sheets(find_bank("traits"), chosen_people(PEOPLE[:1], find_bank("traits")))
     assert len(spec_of(loaded).models) == 1
