@@ -2,7 +2,7 @@
 
 A game decides in `step` who acts next with which moves, and what the rules tell whom. `step` is a pure function of the
 scenario, the transcript and the seed: the transcript is the only state of a game. Everything that the file of a game
-needs is imported from here.
+needs is here: `from localsim.families.games import base as g`.
 """
 
 from __future__ import annotations
@@ -244,14 +244,12 @@ __all__ = [
     "Action",
     "Agent",
     "AnswerKey",
-    "Any",
     "Control",
     "Fact",
     "Game",
     "Info",
     "InvalidInput",
     "Limits",
-    "Mapping",
     "Measure",
     "Move",
     "Next",
@@ -262,7 +260,6 @@ __all__ = [
     "Scenario",
     "ScenarioFile",
     "Score",
-    "Sequence",
     "Stop",
     "Tell",
     "Transcript",
@@ -290,7 +287,6 @@ __all__ = [
     "others",
     "present",
     "private",
-    "random",
     "targets",
     "within",
 ]
