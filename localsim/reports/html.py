@@ -25,6 +25,7 @@ from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, remark_on
+from localsim.reports.conversation.interviews import tables
 from localsim.reports.figures.beside import with_colours
 from localsim.reports.measures import INVENTED, interval_of, shown
 from localsim.reports.report import foremost
@@ -101,6 +102,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         judges=data.get("judges", []),
         naturalness=data.get("naturalness", []),
         people=sentences(data["annotations"]) if data["annotations"]["raters"] else [],
+        interviews=list(tables(data.get("interviews", []))),
         commands=_commands(data["run"]),
         card=card_sections(data["card"]) if data.get("card") else [],
     )
