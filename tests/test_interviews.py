@@ -267,6 +267,10 @@ def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Stor
     assert data["headline"]["sentences"][0].startswith("The house, scripted:solver: 1 person, 6 answers")
     titles = [table.title for table in tables(data["interviews"])]
     assert titles[0] == "The house (house), scripted:solver, by person"
+    from localsim.reports.html import render
+
+    page = render(data, [])
+    assert ">The house (house), scripted:solver, by person<" in page and ">house</bdi></th>" in page
     text = as_markdown(data)
     assert "by person" in text and "Leaks were not looked for" not in text
 
