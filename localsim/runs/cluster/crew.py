@@ -256,7 +256,11 @@ class Crew:
         waited = now - self._alone
         if waited >= WAITING_S and self._patient:
             self._patient = False
-            asked = f"{len(self.members)} workers start, or wait for free processors" if self.members else "it has no free node"
+            asked = (
+                f"{len(self.members)} workers start, or wait for free processors"
+                if self.members
+                else "it has no free node"
+            )
             self._say(f"waiting for the cluster: {asked} (`ray status` shows what is in use)")
         if waited >= GONE_S and not self.members:
             raise BackendUnavailable(
