@@ -13,8 +13,8 @@ from typing import Any
 
 import psutil
 
-LOCAL = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Ray sends no statistics and listens on the loopback address only."""
+LOCAL = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
+"""Ray sends no statistics, listens on the loopback address only, and does not give workers the lowest priority."""
 
 
 _ATTEMPTS = 4

@@ -256,8 +256,7 @@ class Crew:
         waited = now - self._alone
         if waited >= WAITING_S and self._patient:
             self._patient = False
-            count = len(self.members)
-            asked = f"{count} workers start, or wait for free processors" if count else "it has no free node"
+            asked = (
                 f"{len(self.members)} workers start, or wait for free processors"
                 if self.members
                 else "it has no free node"
