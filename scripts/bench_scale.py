@@ -73,8 +73,8 @@ def play(path: Path, scenarios: int) -> Store:
             for seed in range(scenarios):
                 scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
                 found.append(LoadedScenario(scenario, answer, "generated"))
-        plan = Plan(tuple(found), MODES, model="scripted:auto", episodes=2, name="SYNTHETIC base")
-        runner.start(plan, store, Watcher(), lambda _: None)
+        plan = Plan(tuple(found), MODES, model="scripted:auto", episodes=2)
+        runner.start(plan, store, Watcher(), lambda _: None, name="SYNTHETIC base")
     return store
 
 
@@ -135,7 +135,7 @@ def _copy(folder: Path, first: str, number: int) -> None:
 @click.option("--turns", default=1_000_000, show_default=True, help="Turns in all.")
 @click.option("--runs", default=1, show_default=True, help="Divide the turns over this number of runs.")
 @click.option("--folder", type=click.Path(path_type=Path), required=True, help="Folder for the synthetic data.")
-@click.option("--scenarios", default=20, show_default=True, help="Scenarios of each family.")
+@click.option("--scenarios", default=100, show_default=True, help="Scenarios of each family.")
 @click.option("--report/--no-report", "with_report", default=True, help="Also time a report of the first run.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write the times to this JSON file.")
 def main(turns: int, runs: int, folder: Path, scenarios: int, with_report: bool, output: Path | None) -> None:

@@ -227,7 +227,7 @@ def test_journals_older_schemas_and_partitions_are_taken_in(copies: Callable[[st
     old = tmp_path / "old.duckdb"
     old.write_bytes(gzip.decompress((Path(__file__).parent / "data" / "schema" / "v4.gz").read_bytes()))
     parts = copies("parts.duckdb")
-    extra = simulated(parts, "scripted", ("agents",), range(1, 2), name="extra")
+    extra = simulated(parts, "scripted", ("agents",), range(1, 2))
     write_partition(parts, extra, tmp_path / "parts")
     event = {
         "event": "run",
