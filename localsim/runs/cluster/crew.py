@@ -52,7 +52,8 @@ class Member:
     """The handler of its answer."""
     parallel: int = 0
     ready: bool = False
-    sent: list[str] = field(default_factory=list)
+    sent: set[Part] = field(default_factory=set)
+    """Files that the driver has sent."""
 
 
 @contextmanager
@@ -293,7 +294,7 @@ class Crew:
                 return
         for name, reason in found.missing.items():
             parts = self._orders.wanted[name].parts if name in self._orders.wanted else ()
-            missing = [part for part in parts if part.name not in member.sent]
+            missing = [part for part in parts if part not in member.sent]
             if not missing:
                 hint = f"localsim models pull {name}, here or on the workers; a file that is here is sent to them"
                 self._refuse(member, ModelMissing(f"{member.host}: {reason}", hint=hint))
@@ -308,7 +309,7 @@ class Crew:
         if part not in self._pieces:
             data = weights.pieces_of(self._paths[part])
             self._pieces[part] = [self._ray.put(np.frombuffer(piece, dtype=np.uint8)) for piece in data]
-        member.sent.append(part.name)
+        member.sent.add(part)
         member.call, member.then = member.actor.receive.remote(part, *self._pieces[part]), self._received
 
     def _received(self, member: Member, reason: str) -> None:
@@ -337,7 +338,7 @@ def _how(orders: Orders, member: Member, opened: Opened) -> str:
     for name, identity in opened.identities.items():
         if identity.get("kind") == "llama":
             parts = orders.wanted[name].parts if name in orders.wanted else ()
-            sent = any(part.name in member.sent for part in parts)
+            sent = any(part in member.sent for part in parts)
             layers = int(identity.get("gpu_layers", 0))
             device = "on its GPU" if layers else f"on {identity.get('threads')} cores"
             words.append(f"{Path(name).name} {'was sent there' if sent else 'was there'} and runs {device}")
