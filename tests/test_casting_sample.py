@@ -127,6 +127,16 @@ def test_the_list_filters_by_tags_and_counts_them(capsys: Captured) -> None:
     assert counts["level", "society"] == counts["interacts_with", "human"] == 0, "words that nothing has are shown, too"
 
 
+def test_a_new_file_is_a_valid_copy_under_another_name(tmp_path: Path, capsys: Captured) -> None:
+    for like, name in (("the_ferry_home", "the_last_boat"), ("roommates", "two_rooms")):
+        printed(capsys, "new", name, "--like", like, "-o", str(tmp_path))
+        assert f"id: {name}\n" in (tmp_path / f"{name}.yaml").read_text(encoding="utf-8")
+        assert printed(capsys, "validate", str(tmp_path / f"{name}.yaml")) == "1 valid\n"
+        assert "exists already" in printed(capsys, "new", name, "-o", str(tmp_path), code=3)
+    assert "cannot be an id" in printed(capsys, "new", "../x", "-o", str(tmp_path), code=3)
+    assert find_scenarios([f"{tmp_path}/the_last_boat.yaml@1"])[0].scenario.id == "the_last_boat-1"
+
+
 def test_every_tag_of_a_shipped_file_is_a_word_of_the_vocabulary() -> None:
     words = vocabulary()
     for each in EVERY:

@@ -20,7 +20,7 @@ from localsim.scenarios.casting.relations import load_relations
 from localsim.scenarios.casting.sample import sample
 from localsim.scenarios.casting.situations import load_situation, situation_files
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.kinds import validated
+from localsim.scenarios.kinds import paths_of, renamed, validated
 from localsim.scenarios.listing import entries, listed_files
 from localsim.scenarios.parse import dump_scenario
 from localsim.scenarios.tagging import coverage, vocabulary
@@ -179,6 +179,39 @@ def lint(situations: tuple[str, ...], as_json: bool) -> None:
             echo(f"{row['id']}: {'; '.join(row['problems']) or 'playable'}, chance {row['chance']}")
     if any(row["problems"] for row in rows):
         raise InvalidInput("not every situation is playable", hint="see scenarios/situations/README.md")
+
+
+@scenarios.command()
+@click.argument("name")
+@click.option(
+    "--like",
+    default="the_ferry_home",
+    show_default=True,
+    shell_complete=completion.scenarios,
+    help="Copy this scenario or situation.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    default=".",
+    show_default=True,
+    help="Write the file into this folder.",
+)
+def new(name: str, like: str, output: str) -> None:
+    """Write a file to begin with: a copy of a scenario or situation under a new name.
+
+    \b
+    localsim scenarios new the_last_boat --like the_ferry_home
+    """
+    file = Path(output) / f"{name}.yaml"
+    if file.exists():
+        raise InvalidInput("this file exists already", where=str(file), hint="choose another name")
+    text = renamed(paths_of(like)[0], name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    validated([str(file)])
+    echo(f"{file}\nedit it, then try: localsim scenarios validate {file}")
 
 
 @scenarios.command("sample")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from localsim.errors import Problem, ScenarioInvalid
+from localsim.errors import InvalidInput, Problem, ScenarioInvalid
 from localsim.scenarios.casting.people import load_people, parse_person
 from localsim.scenarios.casting.relations import parse_relations
 from localsim.scenarios.casting.situations import parse_situation, situation_files
 from localsim.scenarios.documents import keys_of, read_file
-from localsim.scenarios.find import scenario_paths
 from localsim.scenarios.parse import parse_scenario
 
 
@@ -21,7 +21,7 @@ def validated(references: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     problems: list[Problem] = []
-    for file in [file for reference in references for file in _paths(reference)]:
+    for file in [file for reference in references for file in paths_of(reference)]:
         try:
             found.append(_id_of(file))
         except ScenarioInvalid as error:
@@ -31,10 +31,17 @@ def validated(references: Sequence[str]) -> list[str]:
     return found
 
 
-def _paths(reference: str) -> list[Path]:
+def paths_of(reference: str) -> list[Path]:
     """Return the files of a reference, which may be the name of a situation."""
     named = [file for file in situation_files() if file.stem == reference]
     return named or scenario_paths(reference)
+
+
+def renamed(file: Path, name: str) -> str:
+    """Return the text of a file with another id. Raises InvalidInput for a name that no id can have."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", name):
+        raise InvalidInput(f"{name!r} cannot be an id", hint="use letters, digits, hyphens and underscores")
+    return re.sub(r"^id: .*$", f"id: {name}", read_file(file), count=1, flags=re.MULTILINE)
 
 
 def _id_of(file: Path) -> str:
