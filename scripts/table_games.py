@@ -100,14 +100,16 @@ def page(store: Store, model: str, scenarios: int) -> str:
     found = {column: stored(store, start, scenarios) for column, start in starts.items()}
     modes = " / ".join(MODES)
     heads = ("game", "measure", "read", "read, no grammar", "ended", "ended, no grammar", model, RANDOM, SENSIBLE)
-    rows = [list(_row(game, found)) for game in FAMILIES.games]
+    played = {game for game, _ in found[GRAMMAR]}
+    rows = [list(_row(game, found)) for game in FAMILIES.games if game in played]
     parts = [
         f"# The games on `{model}`",
-        f"Every game, played by `{model}` alone, in the three modes. Each cell has three values: {modes}. The model "
-        f"played {_episodes(found[GRAMMAR])} with its grammar, and {_episodes(found[FREE])} without it.",
+        f"`{model}` plays all roles of each game, in the three modes. A cell has three values, {modes},\nor one if "
+        f"they are equal. The model played {_episodes(found[GRAMMAR])} with its grammar,\nand {_episodes(found[FREE])} "
+        "without it.",
         "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *(f"| {' | '.join(row)} |" for row in rows)]),
         NOTES.format(model=model, episodes=EPISODES, random=RANDOM, sensible=SENSIBLE),
-        f"Measured on {datetime.now(UTC):%Y-%m-%d} with\n\n    python scripts/table_games.py -m {model} --scenarios "
+        f"Measured on {_day(found[GRAMMAR])} with\n\n    python scripts/table_games.py -m {model} --scenarios "
         f"{scenarios} --db games.duckdb --page",
     ]
     return "\n\n".join(parts) + "\n"
@@ -127,7 +129,13 @@ NOTES = """- *read*: share of the replies that are a line of an allowed move. Wi
 def _episodes(found: Cells) -> str:
     count = sum(len(cell.episodes) for cell in found.values())
     scenarios = len({row["scenario_id"] for cell in found.values() for row in cell.episodes})
-    return f"{count} episodes of {scenarios} scenarios"
+    return f"{count} episodes of {scenarios} scenario{'' if scenarios == 1 else 's'}"
+
+
+def _day(found: Cells) -> str:
+    """Return the day of the newest run, from the beginning of its id."""
+    newest = max((str(row["run_id"]) for cell in found.values() for row in cell.episodes), default="-")
+    return f"{newest[:4]}-{newest[4:6]}-{newest[6:8]}"
 
 
 def _row(game: str, found: dict[str, Cells]) -> Iterator[str]:
