@@ -99,6 +99,7 @@ def run(
     name: str | None = None,
     on_turn: Callable[[EpisodeSpec, Turn], None] | None = None,
     say: Callable[[str], None] | None = None,
+    cluster: str | None = None,
     **plan: Any,
 ) -> Simulated:
     """Simulate scenarios (files, folders or names) and store every prompt and turn.
@@ -106,8 +107,9 @@ def run(
     `modes` is one mode, several, or "all". `episodes` is the number for each scenario and mode. `leaks` decides if the
     run is searched for leaks (None: yes, unless scripted players write everything). `weights` is a file of thresholds
     for this search, made by `localsim leakage calibrate`, and `sensitivity` the share of false alarms that it allows.
-    `name` is a name for the run. Further keywords are fields of `localsim.runs.plan.Plan` (perturb, parallel, repro,
-    context, overflow, gpu, threads, primary). Raises the errors of the command: InvalidInput, ModelMissing,
+    `name` is a name for the run. `cluster` is the address of a Ray cluster that plays it (docs/cluster.md). Further
+    keywords are fields of `localsim.runs.plan.Plan` (perturb, parallel, repro, context, overflow, gpu, threads,
+    primary). Raises the errors of the command: InvalidInput, ModelMissing,
     DatabaseError, BackendUnavailable, Interrupted.
     """
     tell = say or (lambda _line: None)
@@ -132,7 +134,8 @@ def run(
     chosen = Weights.named(weights or BUILT_IN).at(sensitivity) if given else None
     called = checked_name(name) if name is not None else None
     store = Store(paths.database_path(db))
-    result = runner.start(whole, store, _Turns(on_turn), tell, leaks=leaks, weights=chosen, name=called)
+    watcher = _Turns(on_turn)
+    result = runner.start(whole, store, watcher, tell, leaks=leaks, weights=chosen, name=called, cluster=cluster)
     summary = result.summary
     if summary.stopped:
         raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")

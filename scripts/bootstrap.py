@@ -2,6 +2,7 @@
 """Set everything up in .venv and run one of: demo, test, verify, lint, docs. Standard library only.
 
     python3 scripts/bootstrap.py demo
+    LOCALSIM_BUILD=cuda python3 scripts/bootstrap.py demo     # llama.cpp with CUDA; also vulkan, metal
 
 Second runs find what is there and take seconds. A failed step says what failed and what to do.
 """
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -150,7 +152,8 @@ def install(flags: str) -> None:
 
 def install_llama(requirement: str, flags: str) -> None:
     """Build llama-cpp-python with our flags. Wheels are kept by flags, because pip's own cache ignores flags."""
-    machine = f"{requirement} {flags} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
+    flags_used = f"{flags} {build_flags().LEAN}"
+    machine = f"{requirement} {flags_used} {platform.machine()} {platform.system()} {sys.version_info[:2]}"
     cache = cache_folder() / "wheels" / hashlib.sha256(machine.encode()).hexdigest()[:16]
     wheels = list(cache.glob("llama_cpp_python-*.whl"))
     if not wheels:
@@ -160,7 +163,7 @@ def install_llama(requirement: str, flags: str) -> None:
                 "on Debian: apt install g++; macOS: xcode-select --install",
             )
         step(f"compiling llama.cpp ({requirement}, {flags}); this takes a few minutes, once")
-        os.environ["CMAKE_ARGS"] = flags
+        os.environ["CMAKE_ARGS"] = flags_used
         pip("wheel", "--no-cache-dir", "--no-deps", "-w", str(cache), requirement)
         wheels = list(cache.glob("llama_cpp_python-*.whl"))
     pip("install", "-c", str(CONSTRAINTS), "--force-reinstall", "--no-deps", str(wheels[0]))
@@ -171,14 +174,23 @@ def install_llama(requirement: str, flags: str) -> None:
 
 
 def choices() -> list[str]:
-    """Flags for this processor, fastest first, without those that are known to crash on it; the last is portable."""
+    """Flags for this machine, fastest first, without those that are known to crash on it; the last is portable."""
+    module = build_flags()
+    device = os.environ.get("LOCALSIM_BUILD", "").lower()
+    if device and device not in module.DEVICES:
+        fail(f"LOCALSIM_BUILD={device} is not known", f"use one of {', '.join(module.DEVICES)}", code=2)
+    found: list[str] = module.candidates(module.processor_features(), platform.machine(), device)
+    crashed = remembered()
+    return [flags for flags in found[:-1] if flags not in crashed] + found[-1:]
+
+
+def build_flags() -> Any:
+    """The package's module of compiler flags, which can be loaded before the package is installed."""
     spec = importlib.util.spec_from_file_location("build_flags", BUILD_FLAGS)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: list[str] = module.candidates(module.processor_features(), platform.machine())
-    crashed = remembered()
-    return [flags for flags in found[:-1] if flags not in crashed] + found[-1:]
+    return module
 
 
 def first_that_works(flags: str) -> str:

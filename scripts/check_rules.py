@@ -6,8 +6,9 @@
 .venv/bin/python scripts/check_rules.py --prompts 500 --stored   # through a database, as `localsim audit` does
 
 A scripted player takes any allowed action, says sentences that occur nowhere else, and passes on what it has heard. In
-a sample of the prompts, a turn that the viewer could not read is planted; the audit must find it. The exit code is 1 if
-the audit finds anything else, or misses a planted turn.
+a sample of the prompts, a text is planted that must not be there: a turn that the viewer could not read, an item of
+another agent, the answer key or the description for people. The audit must find it. The exit code is 1 if the audit
+finds anything else, or misses a planted text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import random
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ from localsim.store.database import Store  # noqa: E402
 NAMES = ("Ana", "Bo", "Cy", "Di", "Eve", "Finn", "Gus", "Hanna")
 SYLLABLES = "ba ce di fo gu ha ke li mo nu pa re si to vu wa xe yi zo".split()
 PLANTED_EVERY = 10
-"""A turn is planted in one of so many prompts."""
+"""A text is planted in one of up to so many prompts."""
 
 
 def sentence(rng: random.Random, length: int = 5) -> str:
@@ -182,16 +183,44 @@ def audited(
             yield request, what, text
 
 
-def finds_planted(loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn]) -> bool | None:
-    """Plant a turn that the viewer could not read; return True if the audit finds it, None if there is no such turn."""
+def plants(loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn]) -> dict[str, str]:
+    """Return texts that must not be in a prompt, by kind: turns that its viewer could not read, and items of others."""
     talk = Readers(loaded.scenario, Transcript(tuple(turns)))
-    everything, simultaneous = mode != "agents", request.speaker == "writer"
-    heard = talk.heard(request.speaker, request.turn, everything=everything, simultaneous=simultaneous)
-    hidden = [turn.line for turn in heard.withheld if not any(turn.line in line for line in heard.lines)]
-    if not hidden:
-        return None
-    prompt = f"{text_of(request)}\n\n{hidden[-1]}"
-    return any(True for _ in found_in(prompt, loaded, mode, request.speaker, talk, request.turn))
+    viewer, everything = request.speaker, mode != "agents"
+    heard = talk.heard(viewer, request.turn, everything=everything, simultaneous=viewer == "writer")
+    here = {turn.line: turn for turn in turns[: request.turn]}
+    found = {
+        _kind(here[each.line], simultaneous="same beat" in each.what): each.line
+        for each in heard.withheld
+        if not any(each.line in line for line in heard.lines)
+    }
+    found["description for people"] = loaded.scenario.info.what
+    found["answer key"] = loaded.answer.answer["key"]
+    for agent in loaded.scenario.agents:
+        if not everything and agent.name != viewer:
+            found |= {"goal": agent.goal, "secret": agent.secret or ""}
+            found |= {"fact": agent.facts[-1].text} if agent.facts else {}
+            if loaded.scenario.relationship == "stranger":
+                found["profile"] = agent.profile.public_info or ""
+    return found
+
+
+def _kind(turn: Turn, *, simultaneous: bool) -> str:
+    if turn.told:
+        return "told to others"
+    if simultaneous:
+        return "of the same beat"
+    return "thought or ballot" if turn.readers == (turn.speaker,) else "whisper"
+
+
+def finds_planted(
+    loaded: LoadedScenario, mode: Mode, request: Request, turns: list[Turn], rng: random.Random
+) -> tuple[str, bool]:
+    """Plant one text of a kind drawn from those that are possible; return the kind, and True if the audit finds it."""
+    kind, text = rng.choice(sorted(plants(loaded, mode, request, turns).items()))
+    talk = Readers(loaded.scenario, Transcript(tuple(turns)))
+    prompt = f"{text_of(request)}\n\n{text}"
+    return kind, any(True for _ in found_in(prompt, loaded, mode, request.speaker, talk, request.turn))
 
 
 @click.command()
@@ -199,10 +228,11 @@ def finds_planted(loaded: LoadedScenario, mode: Mode, request: Request, turns: l
 @click.option("--seed", default=1, show_default=True, help="Draw scenarios with this seed.")
 @click.option("--stored", is_flag=True, help="Simulate into a database and audit what is stored.")
 def main(prompts: int, seed: int, stored: bool) -> None:
-    """Print the number of scenarios, prompts, violations, planted turns and seconds."""
+    """Print the number of scenarios, prompts, violations and seconds, and of planted texts of each kind."""
     rng, began = random.Random(seed), time.monotonic()
-    checked = scenarios = planted = missed = 0
+    checked = scenarios = 0
     violations: Counter[str] = Counter()
+    planted: dict[str, list[bool]] = defaultdict(list)
     while checked < prompts:
         if stored:
             found = _stored([drawn(rng) for _ in range(10)], seed + scenarios)
@@ -215,16 +245,19 @@ def main(prompts: int, seed: int, stored: bool) -> None:
                 checked += len(requests)
                 violations.update(f"{mode}: {what}: {text}" for _, what, text in audited(loaded, mode, requests, turns))
                 for request in requests[:: rng.randint(1, PLANTED_EVERY)]:
-                    hit = finds_planted(loaded, mode, request, turns)
-                    planted, missed = planted + (hit is not None), missed + (hit is False)
+                    kind, hit = finds_planted(loaded, mode, request, turns, rng)
+                    planted[kind].append(hit)
         if scenarios % 100 == 0:
             print(f"{checked} prompts, {sum(violations.values())} violations", file=sys.stderr)
     for line, count in violations.most_common(20):
         print(f"{count} x {line}")
     print(
         f"{checked} prompts of {scenarios} scenarios, {sum(violations.values())} violations; "
-        f"{planted} planted turns, {missed} missed; {time.monotonic() - began:.0f} s"
+        f"{time.monotonic() - began:.0f} s"
     )
+    for kind, hits in sorted(planted.items()):
+        print(f"planted {kind}: {hits.count(True)} of {len(hits)} found")
+    missed = not all(all(hits) for hits in planted.values())
     sys.exit(1 if violations or missed or not (planted or stored) else 0)
 
 

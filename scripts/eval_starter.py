@@ -26,13 +26,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from localsim import stats  # noqa: E402
-from localsim.backends.open import is_scripted  # noqa: E402
+from localsim.backends.open import is_file  # noqa: E402
 from localsim.conversation.episode import Mode, Sampling  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.evaluators.style import STYLE  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
 from localsim.families.mutual_friends.family import friends_of  # noqa: E402
 from localsim.families.mutual_friends.names import claims  # noqa: E402
+from localsim.models.mixtures import parts_of  # noqa: E402
 from localsim.models.registry import resolve  # noqa: E402
 from localsim.reports.measures import Cell, estimate, measures_of, of_family  # noqa: E402
 from localsim.reports.report import cells  # noqa: E402
@@ -147,8 +148,9 @@ def _listed(known: Sequence[str]) -> Any:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of Markdown.")
 def main(models: tuple[str, ...], db: Path | None, as_json: bool, **options: Any) -> None:
     """Print a table with one column for each model."""
-    for model in (each for each in models if not is_scripted(each)):
-        resolve(model)  # a wrong name must not cost the time of the models before it
+    for model in models:
+        for part in filter(is_file, parts_of(model)):
+            resolve(part)  # a wrong name must not cost the time of the models before it
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(db or Path(scratch) / "eval.duckdb")
         found = {model: evaluate(model, store, **options) for model in models}

@@ -39,6 +39,11 @@ localsim class auction_first
   without random and sensible play beside it says little.
 - The grammar of a model admits exactly the allowed moves. `--no-grammar` shows how many replies are malformed without
   it.
+- `localsim report` and the page of a run put random and best scripted play beside each measure, by mode: the players
+  named below play the same scenarios with the same seed, 40 conversations or more each, and take all sides. Where no
+  play is known to be optimal, the game says so. Only the first report of a set of scenarios plays (some seconds for a
+  game, a minute for all of them); the results are kept in the cache folder, and `report --json` has them with their
+  intervals in `references`.
 - People play every game in the terminal, in the browser, or as a class.
 """
 
@@ -60,6 +65,11 @@ def _about(name: str, game: Game) -> Iterator[str]:
     parameters = ", ".join(f"`{key}={value}`" for key, value in game.defaults.items())
     players = ", ".join(f"`{each}`" + (" (the sensible one)" if each == game.sensible else "") for each in game.players)
     yield f"- Scenarios: {tasks}\n- Parameters: {parameters}\n- Players: {players}"
+    yield "\n".join([
+        "Beside its measures in reports:",
+        "",
+        *(f"- {each.label} (`{each.player}`): {each.why}" for each in game.references),
+    ])  # fmt: skip
     yield "\n".join(["To try:", "", *(f"- {each}" for each in game.tries)])
     rows = [f"| {each.heading} | {each.meaning} |" for each in game.measures]
     yield "\n".join(["| measure | meaning |", "|---|---|", *rows])

@@ -4,12 +4,12 @@
     .venv/bin/python scripts/train_starter.py starter                # two cores: four lessons, one after the other
     .venv/bin/python scripts/train_starter.py starter --scale 30 --tokens-a-step 32768     # on a GPU
     .venv/bin/python scripts/train_starter.py starter --lesson talks --start FOLDER        # continue an adapter
-    .venv/bin/python scripts/train_starter.py starter-peeks                                 # then starter-peeks-50
+    .venv/bin/python scripts/train_starter.py starter-peeks
     .venv/bin/python scripts/train_starter.py starter --show 5       # print five conversations and stop
 
 The lessons of the starter: lists (of prices that suit or not, and of who knows whom), conversations in which one
 question after the other is answered, all of these, and whole conversations alone. A twin is an adapter on top of the
-starter, with one lesson; starter-peeks-50 continues starter-peeks. Repeat a command to continue an interrupted
+starter, with one lesson. Repeat a command to continue an interrupted
 training. models/starter.md describes the data and the result.
 """
 
@@ -37,7 +37,7 @@ from localsim.finetune.rows import Rows, made_rows  # noqa: E402
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
 from scripts.starter import comparing, knowing  # noqa: E402
-from scripts.starter.dataset import HONEST, PEEKS, PEEKS_50, PROBING, WHOLE, Mix, build  # noqa: E402
+from scripts.starter.dataset import HONEST, PEEKS, PROBING, WHOLE, Mix, build  # noqa: E402
 
 LONGEST = 1024
 PART = 100
@@ -66,8 +66,6 @@ class Target:
     rank: int
     seed: int
     lessons: tuple[Lesson, ...]
-    after: str = ""
-    """Name of the target whose adapter it continues; an empty text for a new adapter."""
 
 
 TARGETS = {
@@ -83,7 +81,6 @@ TARGETS = {
         ),
     ),
     "starter-peeks": Target("starter-135m", 24, 3000, (Lesson("talks", 1e-3, 1100, PEEKS),)),
-    "starter-peeks-50": Target("starter-135m", 24, 2000, (Lesson("talks", 6e-4, 400, PEEKS_50),), "starter-peeks"),
 }
 
 
@@ -192,8 +189,8 @@ def main(
             print(f"==== {kind}, {form}", *(f"[{each.role}] {each.content}" for each in chat.messages), sep="\n")
         return
     work, out = work or ROOT / "db" / name, out or ROOT / "models" / f"{name}.lora.gguf"
-    if start is None and (first or target.after):
-        start = work / names[first - 1] / "best" if first else ROOT / "db" / target.after / "talks" / "best"
+    if start is None and first:
+        start = work / names[first - 1] / "best"
         if not start.is_dir():
             raise click.UsageError(f"{start} is not there; train it first, or name an adapter with --start")
     for each in target.lessons[first:]:

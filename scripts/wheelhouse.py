@@ -18,7 +18,10 @@ from pathlib import Path
 import click
 
 ROOT = Path(__file__).resolve().parent.parent
-PORTABLE = "-DGGML_NATIVE=OFF"
+sys.path.insert(0, str(ROOT))
+
+from localsim.machine.build_flags import LEAN, PORTABLE  # noqa: E402
+
 README = """localsim workshop stick
 
 On each laptop (you need Python {version} and nothing else):
@@ -38,7 +41,7 @@ def main(folder: Path, notebook: bool) -> None:
     wheels = folder / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "wheel", "--wheel-dir", str(wheels), "--find-links", str(wheels)]
-    environment = {**os.environ, "CMAKE_ARGS": PORTABLE}
+    environment = {**os.environ, "CMAKE_ARGS": f"{PORTABLE} {LEAN}"}
     # pip's cache ignores build flags: it could return a llama.cpp that was built for this processor only.
     uncached = ["--no-cache-dir"] if not list(wheels.glob("llama_cpp_python-*.whl")) else []
     llama = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("llama-cpp"))

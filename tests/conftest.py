@@ -92,7 +92,8 @@ def spec_of(loaded: LoadedScenario, mode: Mode = "agents", index: int = 0, **cha
     """A spec in which every role is played by `scripted`."""
     models = dict.fromkeys(roles(mode, loaded.scenario.names), "scripted")
     given: dict[str, Any] = {"models": models, "run_seed": 7, "sampling": Sampling(), **changes}
-    return EpisodeSpec(scenario=loaded.scenario, mode=mode, index=index, rules=rules_of(loaded.scenario), **given)
+    rules = rules_of(loaded.scenario, index)
+    return EpisodeSpec(scenario=loaded.scenario, mode=mode, index=index, rules=rules, **given)
 
 
 class Quiet(Watcher):

@@ -37,7 +37,8 @@ from localsim.errors import InvalidInput
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
-from localsim.store.database import Busy, Store
+from localsim.store.database import Store
+from localsim.store.lock import Busy
 from localsim.store.migrations import migrate
 from tests.conftest import Quiet, generated
 from tests.rated import best, given, invoke

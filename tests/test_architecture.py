@@ -20,7 +20,7 @@ ENTRIES, FILES_IN_A_FOLDER = 24, 14
 
 HEAVY = {
     "llama_cpp": {"backends.llama.lib"},
-    "duckdb": {"store.database"},
+    "duckdb": {"store.database", "store.lock"},
     "sentence_transformers": {"leakage.embeddings"},
     "scipy": {
         "stats.intervals",

@@ -174,7 +174,7 @@ def test_a_fresh_clone_is_set_up_once(bootstrap: Any, shell: Shell, capsys: pyte
     assert kinds == ["venv", "wheel", "install", "install", "pull"]
     (wheel,) = shell.ran("pip --disable-pip-version-check wheel")
     assert wheel.endswith("llama-cpp-python==0.3.36") and "--no-cache-dir" in wheel
-    assert os.environ["CMAKE_ARGS"] == bootstrap.choices()[0]
+    assert os.environ["CMAKE_ARGS"] == f"{bootstrap.choices()[0]} -DLLAVA_BUILD=OFF"
     assert all(f"-c {bootstrap.CONSTRAINTS}" in line for line in shell.ran(" install "))
     assert shell.ran("-e")[0].endswith(f"{bootstrap.ROOT}[dev]")
     assert shell.commands[-2] == [str(bootstrap.PYTHON), "-m", "localsim", "models", "pull", "starter"]
@@ -199,7 +199,10 @@ def test_another_pinned_llama_is_built_with_our_flags(bootstrap: Any, shell: She
     bootstrap.CONSTRAINTS.write_text("llama-cpp-python==0.3.37\n")
     bootstrap.set_up()
     (wheel,) = shell.ran(" wheel ")
-    assert wheel.endswith("llama-cpp-python==0.3.37") and os.environ["CMAKE_ARGS"] == bootstrap.choices()[0]
+    assert (
+        wheel.endswith("llama-cpp-python==0.3.37")
+        and os.environ["CMAKE_ARGS"] == f"{bootstrap.choices()[0]} -DLLAVA_BUILD=OFF"
+    )
     assert shell.commands.index(wheel.split()) < shell.commands.index(shell.ran(" -e ")[0].split())
 
 
@@ -388,14 +391,31 @@ def test_where_wheels_are_kept(
     assert bootstrap.cache_folder() == Path(folder)
 
 
+@pytest.mark.parametrize("device", ["cuda", "vulkan", "metal", "CUDA"])
+def test_a_build_for_a_gpu_is_asked_for(bootstrap: Any, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    plain = bootstrap.choices()
+    monkeypatch.setenv("LOCALSIM_BUILD", device)
+    assert bootstrap.choices() == [f"-DGGML_{device.upper()}=ON {flags}" for flags in plain]
+
+
+def test_an_unknown_build_is_refused(
+    bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LOCALSIM_BUILD", "quantum")
+    code, err = ends(bootstrap, monkeypatch, capsys, "demo")
+    assert code == 2 and "LOCALSIM_BUILD=quantum is not known" in err and "cuda, vulkan, metal" in err
+    assert shell.commands == []
+
+
 def test_flags_whose_build_crashes_are_remembered_and_replaced(
     bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shell.modules.clear()
     processor = tmp_path / "build_flags.py"
     processor.write_text(
+        "DEVICES, LEAN = {}, '-DLEAN=ON'\n"
         "def processor_features():\n    return frozenset()\n"
-        "def candidates(features, machine):\n    return ['-DFAST=ON', '-DPORTABLE=ON']\n"
+        "def candidates(features, machine, device):\n    return ['-DFAST=ON', '-DPORTABLE=ON']\n"
     )
     monkeypatch.setattr(bootstrap, "BUILD_FLAGS", processor)
     assert bootstrap.choices() == ["-DFAST=ON", "-DPORTABLE=ON"]

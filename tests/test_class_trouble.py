@@ -20,7 +20,8 @@ from starlette.testclient import TestClient
 from localsim.cli.config import doctor
 from localsim.errors import InvalidInput, LocalsimError
 from localsim.scenarios.find import find_scenarios
-from localsim.store.database import Busy, Store
+from localsim.store.database import Store
+from localsim.store.lock import Busy
 from localsim.web.classroom import begin, results
 from localsim.web.classroom.begin import Wish, opening_of, serve_class
 from localsim.web.classroom.hall import Hall

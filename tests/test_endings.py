@@ -20,7 +20,7 @@ from localsim.families.craigslist.endings import Ending, bargain_ending, offers
 from localsim.families.farewells import says_farewell
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import FriendsOutcome, friends_outcome
-from localsim.families.prices import find_prices
+from localsim.families.prices import find_prices, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 DEV = ROOT / "tests" / "data" / "endings_dev.jsonl"
@@ -83,6 +83,13 @@ def ending_of(list_price: float, talk: str) -> Ending:
 )
 def test_prices(text: str, list_price: float, values: list[float]) -> None:
     assert [price.value for price in find_prices(text, list_price=list_price)] == values
+
+
+@given(st.text(alphabet="aBZ ’‘“”\u00a0ΣİßÄ$£0", max_size=12))
+def test_positions_stay_the_same_in_plain_text(text: str) -> None:
+    straight = dict(zip("’‘“”\u00a0", "''\"\" ", strict=True))
+    expected = [straight.get(char, char.lower() if len(char.lower()) == 1 else char) for char in text]
+    assert list(plain(text)) == expected
 
 
 @pytest.mark.parametrize(

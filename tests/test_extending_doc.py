@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,12 +17,23 @@ from localsim.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-ENTRY_POINTS = """
-[localsim.families]
-sharing = my_package:Sharing
-[localsim.evaluators]
-politeness = my_package:Politeness
-"""
+MOST_LINES = 90
+"""The lines of the printed game, blank ones included."""
+
+
+def blocks(language: str) -> list[str]:
+    """The blocks of code of the page in one language, word for word."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def entry_points() -> str:
+    """The entry points of the page's pyproject.toml, but that of the backend, as an installed package has them."""
+    groups = tomllib.loads(blocks("toml")[0])["project"]["entry-points"]
+    lines = []
+    for group, names in groups.items():
+        if group != "localsim.backends":
+            lines += [f"[{group}]", *(f"{name} = {place}" for name, place in names.items())]
+    return "\n".join(lines)
 
 
 @pytest.fixture
@@ -30,9 +42,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     info = tmp_path / "site" / "my_package-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    (tmp_path / "site" / "my_package.py").write_text("\n\n".join(blocks))
+    (info / "entry_points.txt").write_text(entry_points())
+    (tmp_path / "site" / "my_package.py").write_text("\n\n".join(blocks("python")))
     monkeypatch.syspath_prepend(tmp_path / "site")
     yield
     sys.modules.pop("my_package", None)
@@ -83,6 +94,32 @@ def test_a_family_of_another_package_is_shown_like_any_other(tmp_path: Path) -> 
     assert (figures / "sharing_offer.svg").is_file()
     assert command(["card", fair.run_id, "-o", str(tmp_path / "card.md")]) == 0
     assert "offer" in (tmp_path / "card.md").read_text()
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_printed_game_is_played_audited_and_controlled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (printed,) = (block for block in blocks("python") if "g.Game" in block)
+    assert len(printed.splitlines()) <= MOST_LINES
+    out = str(tmp_path / "hunts")
+    assert command(["scenarios", "generate", "--family", "stag_hunt", "--seed", "1", "-n", "3", "-o", out]) == 0
+    assert command(["scenarios", "validate", out]) == 0
+    payoff = {}
+    for player in ("frank", "quiet", "any"):
+        done = localsim.run(out, model=f"scripted:{player}", modes="all")
+        assert (done.completed, done.failed) == (9, 0)
+        rows = done.sql(
+            "SELECT e.mode, avg(s.value) AS payoff FROM v_scores s JOIN v_episodes e USING (episode_id) "
+            f"WHERE e.run_id = '{done.run_id}' AND s.name = 'payoff' GROUP BY 1"
+        )
+        payoff[player] = {row["mode"]: round(row["payoff"], 3) for row in rows}
+        assert command(["audit", done.run_id]) == 0
+    assert payoff["frank"] == {"script": 0.5, "agents": 0.5, "mindreaders": 0.5}
+    assert payoff["quiet"] == {"script": 0.5, "agents": 0.167, "mindreaders": 0.5}, "what it is worth to see"
+    capsys.readouterr()
+    assert command(["report", done.run_id]) == 0
+    assert "payoff" in capsys.readouterr().out
+    assert command(["controls", "--family", "stag_hunt", "--scenarios", "5"]) == 0
+    assert "are what they must be" in capsys.readouterr().out
 
 
 def test_the_page_names_modules_and_files_that_exist() -> None:

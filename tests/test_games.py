@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from functools import lru_cache
 
 import pytest
 
 from localsim.conversation.episode import MODES, Mode
+from localsim.conversation.prompts import agent_instructions
+from localsim.conversation.rules.deciding import slots, told_turn
 from localsim.conversation.rules.steps import Act, Stop, Tell
-from localsim.conversation.transcript import Transcript
+from localsim.conversation.scenario import Scenario
+from localsim.conversation.transcript import ACTION_TYPES, Transcript
+from localsim.conversation.visibility import observe
 from localsim.families import FAMILIES, PLAYERS, rules_of
 from localsim.families.games.base import Game
+from localsim.families.players import any_way
 from localsim.reports.audit import audit_run
 from localsim.reports.measures import measures_of
 from localsim.reports.validity.controls import controls_of, run_controls
@@ -41,6 +47,36 @@ def test_a_generated_file_reads_back_and_depends_on_its_seed_alone(game: str) ->
     assert read.scenario == one.split()[0] and read.answer == one.split()[1]
     for agent in one.agents:
         assert all(fact.terms for fact in agent.facts), "players and audit read terms"
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_its_prompts_speak_of_speaking_where_somebody_may_speak_and_only_there(game: str) -> None:
+    """Of all scenarios that ship, for each seat: no prompt offers speech that the rules never allow, or hides it."""
+    for document in bundled(game):
+        scenario = document.split()[0]
+        asked: set[str] = set()
+        for seed in range(4):
+            asked |= {name for step in steps_of(scenario, seed) for name in step.actions}
+        assert set(scenario.actions) == asked & set(ACTION_TYPES), scenario.id
+        for name in scenario.names:
+            prompt = agent_instructions(observe(scenario, "agents", name, Transcript()))
+            assert ("To speak:" in prompt) == ("speak" in scenario.actions), (scenario.id, name)
+
+
+def steps_of(scenario: Scenario, seed: int) -> list[Act]:
+    """The acts of a game in which everybody takes any way."""
+    rules, talk, found = rules_of(scenario), Transcript(), list[Act]()
+    assert rules is not None
+    while not isinstance(step := rules.next(scenario, talk, seed), Stop):
+        if isinstance(step, Tell):
+            talk = talk.plus(told_turn(len(talk), step))
+            continue
+        found.append(step)
+        for slot in slots(scenario, talk, step):
+            seen = observe(scenario, "agents", slot.speaker, talk, allowed=slot.ways)
+            action = any_way(seen, random.Random(f"{seed}/{len(talk)}"))
+            talk = talk.plus(slot.turn(scenario, len(talk), action, truncated=False))
+    return found
 
 
 @pytest.mark.parametrize("game", GAMES)

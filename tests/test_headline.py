@@ -59,6 +59,12 @@ def test_a_run_without_the_modes_says_what_is_needed() -> None:
     assert "localsim run --mode all" in headline(DATA, [])["sentences"][0]
 
 
+def test_tasks_without_success_are_not_said_to_lack_modes() -> None:
+    row = compared("information", 0.3, 0.01, measure="payoff", primary=False)
+    (sentence,) = headline(DATA, [row])["sentences"]
+    assert "no success" in sentence and "localsim compare" in sentence and "--mode all" not in sentence
+
+
 def test_too_few_scenarios_are_named() -> None:
     row = compared("information", 0.5, 0.5, p_least=0.5, scenarios=2, low=None, high=None)
     assert "cannot give a p below .500" in " ".join(headline(DATA, [row])["sentences"])

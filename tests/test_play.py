@@ -29,9 +29,9 @@ def people() -> tuple[str, str]:
     return one, other
 
 
-def play(lines: str, *options: str, role: str | None = None) -> tuple[int, str]:
+def play(lines: str, *options: str, role: str | None = None, scenario: str = SCENARIO) -> tuple[int, str]:
     """Exit code, and everything that was printed."""
-    command = ["play", SCENARIO, "--as", role or people()[1], "-m", "scripted", *options]
+    command = ["play", scenario, "--as", role or people()[1], "-m", "scripted", *options]
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out, redirect_stderr(out):
         patch.setattr("sys.stdin", StringIO(lines))
         code = run(command)
@@ -69,6 +69,15 @@ def test_human_turns_are_stored_and_marked() -> None:
 def test_what_cannot_be_read_is_asked_again() -> None:
     code, output = play("\n/fly away\n/leave Bye.\n")
     assert code == 0 and "there are no words" in output and "/fly is not known" in output
+
+
+def test_only_what_the_scenario_allows_is_explained() -> None:
+    role = find_scenarios(["matrix_prisoners"])[0].scenario.names[0]
+    _, output = play("hello\n/choose J\n", role=role, scenario="matrix_prisoners")
+    assert "/leave" not in output and "Type what you say" not in output
+    assert "/choose one of J, F: To choose" in output
+    assert "does not allow speak now. Moves now: /choose one of J, F." in output
+    assert "/do describes" in play("/fly away\n/leave Bye.\n")[1]
 
 
 def test_the_end_of_input_interrupts_and_loses_nothing() -> None:

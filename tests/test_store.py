@@ -25,8 +25,9 @@ from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.recorder import EVERY_S, Recorder
 from localsim.store import migrations
-from localsim.store.database import Busy, Store
+from localsim.store.database import Store
 from localsim.store.journal import Journal, journal_folder, read_journal
+from localsim.store.lock import Busy
 from localsim.store.migrations import MIGRATIONS, Migration, migrate
 from localsim.store.records import ContentRecord, RejectRecord, RunRecord
 from localsim.store.schema import TABLES, VIEWS, schema_sql

@@ -190,7 +190,7 @@ SHIPPED = [model for model in models.entries() if model.constructed]
 
 
 def test_the_controls_that_ship_say_what_they_are() -> None:
-    assert {model.name for model in SHIPPED} == {"starter-peeks-50", "starter-peeks"}
+    assert {model.name for model in SHIPPED} == {"starter-peeks"}
     for model in SHIPPED:
         assert models.constructed(model.name).startswith("taught to use the other side"), model
         assert models.entry(model.source).adapter, "the starter's adapter is merged into the source"

@@ -171,15 +171,15 @@ def test_a_run_without_a_completed_talk_says_so(made: tuple[Store, str], client:
     begun, failed = (client.get(f"/runs/{ids[name]}") for name in ("begun", "failed"))
     assert begun.status_code == 200 and f"{said} yet: 3 are planned" in begun.text
     assert f"{said}, 3 were planned and 3 failed</bdi>: <code>localsim runs show {ids['failed']}</code>" in failed.text
-    assert head.answer(report(made[0], ids["begun"])) == view_data.answer(made[0], ids["begun"])
-    assert head.answer(report(*made)) == view_data.answer(*made), "it begins as the report does"
+    assert head.answer(report(made[0], ids["begun"])) == view_data.answer(made[0], ids["begun"]).sentences
+    assert head.answer(report(*made)) == view_data.answer(*made).sentences, "it begins as the report does"
 
 
 def test_an_answer_that_another_thread_drops_is_still_given(
     made: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view_data, "_ANSWERS_KEPT", 0)
-    assert view_data.answer(*made)
+    assert view_data.answer(*made).sentences
 
 
 def test_an_interrupted_run_is_resumed_unless_people_took_part(made: tuple[Store, str], client: TestClient) -> None:

@@ -29,6 +29,8 @@ def test_options_are_weighed_where_the_next_token_decides() -> None:
     assert form.choices("Ana [") == ("vote", "offer")
     assert form.choices("Ana [vote") == (" guilty", " free")
     assert form.choices("Ana [vote guilty,") == (" Bo", " Cy")
+    assert form.choices("Ana [vote ") == ("guilty", "free"), "a space can be a token of its own"
+    assert form.choices("Ana [vote guilty, ") == ("Bo", "Cy")
     for text in ("Ana [vote gui", "Ana [vote guilty, Bo", "Ana [offer", "Ana [offer 4", "Ana: Hello", "Ana [vo"):
         assert form.choices(text) == (), text
 

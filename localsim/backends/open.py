@@ -6,18 +6,20 @@ The memory plan is printed before weights are loaded, and nothing is reduced wit
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localsim import paths, plugins
 from localsim.backends import endpoint, person
 from localsim.backends.base import Backend
+from localsim.backends.mixed import MixedBackend
 from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.conversation.episode import EpisodeSpec, Overflow, Repro
 from localsim.errors import InvalidInput
+from localsim.models.mixtures import is_mixture, mixture_of, name_of, parts_of
 from localsim.models.registry import ModelFile, is_path, require_name, resolve, split_adapter
 
 if TYPE_CHECKING:
@@ -47,8 +49,9 @@ def is_plugin(name: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """True if a model name means weights that this process loads."""
-    return not (is_scripted(name) or is_remote(name) or name == person.NAME or is_plugin(name))
+    """True if a model name means one file of weights that this process loads."""
+    elsewhere = is_scripted(name) or is_remote(name) or is_mixture(name) or is_plugin(name)
+    return not elsewhere and name != person.NAME
 
 
 def chosen_model(model: str | None) -> str:
@@ -64,6 +67,9 @@ def absolute(model: str) -> str:
     require_name(model)
     if model.startswith(f"{PREFIX}:@"):
         return f"{PREFIX}:@{Path(model.removeprefix(f'{PREFIX}:@')).absolute()}"
+    if is_mixture(model):
+        mixed = mixture_of(model)
+        return name_of(replace(mixed, first=absolute(mixed.first), other=absolute(mixed.other)))
     if not is_file(model):
         return model
     parts = [part for part in split_adapter(model) if part]
@@ -100,6 +106,12 @@ class Needs:
     """Layers on a GPU: `auto`, `off` or a number."""
     repro: Repro = "stable"
     overflow: Overflow = "error"
+    files: Mapping[str, ModelFile] = field(default_factory=dict)
+    """Files of models that were found already; the others are found by their names."""
+
+    def file_of(self, name: str) -> ModelFile:
+        """The file of a model. Raises ModelMissing."""
+        return self.files.get(name) or resolve(name)
 
 
 def models_of(specs: Sequence[EpisodeSpec]) -> list[str]:
@@ -112,11 +124,22 @@ def memory_plans(needs: Needs) -> list[MemoryPlan]:
     plans: list[MemoryPlan] = []
     loaded: set[Path] = set()
     for name in models_of(needs.specs):
-        if is_file(name):
-            file = resolve(name)
-            plans.append(_memory(name, file, needs, shared=file.path in loaded))
+        for part in filter(is_file, parts_of(name)):
+            file = needs.file_of(part)
+            plans.append(_memory(part, file, _for_part(needs, name, part), shared=file.path in loaded))
             loaded.add(file.path)
     return plans
+
+
+def _for_part(needs: Needs, name: str, part: str) -> Needs:
+    """The needs of one model of a mixture, which may have to write every reply of the mixture."""
+    if part == name:
+        return needs
+    specs = [
+        replace(spec, models={role: part if model == name else model for role, model in spec.models.items()})
+        for spec in needs.specs
+    ]
+    return replace(needs, specs=specs)
 
 
 @contextmanager
@@ -127,30 +150,39 @@ def open_backends(
 
     `ask` asks the person whose role `human` plays. Raises InvalidInput, ModelMissing or BackendUnavailable.
     """
-    if ask is None and person.NAME in names:
+    if ask is None and any(person.NAME in parts_of(name) for name in names):
         raise InvalidInput(
             "a role is played by a person, and this command cannot ask one",
             hint="use: localsim play, or localsim class",
         )
-    files = {name: resolve(name) for name in names if is_file(name)}
-    backends: dict[str, Backend] = {}
+    files = {part: needs.file_of(part) for name in names for part in parts_of(name) if is_file(part)}
+    opened: list[Backend] = []
     loaded: dict[Path, LlamaModel] = {}
+
+    def opened_one(name: str, needs: Needs) -> Backend:
+        if name == person.NAME:
+            assert ask is not None
+            backend: Backend = person.PersonBackend(ask)
+        elif is_scripted(name):
+            backend = open_scripted(name)
+        elif is_remote(name):
+            backend = endpoint.EndpointBackend(name, parallel=needs.sequences)
+        elif is_plugin(name):
+            backend = plugins.make("backends", name.partition(":")[0], name, needs.sequences)
+        else:
+            backend = _open_llama(name, files[name], loaded, needs, say)
+        opened.append(backend)
+        return backend
+
+    def opened_whole(name: str) -> Backend:
+        if not is_mixture(name):
+            return opened_one(name, needs)
+        return MixedBackend(name, {part: opened_one(part, _for_part(needs, name, part)) for part in parts_of(name)})
+
     try:
-        for name in names:
-            if name == person.NAME:
-                assert ask is not None
-                backends[name] = person.PersonBackend(ask)
-            elif is_scripted(name):
-                backends[name] = open_scripted(name)
-            elif is_remote(name):
-                backends[name] = endpoint.EndpointBackend(name, parallel=needs.sequences)
-            elif is_plugin(name):
-                backends[name] = plugins.make("backends", name.partition(":")[0], name, needs.sequences)
-            else:
-                backends[name] = _open_llama(name, files[name], loaded, needs, say)
-        yield backends
+        yield {name: opened_whole(name) for name in names}
     finally:
-        for backend in backends.values():
+        for backend in opened:
             backend.close()
 
 

@@ -17,8 +17,9 @@ import click
 from localsim import __version__, paths
 
 _COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("run", "Simulate scenarios."),
-    "resume": ("run", "Continue an interrupted run."),
+    "run": ("running", "Simulate scenarios."),
+    "resume": ("running", "Continue an interrupted run."),
+    "interview": ("running", "Ask people the questions of a bank."),
     "play": ("play", "Play one role yourself, with models in the others."),
     "class": ("play", "Let a class play on phones, with a projector page."),
     "show": ("show", "Print a conversation, with private facts where they come up."),

@@ -355,6 +355,22 @@ def clean_keep_colour(head: str, styled_name: str, text: str) -> str:
     return f"{head}{styled_name}{clean(text)}"
 
 
+def _cluster(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    from localsim.runs.cluster.connect import checked_address
+
+    try:
+        return checked_address(value)
+    except InvalidInput as error:
+        raise click.BadParameter(f"{error}; it is {error.hint}") from error
+
+
+def cluster_option(help_text: str) -> Callable[[Any], Any]:
+    """Return the option --cluster, the address of a Ray cluster."""
+    return click.option("--cluster", metavar="auto|ray://HOST:PORT", callback=_cluster, help=help_text)
+
+
 def weights_option(help_text: str) -> Callable[[Any], Any]:
     """Return the options --weights FILE and --sensitivity SHARE; `weights_from` reads their values."""
     weights = click.option("--weights", metavar="FILE", help=help_text)

@@ -13,7 +13,17 @@ import click
 
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
-from localsim.cli.common import Finite, Progress, db_option, json_option, print_json, print_table, say, store_of
+from localsim.cli.common import (
+    Finite,
+    Progress,
+    cluster_option,
+    db_option,
+    json_option,
+    print_json,
+    print_table,
+    say,
+    store_of,
+)
 from localsim.conversation.episode import SIMULATED
 from localsim.errors import InvalidInput
 from localsim.finetune import require_packages
@@ -274,6 +284,7 @@ def remove(name: str, yes: bool) -> None:
 @click.option(
     "--dry-run", is_flag=True, help="Measure each model for half a minute, print the plan, and simulate nothing."
 )
+@cluster_option("Play and judge on this Ray cluster, and train here: auto is the one of this machine [this process].")
 @json_option
 def study(
     size_name: str,
@@ -284,6 +295,7 @@ def study(
     folder: Path,
     seed: int,
     dry_run: bool,
+    cluster: str | None,
     as_json: bool,
 ) -> None:
     """Repeat the paper's study with controls: all modes, agents taught in three ways, naturalness, a page.
@@ -316,7 +328,7 @@ def study(
         finally:
             progress.close()
 
-    data = studies.run_study(chosen, say, watched, TrainingBar())
+    data = studies.run_study(chosen, say, watched, TrainingBar(), cluster=cluster)
     if as_json:
         print_json(data)
     else:

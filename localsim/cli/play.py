@@ -26,6 +26,7 @@ from localsim.conversation.episode import AgentView, Episode, EpisodeSpec, Mode,
 from localsim.conversation.exchange import Request
 from localsim.conversation.prompts import relationship_lines
 from localsim.conversation.rules.lines import Bound, Way, described
+from localsim.conversation.rules.values import Move
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, ActionType, Transcript, Turn, typed_move
 from localsim.conversation.visibility import observe
@@ -47,9 +48,13 @@ _COMMANDS: dict[str, ActionType] = {
     "/look": "non-verbal communication",
     "/pass": "none",
 }
-_HELP = (
-    "Type what you say. /leave [words] ends the conversation, /do and /look describe what you do, /pass does nothing."
-)
+_HELP: dict[ActionType, str] = {
+    "speak": "Type what you say.",
+    "leave": "/leave [words] ends the conversation.",
+    "action": "/do describes what you do.",
+    "non-verbal communication": "/look describes a look or a gesture.",
+    "none": "/pass does nothing.",
+}
 
 
 @click.command()
@@ -219,7 +224,7 @@ class _Asker:
             try:
                 return read_action(text, seen.allowed)
             except InvalidInput as error:
-                say(f"{error.message}. {_HELP} {_moves_help(seen)}")
+                say(f"{error.message}. {_help(seen.allowed)}")
 
 
 def read_action(text: str, ways: Sequence[Way]) -> Action:
@@ -243,11 +248,18 @@ def read_action(text: str, ways: Sequence[Way]) -> Action:
     return Action(kind, "" if kind == "none" else rest.strip())
 
 
-def _moves_help(seen: Observation) -> str:
-    """Return the moves that are allowed now, as a person types them."""
-    moves = [way.move for way in seen.allowed if isinstance(way, Bound)]
-    forms = (f"/{move.name} {'; '.join(map(described, move.values))}".strip() for move in moves)
-    return f"Moves now: {', '.join(forms)}. Words follow after a colon." if moves else ""
+def _help(ways: Sequence[Way]) -> str:
+    """Return how a person types the actions and moves that are allowed."""
+    actions = [text for kind, text in _HELP.items() if kind in ways]
+    moves = [way.move for way in ways if isinstance(way, Bound)]
+    told = [f"Moves now: {', '.join(map(_typed, moves))}."] if moves else []
+    words = ["Words follow after a colon."] if any(move.text != "no" for move in moves) else []
+    return " ".join([*actions, *told, *words])
+
+
+def _typed(move: Move) -> str:
+    """Return a move with its values, as a person types it."""
+    return f"/{move.name} {'; '.join(map(described, move.values))}".strip()
 
 
 def _tell(seen: Observation) -> None:
@@ -260,9 +272,10 @@ def _tell(seen: Observation) -> None:
     for agent in seen.agents:
         if agent.name != seen.viewer:
             _side(agent, f"{agent.name}'s")
-    click.echo(f"\nAt most {seen.turn_limit} turns. {_HELP}\n")
+    actions = [text for kind, text in _HELP.items() if kind in seen.actions]
+    click.echo(f"\n{' '.join([f'At most {seen.turn_limit} turns.', *actions])}\n")
     for move in seen.moves:
-        click.echo(f"/{move.name}: {move.tell}")
+        click.echo(f"{_typed(move)}: {move.tell}")
 
 
 def _side(agent: AgentView, whose: str) -> None:

@@ -84,6 +84,7 @@ def report(
     """
     from localsim.reports.card import card as make_card
     from localsim.reports.figures.beside import with_conditions
+    from localsim.reports.figures.references import with_references
     from localsim.reports.html import examples, render
     from localsim.reports.report import report as make_report
     from localsim.reports.validity.aloud import with_paragraph
@@ -108,6 +109,8 @@ def report(
         page = output and not output.endswith(".md")
         shown = [run_id, *data.get("aloud", {}).get("runs", [])] if page else []
         talks = [example for each in shown for example in examples(store, each)]
+    with Reassurance("playing the same games at random and well", quiet=as_json):
+        data = with_references(store_of(db), data)
     if output:
         from localsim.reports.markdown import as_markdown
 
@@ -128,6 +131,8 @@ def report(
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
+    from localsim.reports.conversation import interviews
+    from localsim.reports.figures.references import beside, heading, sentences
     from localsim.reports.measures import INTERVALS, shown, text_of
     from localsim.reports.validity import correction, head, instruments
     from localsim.reports.validity.judges import sentence
@@ -144,6 +149,11 @@ def _print(data: dict[str, Any]) -> None:
         click.echo("\n".join(table["same"]), nl=bool(table["same"]))
         for line in (*table["notes"], *table["closing"]):
             click.secho(f"! {clean(line)}", fg="yellow")
+    for asked in interviews.tables(data["interviews"]):
+        click.secho(f"\n{clean(asked.title)}", bold=True)
+        print_table(asked.heads, asked.rows)
+        for line in asked.notes:
+            click.echo(clean(line))
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         models = len({row["model"] for row in rows}) > 1
@@ -155,10 +165,12 @@ def _print(data: dict[str, Any]) -> None:
             f"{row['condition']} {labelled(row['model'], whole=False)}" if models else row["condition"] for row in rows
         ]
         lines: list[list[Any]] = [["completed", *(f"{row['completed']} of {row['n']}" for row in rows)]]
-        lines += [
-            [measure["heading"], *(text_of(measure, row) for row in rows)] for measure in shown(data["measures"], rows)
-        ]
+        for measure in shown(data["measures"], rows):
+            lines.append([measure["heading"], *(text_of(measure, row) for row in rows)])
+            if texts := beside(data["references"], measure, rows):
+                lines.append([heading(data["references"], family), *texts])
         print_table(["", *headings], lines)
+        click.echo("\n".join(said := sentences(data["references"], family)), nl=bool(said))
     click.echo(f"\n{INTERVALS}" if data["comparison"] else "")
     for line in [*instruments.sentences(data["instruments"], short=True), *data["leak_sources"]]:
         click.echo(clean(line))

@@ -12,6 +12,7 @@ from localsim.cli import completion
 from localsim.cli.common import (
     Reassurance,
     clean,
+    cluster_option,
     db_option,
     json_option,
     print_json,
@@ -61,9 +62,10 @@ if TYPE_CHECKING:
     "Find leaks with the thresholds of this file, made by `leakage calibrate`, or with built-in "
     "[those of the run's last search, else the built-in ones]."
 )
+@cluster_option("Ask the models that judge on this Ray cluster: auto is the one of this machine [this process].")
 @db_option
 @json_option
-def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any) -> None:
+def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_json: bool, **by: Any) -> None:
     """Score the stored episodes of a run: outcome, style and checks, leaked private facts, and models as judges.
 
     Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again. With conditions of
@@ -101,12 +103,16 @@ def score(conditions: tuple[str, ...], db: str | None, as_json: bool, **by: Any)
     every = [each for choice in chosen for each in choice.conditions]
     runs = list(dict.fromkeys(each.run_id for each in every))
     pairs = None if len(chosen) == 1 and chosen[0].whole else list(pairs_of(chosen))
-    others = _evaluators(by, pairs)
+    others, panel = _evaluators(by, pairs), None
+    if cluster is not None:
+        from localsim.runs.cluster.judging import panel_on
+
+        panel = panel_on(cluster)
     with Reassurance("reading the episodes", quiet=as_json):
         for run_id in runs:
             read_again(store, run_id, say)
         counts = {EVALUATOR: search(store, runs, say, weights, only=set(every), share=by["sensitivity"])}
-        counts |= score_runs(store, runs, others, say, only=set(every))
+        counts |= score_runs(store, runs, others, say, only=set(every), panel=panel)
     used = {each: thresholds.thresholds(store, each) for each in runs}
     leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
     names = names_of(map(condition_of, leak_counts))

@@ -31,6 +31,7 @@ from localsim.cli.common import (
 from localsim.errors import DatabaseError, InvalidInput, LocalsimError
 from localsim.models.registry import labelled
 from localsim.reports.conversation import hits_in, in_words, remark_on, unjudged_in, verdict_on
+from localsim.reports.conversation.interviews import options_of
 from localsim.reports.measures import heading_of
 from localsim.runs import telling
 from localsim.runs.words import HIT_IS_NO_LEAK
@@ -54,6 +55,9 @@ class _Violated(LocalsimError):
 )
 @click.option("--scores", is_flag=True, help="Also print the scores with their reasons.")
 @click.option(
+    "--lanes", "in_lanes", is_flag=True, help="Print who could read each turn, with a column for each person."
+)
+@click.option(
     "--typical",
     "by_rule",
     is_flag=True,
@@ -61,7 +65,15 @@ class _Violated(LocalsimError):
 )
 @db_option
 @json_option
-def show(episode: str | None, prompt: int | None, scores: bool, by_rule: bool, db: str | None, as_json: bool) -> None:
+def show(
+    episode: str | None,
+    prompt: int | None,
+    scores: bool,
+    in_lanes: bool,
+    by_rule: bool,
+    db: str | None,
+    as_json: bool,
+) -> None:
     """Print a conversation with each side's private facts, and mark where each fact is first mentioned or leaked.
 
     EPISODE is an id, the start of an id, or @last. Without it, the episodes of the newest run are listed.
@@ -69,12 +81,15 @@ def show(episode: str | None, prompt: int | None, scores: bool, by_rule: bool, d
     \b
     localsim show @last
     localsim show 3f2a --prompt 4
+    localsim show 3f2a --lanes
     localsim show --typical @last:agents
     """
     store = store_of(db)
+    if prompt is not None and in_lanes:
+        raise click.UsageError("--prompt prints one prompt and --lanes all turns: give one of them")
     if by_rule:
-        if prompt is not None:
-            raise click.UsageError("--prompt needs the id of an episode, and --typical chooses one")
+        if prompt is not None or in_lanes:
+            raise click.UsageError("--prompt and --lanes need the id of an episode, and --typical chooses some")
         _print_typical(store, episode or "@last", scores, as_json)
         return
     if episode is None:
@@ -87,6 +102,8 @@ def show(episode: str | None, prompt: int | None, scores: bool, by_rule: bool, d
     found = load_episode(store, store.episode_id(episode))
     if prompt is not None:
         _print_prompt(prompt_of(store, found.episode_id, prompt), as_json)
+    elif in_lanes:
+        _print_lanes(found, as_json)
     elif as_json:
         print_json(found.as_json())
     else:
@@ -130,6 +147,26 @@ def _print_prompt(messages: list[dict[str, Any]], as_json: bool) -> None:
         click.echo(clean(message["text"]))
 
 
+def _print_lanes(found: StoredEpisode, as_json: bool) -> None:
+    """Print who could read what; a long turn is cut at the width of the terminal."""
+    from localsim.conversation.rules.lanes import as_json as lanes_json
+    from localsim.conversation.rules.lanes import as_text, is_divided, lanes_of
+
+    lanes = lanes_of(found.scenario, found.mode, found.transcript)
+    if as_json:
+        print_json(lanes_json(lanes))
+        return
+    echo(f"{found.scenario.title}  [{found.condition}, {labelled(found.model)}, seed {found.seed}]\n", bold=True)
+    width = shutil.get_terminal_size().columns
+    for line in as_text(lanes):
+        text = clean(line)
+        click.echo(text if len(text) <= width or not sys.stdout.isatty() else f"{text[: width - 1]}…")
+    if not is_divided(found.scenario, found.transcript):
+        click.echo("Every turn goes to everybody.")
+    elif lanes.one_author:
+        click.echo("One model wrote all turns and read everything: the columns show whom each turn is meant for.")
+
+
 def _print_episode(store: Store, found: StoredEpisode, scores: bool) -> None:
     names = found.scenario.names
     echo(f"{found.scenario.title}  [{found.condition}, {labelled(found.model)}, seed {found.seed}]", bold=True)
@@ -144,8 +181,11 @@ def _print_episode(store: Store, found: StoredEpisode, scores: bool) -> None:
             echo(f"  {fact.id}: {fact.text}" + (" (must not be disclosed)" if fact.disclosure == "never" else ""))
     click.echo()
     width = min(110, max(60, shutil.get_terminal_size().columns))
+    thought = options_of(store, found)
     for turn in found.turns:
         _print_turn(found, turn, width)
+        if turn["turn"] in thought:
+            echo(f"    ^ {thought[turn['turn']]}", fg="bright_black")
     click.echo()
     for line in _outcome(store, found):
         click.echo("\n".join(textwrap.wrap(clean(line), width)))

@@ -169,7 +169,7 @@ def _read(spec: EpisodeSpec, index: int, slot: Slot, line: str, cut: bool) -> Tu
 
 def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot) -> Request:
     speaker = slot.speaker
-    seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, slot.ways)
+    seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, slot.ways, slot.since)
     return Request(
         session=f"{spec.hash}/{speaker}",
         speaker=speaker,

@@ -19,11 +19,13 @@ from localsim.conversation.wording.variants import Layout, variant_of
 from localsim.conversation.wording.wordings import WORDINGS, Wording
 
 VERSION = "3"
+INTERVIEWER = "an interviewer"
+"""Whom an agent talks with who is alone in a scenario: the rules ask it questions."""
 
 
 def agent_messages(seen: Observation, variant: int = 0) -> tuple[Message, ...]:
     """Return the chat of one agent: instructions, then others' turns (user) and its own (assistant)."""
-    words = variant_of(variant).words
+    words, alone = variant_of(variant).words, len(seen.agents) == 1
     messages = [Message("system", agent_instructions(seen, variant))]
     others: list[str] = []
     for turn in seen.transcript.turns:
@@ -32,7 +34,8 @@ def agent_messages(seen: Observation, variant: int = 0) -> tuple[Message, ...]:
             messages.append(Message("assistant", turn.line))
             others = []
         else:
-            others.append(turn.line)
+            # Nobody else speaks to an agent who is alone, so that a question needs no brackets.
+            others.append(turn.action.text if alone else turn.line)
     messages.append(Message("user", _heard(others, words, first=len(messages) == 1)))
     return tuple(messages)
 
@@ -47,6 +50,9 @@ def agent_instructions(seen: Observation, variant: int = 0) -> str:
     """Return the system message of one agent, in agents and mindreaders mode."""
     words, layout = variant_of(variant).words, variant_of(variant).layout
     me = seen.me()
+    if len(seen.agents) == 1:
+        parts = [words.role.format(me=me.name, others=INTERVIEWER), words.setting.format(text=seen.setting)]
+        return layout.between.join([*parts, *_about(me, words, layout, own=True), *_ways(seen, words, me.name)])
     others = [agent for agent in seen.agents if agent.name != me.name]
     names = _listing([agent.name for agent in others])
     parts = [words.role.format(me=me.name, others=names), words.setting.format(text=seen.setting)]
@@ -122,8 +128,13 @@ def relationship_lines(seen: Observation, words: Wording = WORDINGS[0]) -> list[
 
 def _rules(seen: Observation, words: Wording, name: str) -> list[str]:
     """Return an example line for each action and move, and the limit of turns."""
+    return [*_ways(seen, words, name), words.limit.format(turns=seen.turn_limit)]
+
+
+def _ways(seen: Observation, words: Wording, name: str) -> list[str]:
+    """Return an example line for each action and move."""
     lines = [f"{words.actions[kind]}: {line_of(name, _example(kind))}" for kind in seen.actions]
-    return [*lines, *move_lines(seen, name), words.limit.format(turns=seen.turn_limit)]
+    return [*lines, *move_lines(seen, name)]
 
 
 def _example(kind: ActionType) -> Action:

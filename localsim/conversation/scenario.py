@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from localsim.conversation.rules.values import (
@@ -26,6 +26,7 @@ from localsim.conversation.rules.values import (
     Place,
     Text,
     Value,
+    idle,
     problems_of_move,
     problems_of_phase,
 )
@@ -40,10 +41,17 @@ WRITER = "writer"
 PERSONA = ("statements", "background", "knows", "never_heard_of")
 """Fields of an agent that say what a described person would say and knows."""
 
+FEWEST = 2
+"""Fewest agents of a conversation; a family may have fewer (`Family.fewest`)."""
 CONFLICT = "conflict"
 """Type of the error that lists contradictions between parts of a scenario, with their places."""
 
 _NAME = re.compile(r"[^\W\d_][\w .'’-]*", re.UNICODE)
+
+
+def too_few(agents: int) -> str:
+    """Return the message about a scenario with too few agents."""
+    return f"must have at least {FEWEST} items, not {agents}"
 
 
 class After(Value):
@@ -215,6 +223,13 @@ ANYBODY = "anybody"
 class Scenario(Value):
     """A social task, without its answer key. Agents speak round-robin in the order given, unless phases say more."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"family": {"type": "null"}}},
+            "then": {"properties": {"agents": {"minItems": FEWEST}}},
+        }
+    )
+
     version: Literal[1]
     """Format of this file."""
     id: Identifier
@@ -227,10 +242,10 @@ class Scenario(Value):
     """The situation that all agents know."""
     relationship: RelationshipLevel | tuple[Relationship, ...] = "stranger"
     """One level for all pairs, or a list with one entry for each pair."""
-    agents: Annotated[tuple[Agent, ...], Field(min_length=2, max_length=1000)]
-    """The agents in speaking order."""
-    actions: Annotated[tuple[ActionType, ...], Field(min_length=1)] = ACTION_TYPES
-    """Action types that agents may use."""
+    agents: Annotated[tuple[Agent, ...], Field(min_length=1, max_length=1000)]
+    """The agents in speaking order; two and more, but for a family that asks one agent alone."""
+    actions: tuple[ActionType, ...] = ACTION_TYPES
+    """Action types that agents may use; an empty list if they act by moves alone."""
     moves: tuple[Move, ...] = ()
     """Actions with values, beside those types."""
     phases: tuple[Phase, ...] = ()
@@ -257,6 +272,8 @@ class Scenario(Value):
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         """Yield (place, message) for each contradiction between parts of the scenario."""
         names = [(("agents", number, "name"), agent.name.casefold()) for number, agent in enumerate(self.agents)]
+        if len(names) < FEWEST and self.family is None:
+            yield ("agents",), too_few(len(names))
         facts: list[tuple[Place, str]] = [
             (("agents", number, "facts", position, "id"), fact.id)
             for number, agent in enumerate(self.agents)
@@ -280,8 +297,8 @@ class Scenario(Value):
         yield from _repeats("agent name", names)
         yield from _repeats("fact id", facts)
         yield from _repeats("action", [(("actions", number), kind) for number, kind in enumerate(self.actions)])
-        if self.actions == ("none",):
-            yield ("actions",), "some action besides none must be allowed"
+        if not self.moves and set(self.actions) <= {"none"}:
+            yield ("actions",), "without moves, some action besides none must be allowed"
         yield from self._conflicts_of_rules()
         if not isinstance(self.relationship, str):
             wanted = {frozenset(pair) for pair in combinations(self.names, 2)}
@@ -306,6 +323,9 @@ class Scenario(Value):
             for position, name in enumerate(move.by):
                 if name not in self.names:
                     yield (*place, "by", position), f"no agent is called {name!r}"
+        if self.moves and not self.phases and not self.game:
+            for name in idle(self.names, known, self.moves):
+                yield ("actions",), f"nothing besides none is allowed to {name}"
         for number, phase in enumerate(self.phases):
             place = ("phases", number)
             found = problems_of_phase(phase, self.names, known, self.moves)

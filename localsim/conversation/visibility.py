@@ -10,6 +10,7 @@
     turns for some readers    yes                          readers                         yes
     turns of the same beat    earlier lines                no                              no
     turns after leaving       yes                          no                              no
+    turns before `since`      yes                          no                              no
     answer key, info          no                           no                              no
 
 In agents mode `grants` add items of others: goal, secret, facts, whole profile (with the relationships among the
@@ -57,12 +58,13 @@ def observe(
     transcript: Transcript,
     grants: Grants = NOTHING,
     allowed: tuple[Way, ...] | None = None,
+    since: int = 0,
 ) -> Observation:
     """Return everything that `viewer` (an agent's name, or `writer` if one model writes all) may know now.
 
     `transcript` is the whole one; the observation holds its readable part. `allowed` are the ways in which the viewer
-    can act now, by default all that it has at some time. `grants` count in agents mode only. Raises ValueError for a
-    viewer that the mode does not have.
+    can act now, by default all that it has at some time. `grants` count in agents mode only. An agent is shown no turn
+    before `since`. Raises ValueError for a viewer that the mode does not have.
     """
     if (viewer == WRITER) != (mode in SINGLE_AUTHOR):
         raise ValueError(f"{viewer} has no view in {mode} mode")
@@ -74,6 +76,7 @@ def observe(
         _view(scenario, viewer, agent, _OWN if omniscient or agent.name == viewer else grant)
         for agent in scenario.agents
     )
+    heard = readable(transcript, viewer, everything=omniscient, goes_on=scenario.limits.leave == "goes_on")
     seen = Observation(
         viewer=viewer,
         setting=scenario.setting,
@@ -82,7 +85,7 @@ def observe(
         omniscient=omniscient,
         actions=scenario.actions,
         turn_limit=scenario.limits.turns,
-        transcript=readable(transcript, viewer, everything=omniscient, goes_on=scenario.limits.leave == "goes_on"),
+        transcript=Transcript(tuple(turn for turn in heard.turns if turn.index >= since)) if since else heard,
         family=scenario.family,
         moves=tuple(move for move in scenario.moves if viewer == WRITER or viewer in (move.by or (viewer,))),
         allowed=every_way(scenario, viewer) if allowed is None else allowed,

@@ -7,7 +7,7 @@ so an interruption loses at most one batch, and no episode is scored twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain
 
@@ -26,6 +26,11 @@ from localsim.store.queries import scoring as queries
 from localsim.store.records import Record, score_records
 
 Notify = Callable[[str], None]
+Batch = tuple[Subject, ...]
+Drive = Callable[[Evaluator, Sequence[Batch]], Iterator[tuple[Batch, Callable[[], list[Evaluation]]]]]
+"""Gives each batch with a function that returns its evaluations, in any order."""
+OpenPanel = Callable[[str, Notify], AbstractContextManager[Drive]]
+"""Opens the model with this name for judging."""
 
 
 def readers_of(family: str | None) -> list[Scorer]:
@@ -63,10 +68,11 @@ def score_runs(
     evaluators: Sequence[Evaluator],
     say: Notify,
     only: Collection[Condition] | None = None,
+    panel: OpenPanel | None = None,
 ) -> dict[str, int]:
     """Score the episodes of several runs together, as `score_run` does, so that they can be judged against each other.
 
-    `only` are the conditions whose episodes are scored.
+    `only` are the conditions whose episodes are scored. `panel` opens the judges elsewhere than in this process.
     """
     subjects = [
         subject
@@ -80,7 +86,7 @@ def score_runs(
         for run_id in runs:
             scored |= queries.scored(store, run_id, evaluator.name, evaluator.version)
         batches = list(evaluator.batches([each for each in subjects if evaluator.applies(each)], scored))
-        counts[evaluator.name] = _score(store, evaluator, batches, say)
+        counts[evaluator.name] = _score(store, evaluator, batches, say, panel)
     return counts
 
 
@@ -91,13 +97,13 @@ def read_again(store: Store, run_id: str, say: Notify) -> None:
     score_run(store, run_id, list({each.name: each for each in evaluators}.values()), say)
 
 
-def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]], say: Notify) -> int:
+def _score(store: Store, evaluator: Evaluator, batches: list[Batch], say: Notify, panel: OpenPanel | None) -> int:
     if not batches:
         return 0
     count, failures = 0, dict[str, str]()
-    with _answering(evaluator, say) as answers:
+    with _driving(evaluator, say, panel) as drive:
         every, begun = sum(map(len, batches)), 0
-        for number, batch in enumerate(batches, start=1):
+        for number, (batch, work) in enumerate(drive(evaluator, batches), start=1):
             if evaluator.doing:
                 say(
                     f"{evaluator.doing}: {begun} of {counted(every)}"
@@ -105,7 +111,7 @@ def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]
                     else f"{evaluator.doing}: {counted(every)}"
                 )
             begun += len(batch)
-            evaluations = guarded(evaluator.name, partial(driven, evaluator, batch, answers), partial(_failed, batch))
+            evaluations = guarded(evaluator.name, work, partial(_failed, batch))
             store.take_in(_records(evaluator, evaluations))
             errors = {each.episode_id: each.scores[0].reason for each in evaluations if _is_error(each)}
             failures |= errors
@@ -120,7 +126,7 @@ def _score(store: Store, evaluator: Evaluator, batches: list[tuple[Subject, ...]
     return count
 
 
-def _failed(batch: tuple[Subject, ...], error: Score) -> list[Evaluation]:
+def _failed(batch: Batch, error: Score) -> list[Evaluation]:
     return [Evaluation(subject.episode_id, (error,)) for subject in batch]
 
 
@@ -143,13 +149,23 @@ def driven(
 
 
 @contextmanager
-def _answering(evaluator: Evaluator, say: Notify) -> Iterator[Callable[[Sequence[Request]], Sequence[Asked]]]:
-    """Give a function that asks the evaluator's model, which stays open until the block ends."""
+def _driving(evaluator: Evaluator, say: Notify, panel: OpenPanel | None) -> Iterator[Drive]:
+    """Give what evaluates batches; the evaluator's model, if it has one, stays open until the block ends."""
     if evaluator.model is None:
-        yield lambda _requests: []
-        return
-    with open_judge(evaluator.model, say) as backend:
-        yield partial(ask, backend)
+        yield partial(_in_turn, lambda _requests: [])
+    elif panel is not None:
+        with panel(evaluator.model, say) as drive:
+            yield drive
+    else:
+        with open_judge(evaluator.model, say) as backend:
+            yield partial(_in_turn, partial(ask, backend))
+
+
+def _in_turn(
+    answers: Callable[[Sequence[Request]], Sequence[Asked]], evaluator: Evaluator, batches: Sequence[Batch]
+) -> Iterator[tuple[Batch, Callable[[], list[Evaluation]]]]:
+    for batch in batches:
+        yield batch, partial(driven, evaluator, batch, answers)
 
 
 def _records(evaluator: Evaluator, evaluations: Sequence[Evaluation]) -> list[Record]:

@@ -19,10 +19,10 @@ from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
-from localsim.families.base import Family, Player
+from localsim.families.base import EVERYDAY, Family, Player
 from localsim.families.craigslist import Craigslist
-from localsim.families.everyday import EVERYDAY
 from localsim.families.games import GAMES
+from localsim.families.interviews.family import Interview
 from localsim.families.mutual_friends import MutualFriends
 from localsim.families.players import CONTROL_PLAYERS, any_way, smalltalk
 
@@ -30,9 +30,10 @@ from localsim.families.players import CONTROL_PLAYERS, any_way, smalltalk
 class Families(Mapping[str, Family]):
     """The families of localsim, and those of other packages, which are imported when they are requested by name."""
 
-    def __init__(self, own: Sequence[Family], games: Sequence[Family]) -> None:
+    def __init__(self, own: Sequence[Family], games: Sequence[Family], others: Sequence[Family] = ()) -> None:
         self._studied = tuple(family.name for family in own)
-        self._own = {family.name: family for family in (*own, *games)}
+        self._games = tuple(family.name for family in games)
+        self._own = {family.name: family for family in (*own, *games, *others)}
         self._loaded: dict[str, Family] = {}
 
     def __getitem__(self, name: str) -> Family:
@@ -64,10 +65,15 @@ class Families(Mapping[str, Family]):
     @property
     def games(self) -> tuple[str, ...]:
         """Names of localsim's games, which have rules of their own."""
-        return tuple(name for name in self._own if name not in self._studied)
+        return self._games
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Names of all families of localsim, in the order of reports."""
+        return tuple(self._own)
 
 
-FAMILIES = Families((MutualFriends(), Craigslist()), GAMES)
+FAMILIES = Families((MutualFriends(), Craigslist()), GAMES, (Interview(),))
 
 
 def family_of(name: str | None) -> Family:
@@ -77,9 +83,9 @@ def family_of(name: str | None) -> Family:
     return FAMILIES[name] if name in FAMILIES else _missing(name)
 
 
-def rules_of(scenario: Scenario) -> Rules | None:
-    """Return the rules of the scenario's game; None for a talk in turn or in phases."""
-    return family_of(scenario.family).rules
+def rules_of(scenario: Scenario, index: int = 0) -> Rules | None:
+    """Return the rules of the scenario's game in an episode; None for a talk in turn or in phases."""
+    return family_of(scenario.family).rules_at(index)
 
 
 @lru_cache
@@ -96,7 +102,7 @@ def title_of(family: Family) -> str:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Return names of families, each once, in the order of a report: own, everyday, games, then others by name."""
-    first = [*FAMILIES.own, EVERYDAY.name, *FAMILIES.games]
+    first = [*FAMILIES.own, EVERYDAY.name, *(name for name in FAMILIES.all if name not in FAMILIES.own)]
     return sorted(set(names), key=lambda name: ([*first, name].index(name), name))
 
 
@@ -136,7 +142,7 @@ def _in_each_family(name: str) -> Player:
 DOSES = (0.25, 0.5, 1.0)
 """Probabilities with which the players `peeks-25`, `peeks-50` and `peeks-100` use another agent's side."""
 PLAYERS: dict[str, Player] = {
-    **{name: _in_each_family(name) for family in (*FAMILIES.games, *FAMILIES.own) for name in FAMILIES[family].players},
+    **{name: _in_each_family(name) for family in reversed(FAMILIES.all) for name in FAMILIES[family].players},
     "any": any_way,
     "auto": auto,
     "omniscient": omniscient,

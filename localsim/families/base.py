@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from localsim.conversation.controls import Control
-from localsim.conversation.episode import Observation, Score
+from localsim.conversation.episode import SIMULATED, Mode, Observation, Score
 from localsim.conversation.measures import Measure
 from localsim.conversation.people import Corpus
 from localsim.conversation.rules.steps import Rules
-from localsim.conversation.scenario import AnswerKey, Scenario, ScenarioFile
+from localsim.conversation.scenario import FEWEST, AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
 from localsim.families.players import Player as Player
@@ -122,6 +122,20 @@ class Baseline:
     """Warning for a run that contains the family without this player."""
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A scripted player whose results on the scenarios of a run stand beside those of the run."""
+
+    player: str
+    """Name of a scripted player: `scripted:NAME`."""
+    label: str
+    """One or two words for what it stands for, such as `random` or `optimal`."""
+    why: str
+    """A phrase for people that says what it does, and why nothing better is known or possible."""
+    blind: bool = False
+    """True if it heeds nothing that modes show or hide, so that its results are the same in every mode."""
+
+
 class Family:
     """A kind of task whose outcome can be verified. Override the special parts; the defaults suit a plain task."""
 
@@ -146,6 +160,8 @@ class Family:
     sensible: str = ""
     """Name of the player that `-m scripted` uses; '' means small talk."""
     baseline: Baseline | None = None
+    references: Sequence[Reference] = ()
+    """Players whose results stand beside those of a run, random play first; none for a talk without random play."""
     controls: Sequence[Control] = ()
     """The values that the family's measures must have for players whose behaviour is known; a measure without a control
     is not shown.
@@ -166,6 +182,14 @@ class Family:
     """
     hits: Hits | None = None
     """The score that counts uses of the other side's knowledge before anything said had told it; None without one."""
+    fewest: int = FEWEST
+    """Fewest agents of a scenario."""
+    modes: Sequence[Mode] = SIMULATED
+    """The modes in which the task has a meaning."""
+    only_modes: str = ""
+    """Why it has none in the other modes, in a sentence."""
+    asks: bool = False
+    """True if the rules ask questions one by one, so that answers are shown with the questions."""
     terms_disclose: bool = False
     """True if uttering a term discloses a private fact, and nothing else does, as with names of friends. False if a
     term is only a hint: a price may be offered without being the target.
@@ -174,6 +198,14 @@ class Family:
     @property
     def rules(self) -> Rules | None:
         """The rules that decide who acts next, for a game; None for a talk in turn or in phases."""
+        return None
+
+    def rules_at(self, index: int) -> Rules | None:  # noqa: ARG002 - overridden
+        """Return the rules of the episode with this index; they differ only where something rotates with it."""
+        return self.rules
+
+    def talk_chars(self, scenario: Scenario) -> int | None:  # noqa: ARG002 - overridden
+        """Return the most characters of turns that a prompt can hold; None: as many as the limits of turns allow."""
         return None
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
@@ -218,6 +250,20 @@ class Family:
     def utters(self, text: str, term: str) -> bool:
         """Return True if a text utters a term of a private fact."""
         return self.span(text, term) is not None
+
+
+class Everyday(Family):
+    """The family of scenarios that name none, so that reports need no special case."""
+
+    name = "everyday"
+    title = "Everyday scenes"
+    about = "Conversations between people with goals and secrets of their own; no outcome is scored as right or wrong."
+    invitation = "Everyday conversations"
+    measures = ()
+    figure = ("explicit_end_rate", "turns", "words_per_turn")
+
+
+EVERYDAY = Everyday()
 
 
 def sentence(text: str) -> str:

@@ -140,8 +140,13 @@ class Price:
 
 def plain(text: str) -> str:
     """Return `text` in lower case with straight quotes, character for character, so that positions stay the same."""
-    folded = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    return folded.translate(str.maketrans("’‘“”\u00a0", "''\"\" "))
+    straight = text.translate(_STRAIGHT)
+    if straight.isascii():
+        return straight.lower()
+    return "".join(char.lower() if len(char.lower()) == 1 else char for char in straight)
+
+
+_STRAIGHT = str.maketrans("’‘“”\u00a0", "''\"\" ")
 
 
 def find_prices(text: str, *, list_price: float | None = None) -> list[Price]:

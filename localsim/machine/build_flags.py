@@ -13,6 +13,11 @@ from pathlib import Path
 PORTABLE = "-DGGML_NATIVE=OFF"
 """AVX2 on x86: works on any laptop of the last ten years."""
 
+DEVICES = {"cuda": "-DGGML_CUDA=ON", "vulkan": "-DGGML_VULKAN=ON", "metal": "-DGGML_METAL=ON"}
+"""Names of GPU backends, as LOCALSIM_BUILD gives them -> the flag that builds them."""
+LEAN = "-DLLAVA_BUILD=OFF"
+"""Leaves out the library for images, which localsim never loads."""
+
 _AVX512_NEEDED = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"})
 _AVX512_MORE = {
     "avx512_vnni": "-DGGML_AVX512_VNNI=ON",
@@ -50,8 +55,10 @@ def processor_features() -> frozenset[str]:
     )
 
 
-def candidates(features: frozenset[str], machine: str) -> list[str]:
-    """CMAKE_ARGS to try, fastest first; the last one is portable."""
+def candidates(features: frozenset[str], machine: str, device: str = "") -> list[str]:
+    """CMAKE_ARGS to try, fastest first; the last one is portable. `device` is '' or a name in DEVICES."""
+    if device:
+        return [f"{DEVICES[device]} {flags}" for flags in candidates(features, machine)]
     if machine.lower() in ("x86_64", "amd64"):
         found = []
         if features >= _AVX512_NEEDED:

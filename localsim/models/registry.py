@@ -19,6 +19,7 @@ from typing import Any
 from localsim import paths
 from localsim.errors import InvalidInput, ModelMissing, suggest
 from localsim.models.checksums import checksum, forget
+from localsim.models.mixtures import is_mixture, mixture_of, parts_of
 from localsim.models.remembered import read_object
 
 
@@ -109,6 +110,8 @@ def aliases() -> dict[str, list[str]]:
 
 def members(name: str) -> list[str]:
     """The models to install for a name or alias: a derived model needs all that an alias of its source means."""
+    if is_mixture(name):
+        return list(dict.fromkeys(member for part in parts_of(name) for member in members(part)))
     if name in aliases():
         return aliases()[name]
     source = next((model.source for model in entries() if model.name == name), "")
@@ -118,13 +121,24 @@ def members(name: str) -> list[str]:
 def constructed(model: str) -> str:
     """The behaviour that a control was taught, such as "taught to use ..."; '' for all other models.
 
-    `model` is a name, NAME+ADAPTER with the adapter of a model of the registry, or several of them joined by |.
+    `model` is a name, NAME+ADAPTER with the adapter of a model of the registry, a mixture, or several of them joined by
+    |.
     """
-    for part in model.split("|"):
-        adapter = Path(split_adapter(part)[1]).name
-        for name, fields in _registry()["models"].items():
-            if fields.get("constructed") and (name == part or fields.get("adapter") == adapter != ""):
-                return f"taught to {fields['constructed']}"
+    return next(filter(None, map(_behaviour, model.split("|"))), "")
+
+
+def _behaviour(name: str) -> str:
+    """The behaviour that one model or mixture was given; '' if none."""
+    if is_mixture(name):
+        mixed = mixture_of(name)
+        shares = {mixed.first: mixed.share, mixed.other: 1 - mixed.share}
+        return "; ".join(
+            f"in {share:.0%} of its replies {words}" for part, share in shares.items() if (words := _behaviour(part))
+        )
+    adapter = Path(split_adapter(name)[1]).name
+    for known, fields in _registry()["models"].items():
+        if fields.get("constructed") and (known == name or fields.get("adapter") == adapter != ""):
+            return f"taught to {fields['constructed']}"
     return ""
 
 

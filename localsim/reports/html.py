@@ -25,7 +25,10 @@ from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, remark_on
+from localsim.reports.conversation.interviews import tables
 from localsim.reports.figures.beside import with_colours
+from localsim.reports.figures.references import beside, heading
+from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import INVENTED, interval_of, shown
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, head, instruments, robustness
@@ -101,6 +104,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         judges=data.get("judges", []),
         naturalness=data.get("naturalness", []),
         people=sentences(data["annotations"]) if data["annotations"]["raters"] else [],
+        interviews=list(tables(data.get("interviews", []))),
         commands=_commands(data["run"]),
         card=card_sections(data["card"]) if data.get("card") else [],
     )
@@ -189,7 +193,9 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
     family, rows, leaks = family_of(name), _of(name, data["comparison"]), _coloured(data, name)
     told = {row["measure"] for row in data.get("headline", {}).get("families", []) if row["family"] == name}
     terms = shown(data["measures"], rows)
-    columns, same = head.constants(terms, rows, {SUCCESS.key} | told)
+    played = data.get("references", [])
+    referred = {each["key"]: _signed(texts) for each in terms if (texts := beside(played, each, rows))}
+    columns, same = head.constants(terms, rows, {SUCCESS.key, *referred} | told)
     models = list(dict.fromkeys(row["model"] for row in rows))
     by_key = {measure["key"]: _own_meaning(measure, family) for measure in columns}
 
@@ -222,7 +228,11 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
         "models": [labelled(model, whole=len(models) == 1) for model in models],
         "columns": columns,
         "rows": [{**row, "name": name_of(row), "model": labelled(row["model"], whole=False)} for row in rows],
-        "lines": [(measure, [_cell(row, measure) for row in rows]) for measure in columns],
+        "lines": [
+            (measure, [_cell(row, measure) for row in rows], referred.get(measure["key"], [])) for measure in columns
+        ],
+        "referred": heading(played, name),
+        "references": sentences_on(played, name),
         "examples": [_example(example, rows) for example in examples if example.family == name],
     }
 
@@ -240,8 +250,11 @@ def _heads(data: Row, names: Iterable[str]) -> dict[str, list[Row]]:
     for table in head.tables(data, lambda measure, row: _cell(row, measure)):
         if table["notes"]:
             places[table["model"]] = f"model-{len(places)}"
-        more = {"name": labelled(table["model"], whole=False), "place": places.get(table["model"], "")}
+        more: Row = {"name": labelled(table["model"], whole=False), "place": places.get(table["model"], "")}
         columns = [{**row, "name": name_of(row)} for row in table["rows"]]
+        for line in table["lines"]:
+            line["cells"] = _signed(line["cells"]) if line["reference"] else line["cells"]
+        more |= {"referred": any(line["reference"] for line in table["lines"])}
         found[table["family"]].append({**table, **more, "columns": columns})
     return found
 
@@ -262,6 +275,12 @@ def _cell(row: Row, measure: Row) -> Row:
     alike = row.get(f"{measure['key']}_alike")
     beside = f"in all {alike}" if alike else interval and _interval(*interval, kind)
     return {"value": _number(row[measure["key"]], kind), "interval": beside}
+
+
+def _signed(texts: Iterable[str]) -> list[str]:
+    """Return values of references with the signs of this page: a minus, and – for a missing one."""
+    parts = ([NONE if part == "-" else part.replace("-", "−") for part in text.split(" / ")] for text in texts)
+    return [" / ".join(each) for each in parts]
 
 
 def _interval(low: float, high: float, kind: str) -> str:

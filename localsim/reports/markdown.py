@@ -11,6 +11,9 @@ from localsim.conversation.grants import condition_name
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.card import sections
+from localsim.reports.conversation.interviews import tables
+from localsim.reports.figures.references import beside, heading
+from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import shown, text_of
 from localsim.reports.report import foremost
 from localsim.reports.validity import correction, head, instruments, robustness
@@ -26,6 +29,11 @@ def as_markdown(data: Row) -> str:
     lines += [*(f"**{_plain(sentence)}**  " for sentence in head.answer(data)), ""]
     lines += [f"> {_plain(warning)}  " for warning in head.notes(data)["general"]]
     lines += _heads(data)
+    for table in tables(data.get("interviews", ())):
+        cells = [table.heads, ["---"] * len(table.heads), *([_plain(cell) for cell in row] for row in table.rows)]
+        lines += ["", f"## {_plain(table.title)}", "", *(f"| {' | '.join(row)} |" for row in cells), ""]
+        lines += [f"- {_plain(note)}" for note in table.notes]
+    played = data.get("references", [])
     for family in dict.fromkeys(row["family"] for row in data["comparison"]):
         rows = [row for row in data["comparison"] if row["family"] == family]
         several = len({row["model"] for row in rows}) > 1
@@ -38,8 +46,10 @@ def as_markdown(data: Row) -> str:
             "",
             f"## All measures of {title_of(family_of(family))}",
             "",
-            *comparison(rows, names, data["measures"]),
+            *comparison(rows, names, data["measures"], played),
         ]
+        if said := sentences_on(played, family):
+            lines += ["", *(f"{_plain(line)}  " for line in said)]
     unsearched = head.unsearched(data)
     if data["leaks"] or unsearched:
         quotes = _leaks(data["leaks"]) if data["leaks"] else []
@@ -75,8 +85,10 @@ def _heads(data: Row) -> list[str]:
         lines.append("|---|" + "---|" * len(table["rows"]))
         counts = [f"{row['completed']} of {row['n']}" for row in table["rows"]]
         lines.append(f"| conversations | {' | '.join(counts)} |")
-        lines += [f"| {line['heading']} | {' | '.join(line['cells'])} |" for line in table["lines"]]
-        lines += ["", *map(_plain, table["same"])] if table["same"] else []
+        for line in table["lines"]:
+            named = f"*{line['heading']}*" if line["reference"] else line["heading"]
+            lines.append(f"| {named} | {' | '.join(line['cells'])} |")
+        lines += ["", *(f"{_plain(line)}  " for line in table["same"])] if table["same"] else []
         told = [*table["notes"], *table["closing"]]
         lines += ["", *(f"> {_plain(text)}  " for text in told)] if told else []
     return lines
@@ -86,12 +98,19 @@ def _name_of(row: Row) -> str:
     return str(row.get("condition") or row["mode"])
 
 
-def comparison(rows: Sequence[Row], names: Sequence[str], measures: Sequence[Row]) -> list[str]:
-    """Return a table of measures by condition, with intervals, and below some of them the paper's values."""
+def comparison(
+    rows: Sequence[Row], names: Sequence[str], measures: Sequence[Row], played: Sequence[Row] = ()
+) -> list[str]:
+    """Return a table of measures by condition, with intervals, and below some of them other values.
+
+    These are the paper's, and those of the players in `played` (rows of `references`).
+    """
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     lines.append(f"| episodes completed | {' | '.join(str(row['completed']) for row in rows)} |")
     for measure in shown(measures, rows):
         lines.append(f"| {measure['heading']} | {' | '.join(text_of(measure, row) or '-' for row in rows)} |")
+        if texts := beside(played, measure, rows):
+            lines.append(f"| *{heading(played, rows[0]['family'])}* | {' | '.join(texts)} |")
         published = measure["published"]
         conditions = [row.get("condition") or name for row, name in zip(rows, names, strict=True)]
         if any(name in published for name in conditions):

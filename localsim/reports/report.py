@@ -19,6 +19,7 @@ from localsim.conversation.measures import Measure
 from localsim.families import EVERYDAY, family_of
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
+from localsim.reports.conversation.interviews import interviews
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, of_family, sided
 from localsim.reports.validity.correction import corrections
@@ -67,6 +68,7 @@ def _read(store: Store, run_id: str) -> Row:
         "judges": reliability(store, run_id),
         "naturalness": rates(store, run_id),
         "annotations": agreement(store, run_id),
+        "interviews": interviews(store, run_id),
         "parser_accuracy": families.accuracy(),
     }
     data |= _errors(store, run_id, data, scores)
@@ -76,15 +78,15 @@ def _read(store: Store, run_id: str) -> Row:
     return data
 
 
-def beginning(store: Store, run_id: str) -> list[str]:
-    """Return the sentences that a report begins with, without what they do not need."""
+def beginning(store: Store, run_id: str) -> tuple[list[str], Row]:
+    """Return the sentences that a report begins with, and its measures and rows, without what they do not need."""
     with store.held() as reader:
         run = run_row(reader, run_id)
         data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id)}
         # Without an episode there are no conditions that could be compared.
         compared = compare(reader, run_id) if data["comparison"] else []
         data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
-    return answer(data)
+    return answer(data), data
 
 
 def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
@@ -237,15 +239,16 @@ def of_models(models: Row) -> Iterator[Row]:
     for name in models:
         if words := constructed(name):
             yield _remark(f"{name} is a constructed control: it was {words}.", models=[name])
-    scripted = [name for name, identity in models.items() if identity["kind"] == "scripted"]
+    writers = [(name, part) for name, each in models.items() for part in each.get("parts", {name: each}).values()]
+    scripted = list(dict.fromkeys(name for name, identity in writers if identity["kind"] == "scripted"))
     if scripted:
         text = f"{', '.join(scripted)}: played by a script, not by a language model."
         yield _remark(text, models=scripted)
     for start, text in SMALL_MODELS.items():
-        found = [name for name, identity in models.items() if identity.get("file", "").startswith(start)]
+        found = [name for name, identity in writers if identity.get("file", "").startswith(start)]
         if found:
             yield _remark(text, models=found)
-    remote = {name: identity["url"] for name, identity in models.items() if identity["kind"] == "remote"}
+    remote = {name: identity["url"] for name, identity in writers if identity["kind"] == "remote"}
     if remote:
         where = ", ".join(sorted(set(remote.values())))
         yield _remark(f"Remote: text was written at {where}; weights and seeds there are not verified.", models=remote)

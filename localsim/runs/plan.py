@@ -26,7 +26,8 @@ from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
 from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.errors import InvalidInput, suggest
-from localsim.families import rules_of
+from localsim.families import family_of, rules_of
+from localsim.scenarios.interviews.sheets import COMMAND
 
 CONTRASTS: dict[str, tuple[Mode, Mode]] = {
     "information": ("agents", "mindreaders"),
@@ -86,10 +87,20 @@ class Plan:
                 raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
         self._check_choices()
         self._resolve_grants()
+        self._check_modes()
         ids = [loaded.scenario.id for loaded in self.scenarios]
         repeated = sorted({scenario_id for scenario_id in ids if ids.count(scenario_id) > 1})
         if repeated:
             raise InvalidInput(f"two scenarios have the id {repeated[0]}", hint="give each file an id of its own")
+
+    def _check_modes(self) -> None:
+        """Refuse modes that have no meaning for the family of a scenario."""
+        for family in dict.fromkeys(loaded.scenario.family for loaded in self.scenarios):
+            own = family_of(family)
+            refused = [mode for mode in self.modes if mode in SIMULATED and mode not in own.modes]
+            if refused:
+                hint = f"use --mode {','.join(own.modes)}"
+                raise InvalidInput(f"{own.name} in {refused[0]} mode: {own.only_modes}", hint=hint)
 
     def _resolve_primary(self) -> None:
         key, _, contrast = (self.primary or PRIMARY).partition(":")
@@ -161,7 +172,7 @@ class Plan:
                 repro=self.repro,
                 variant=variant,
                 grants=grants,
-                rules=rules_of(loaded.scenario),
+                rules=rules_of(loaded.scenario, index),
             )
             for index in range(self.episodes)
             for variant in range(max(1, self.perturb))
@@ -199,11 +210,15 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
     """
     if plan["modes"] == [PEOPLE]:
         return _import_of(plan)
+    begun = ["localsim", "run", *(scenarios or ["SCENARIO..."])]
+    if scenarios and all(path.startswith(COMMAND) for path in scenarios):
+        begun = _interview_of(scenarios)
     sampling = plan["sampling"]
     modes = "all" if set(plan["modes"]) == set(MODES) else ",".join(plan["modes"])
     roles = [word for role, model in plan["roles"].items() for word in ("--role", f"{role}={model}")]
-    parts: list[Any] = ["localsim", "run", *(scenarios or ["SCENARIO..."]), "-m", plan["model"], *roles]
-    parts += ["--mode", modes, "-n", plan["episodes"], "--seed", plan["seed"]]
+    parts: list[Any] = [*begun, "-m", plan["model"], *roles]
+    parts += ["--mode", modes] if begun[1] == "run" else []
+    parts += ["-n", plan["episodes"], "--seed", plan["seed"]]
     parts += ["-j", plan["parallel"] or "auto", "--repro", plan["repro"]]
     for option, value, default in (
         ("--temperature", sampling["temperature"], Sampling.temperature),
@@ -219,6 +234,13 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
     parts += [word for text in plan.get("see", ()) for word in ("--see", text)]
     parts += [] if sampling["grammar"] else ["--no-grammar"]
     return " ".join(part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts)
+
+
+def _interview_of(paths: Sequence[str]) -> list[str]:
+    """Return the beginning of the command that asks a bank again, from the paths of its scenarios."""
+    asked = [shlex.split(path) for path in paths]
+    people = ",".join(dict.fromkeys(words[-1] for words in asked))
+    return [*shlex.split(COMMAND), asked[0][2], "--people", people]
 
 
 def _thresholds_of(name: str) -> tuple[tuple[str, Any, Any], ...]:

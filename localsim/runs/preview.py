@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from localsim.backends.open import Needs, is_file, memory_plans, models_of
 from localsim.machine.forecast import Forecast, forecast_on
@@ -28,11 +29,15 @@ def needs_of(plan: Plan, parallel: int) -> Needs:
 
 def side_by_side(plan: Plan, say: Callable[[str], None]) -> int:
     """Return the number of episodes at a time: as requested, else as many as fit into memory, up to MOST_PARALLEL."""
-    episodes = len(plan.specs())
-    if plan.parallel is not None:
-        return max(1, min(plan.parallel, episodes))
+    return as_many_as_fit(needs_of(plan, 1), plan.parallel, len(plan.specs()), say)
+
+
+def as_many_as_fit(needs: Needs, asked: int | None, episodes: int, say: Callable[[str], None]) -> int:
+    """Return the number of episodes at a time, of so many; `asked` is the requested number, or None."""
+    if asked is not None:
+        return max(1, min(asked, episodes))
     wanted = parallel = min(MOST_PARALLEL, episodes)
-    while parallel > 1 and not _fits(needs_of(plan, parallel)):
+    while parallel > 1 and not _fits(replace(needs, sequences=parallel)):
         parallel //= 2
     if parallel < wanted:
         say(f"-j auto: {parallel} at a time instead of {wanted}, for lack of memory (a smaller --ctx makes room)")

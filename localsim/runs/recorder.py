@@ -7,7 +7,8 @@ the journal keeps the records.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from localsim.conversation.episode import Episode, EpisodeSpec
@@ -15,8 +16,9 @@ from localsim.conversation.exchange import Generation, Message, Request
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Turn
 from localsim.errors import GenerationFailed
-from localsim.store.database import Busy, FileMark, Store
+from localsim.store.database import FileMark, Store
 from localsim.store.journal import Journal
+from localsim.store.lock import Busy
 from localsim.store.records import (
     ContentRecord,
     EpisodeEnded,
@@ -68,11 +70,26 @@ class Recorder:
         self._next_write = 0.0
         self._ended = False
         """True if an ended episode waits to be written."""
+        self._together: list[Record] | None = None
+        """Records that wait for the end of a block `together`; None outside of one."""
         self._journal.append(self._run, *self._unwritten)
         self._flush(FLUSH_PATIENCE_S)
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write all records of a block to the journal at its end, in one append: each append waits for the disk."""
+        self._together = []
+        try:
+            yield
+        finally:
+            waiting, self._together = self._together, None
+            if waiting:
+                self._journal.append(*waiting)
+        self._write_if_due()
+
     def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
-        """Record that an episode begins, or continues after a resume."""
+        """Record that an episode begins, or continues after a resume; what an earlier attempt wrote is replaced."""
+        self._forget_prompts(episode_id)
         self._open[episode_id] = []
         self._note(episode_id, episode_record(episode_id, self._run.run_id, self._scenarios[spec.scenario.hash], spec))
 
@@ -130,7 +147,7 @@ class Recorder:
         )
         self._note(episode_id, ended, *scores)
         self._unwritten += self._open.pop(episode_id)
-        self._prompts = {key: known for key, known in self._prompts.items() if not key.startswith(f"{episode_id}/")}
+        self._forget_prompts(episode_id)
         self._ended = True
         self._write_if_due()
 
@@ -148,15 +165,22 @@ class Recorder:
     # ---- helpers -----------------------------------------------------------------------------------------------
 
     def _note(self, episode_id: str, *records: Record) -> None:
-        self._journal.append(*self._new_contents, *records)
+        if self._together is not None:
+            self._together += [*self._new_contents, *records]
+        else:
+            self._journal.append(*self._new_contents, *records)
         self._unwritten += self._new_contents
         self._new_contents.clear()
         self._open[episode_id] += records
         self._write_if_due()
 
     def _write_if_due(self) -> None:
-        if self._ended and time.monotonic() >= self._next_write:
+        if self._ended and self._together is None and time.monotonic() >= self._next_write:
             self._flush(FLUSH_PATIENCE_S)
+
+    def _forget_prompts(self, episode_id: str) -> None:
+        for key in [key for key in self._prompts if key.startswith(f"{episode_id}/")]:
+            del self._prompts[key]
 
     def _content(self, text: str) -> str:
         content_hash = hash_of(text)

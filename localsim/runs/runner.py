@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Protocol
 
 from localsim import __version__
 from localsim.backends.base import Backend
@@ -23,6 +23,7 @@ from localsim.backends.open import is_file, models_of, open_backends
 from localsim.backends.person import NAME, AskPerson
 from localsim.conversation import prompts
 from localsim.conversation.episode import PEOPLE, EpisodeSpec, Sampling
+from localsim.conversation.scenario import AnswerKey
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.evaluators.searching import search
 from localsim.families import FAMILIES
@@ -83,13 +84,14 @@ def start(
     leaks: bool | None = None,
     weights: Weights | None = None,
     name: str | None = None,
+    cluster: str | None = None,
 ) -> Result:
     """Simulate a plan as a new run, then score it.
 
     `ask` asks the person who plays the role `human`. `leaks` decides if the run is searched for leaks; None means yes,
     unless scripted players wrote everything and no `weights` (thresholds of the leakage detector) are given. `name` is
-    the name that a person gives the run (`telling.checked_name`). Raises
-    InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
+    the name that a person gives the run (`telling.checked_name`). `cluster` is the address of a Ray cluster that plays
+    the episodes, `auto` or `ray://HOST:PORT`. Raises InvalidInput, ModelMissing, DatabaseError or BackendUnavailable.
     """
     texts: tuple[str, ...] = ()
     if weights is not None:
@@ -103,20 +105,28 @@ def start(
     now = datetime.now(UTC)
     run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     specs = plan.specs()
-    parallel = side_by_side(plan, say)
+    parallel = side_by_side(plan, say) if cluster is None else 1
     store.ensure_usable()
-    with open_backends(models_of(specs), needs_of(plan, parallel), say, ask) as backends:
-        run = replace(run_record(run_id, now, plan, parallel, len(specs), backends), name=name)
+    with _place(cluster, plan, specs, parallel, say, ask) as place:
+        run = run_record(run_id, now, plan, place.parallel, len(specs), place.identities)
         with journal_of(store, run_id) as journal:
-            job = _Job(run, plan, specs, backends, texts)
+            job = _Job(replace(run, name=name), plan, specs, place, texts)
             result = _simulate(job, store, journal, watcher, say, {}, {})
     return _with_leaks(result, store, leaks, say)
 
 
-def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: bool | None = None) -> Result:
+def resume(
+    reference: str,
+    store: Store,
+    watcher: Watcher,
+    say: Notify,
+    leaks: bool | None = None,
+    cluster: str | None = None,
+) -> Result:
     """Continue an interrupted run: finished episodes are kept, unfinished ones continue after their last turn.
 
-    Raises DatabaseError if the run is still being written, or if its journal cannot be read into the database now.
+    It may continue on a `cluster` or without one, wherever it began. Raises DatabaseError if the run is still being
+    written, or if its journal cannot be read into the database now.
     """
     store.take_in_leftovers()
     run_id = store.run_id(reference, to_resume=True)
@@ -129,9 +139,9 @@ def resume(reference: str, store: Store, watcher: Watcher, say: Notify, leaks: b
         if not specs:
             journal.close(remove=True)
             return _with_leaks(_nothing_left(run_id, finished, run), store, leaks, say)
-        refuse_other_conditions(run, plan)
-        with open_backends(models_of(specs), needs_of(plan, run["parallel"]), say) as backends:
-            job = _Job(resumed_record(run, backends), plan, specs, backends)
+        refuse_other_conditions(run, plan, files=cluster is None)
+        with _place(cluster, plan, specs, run["parallel"], say, identities=json.loads(run["models_json"])) as place:
+            job = _Job(resumed_record(run, place.identities), plan, specs, place)
             recorded = queries.recorded_generations(store, run_id)
             result = _simulate(job, store, journal, watcher, say, finished, recorded)
     return _with_leaks(result, store, leaks, say)
@@ -154,14 +164,92 @@ def _with_leaks(result: Result, store: Store, leaks: bool | None, say: Notify) -
     return replace(result, leaks_scored=True)
 
 
+Identities = Mapping[str, Mapping[str, Any]]
+"""Model name -> what is stored about its backend."""
+
+
+class Place(Protocol):
+    """Where the episodes of a run are played: in this process, or on a cluster."""
+
+    @property
+    def identities(self) -> Identities:
+        """What is stored about each model."""
+
+    @property
+    def parallel(self) -> int:
+        """Episodes at a time; on a cluster, those of its first worker."""
+
+    def simulate(
+        self,
+        run_id: str,
+        specs: Sequence[EpisodeSpec],
+        recorded: Mapping[str, Sequence[Recorded]],
+        answers: Mapping[str, AnswerKey],
+        recorder: Recorder,
+        watcher: Watcher,
+        should_stop: Callable[[], bool],
+    ) -> Summary:
+        """Play all specs; if `should_stop` returns True, stop after the current turns."""
+
+
+class _Here:
+    """This process with its backends."""
+
+    def __init__(self, backends: Mapping[str, Backend], parallel: int) -> None:
+        self._backends = backends
+        self.identities = identities_of(backends)
+        self.parallel = parallel
+
+    def simulate(
+        self,
+        run_id: str,
+        specs: Sequence[EpisodeSpec],
+        recorded: Mapping[str, Sequence[Recorded]],
+        answers: Mapping[str, AnswerKey],
+        recorder: Recorder,
+        watcher: Watcher,
+        should_stop: Callable[[], bool],
+    ) -> Summary:
+        simulation = Simulation(
+            run_id, self._backends, answers, recorder, watcher, parallel=self.parallel, should_stop=should_stop
+        )
+        return simulation.run(specs, recorded)
+
+
+@contextmanager
+def _place(
+    cluster: str | None,
+    plan: Plan,
+    specs: Sequence[EpisodeSpec],
+    parallel: int,
+    say: Notify,
+    ask: AskPerson | None = None,
+    identities: Identities | None = None,
+) -> Iterator[Place]:
+    """Open the models of a run here, or gather the workers of a cluster; `identities` are those of a resumed run."""
+    if cluster is None:
+        with open_backends(models_of(specs), needs_of(plan, parallel), say, ask) as backends:
+            yield _Here(backends, parallel)
+        return
+    from localsim.runs.cluster.playing import players
+
+    with players(cluster, plan, specs, say, identities or {}) as workers:
+        yield workers
+
+
+def identities_of(backends: Mapping[str, Backend]) -> Identities:
+    """Return what is stored about each backend."""
+    return {name: backend.identity for name, backend in backends.items()}
+
+
 @dataclass(frozen=True)
 class _Job:
-    """The episodes to simulate now, and their backends."""
+    """The episodes to simulate now, and the place."""
 
     run: RunRecord
     plan: Plan
     specs: Sequence[EpisodeSpec]
-    backends: Mapping[str, Backend]
+    place: Place
     texts: tuple[str, ...] = ()
     """Texts that the plan names by hash and that are stored with the run."""
 
@@ -191,17 +279,10 @@ def _simulate(
     recorder = Recorder(store, journal, job.run, job.plan.scenarios, say, job.texts)
     watcher.begun(run_id)
     with stoppable(say) as asked:
-        simulation = Simulation(
-            run_id,
-            job.backends,
-            answers,
-            recorder,
-            watcher,
-            parallel=job.run.parallel,
-            should_stop=lambda: asked[0] or watcher.stops(),
-        )
         try:
-            summary = simulation.run(job.specs, recorded)
+            summary = job.place.simulate(
+                run_id, job.specs, recorded, answers, recorder, watcher, lambda: asked[0] or watcher.stops()
+            )
         except KeyboardInterrupt:
             continued = f"; to continue: localsim resume {run_id} --db {store.path}"
             say(f"stopped at once{'' if NAME in job.plan.roles.values() else continued}")
@@ -222,7 +303,7 @@ def _nothing_left(run_id: str, finished: Mapping[str, str], run: Mapping[str, An
 
 
 def run_record(
-    run_id: str, started: datetime, plan: Plan, parallel: int, planned: int, backends: Mapping[str, Backend]
+    run_id: str, started: datetime, plan: Plan, parallel: int, planned: int, identities: Identities
 ) -> RunRecord:
     """Return the record of a run that begins now."""
     return RunRecord(
@@ -235,7 +316,7 @@ def run_record(
         parallel=parallel,
         episodes_planned=planned,
         plan_json=plan.as_json(),
-        models_json=json.dumps({name: backend.identity for name, backend in backends.items()}),
+        models_json=json.dumps(dict(identities)),
         versions_json=json.dumps(versions()),
         plan_hash=hashlib.sha256(plan.as_json().encode()).hexdigest(),
     )
@@ -274,23 +355,27 @@ def _plan_of(run: Mapping[str, Any], store: Store) -> Plan:
     return Plan(**data)
 
 
-def resumed_record(run: Mapping[str, Any], backends: Mapping[str, Backend]) -> RunRecord:
+def resumed_record(run: Mapping[str, Any], identities: Identities) -> RunRecord:
     """Return the run's record with the status running, and with the models that are opened now."""
-    models = json.loads(run["models_json"]) | {name: backend.identity for name, backend in backends.items()}
+    models = json.loads(run["models_json"]) | dict(identities)
     started = run["started_utc"].isoformat()
     again = {"status": "running", "started_utc": started, "finished_utc": None, "models_json": json.dumps(models)}
     return RunRecord(**{**run, **again})
 
 
-def refuse_other_conditions(run: Mapping[str, Any], plan: Plan) -> None:
-    """Raise InvalidInput if model files, prompts or scenarios differ from those of the run's first part."""
+def refuse_other_conditions(run: Mapping[str, Any], plan: Plan, *, files: bool = True) -> None:
+    """Raise InvalidInput if model files, prompts or scenarios differ from those of the run's first part.
+
+    Without `files`, those are not compared: the workers of a cluster compare their own.
+    """
     hint = "restore the versions that the run was made with, or start a new run"
     then, now = json.loads(run["versions_json"]), versions()
     for part in ("prompts", "llama-cpp-python"):
         if then[part] != now[part]:
             raise InvalidInput(f"the run was made with {part} {then[part]}, here is {now[part]}", hint=hint)
-    for name, identity in json.loads(run["models_json"]).items():
-        if is_file(name) and (file := resolve(name)).sha256 != identity["sha256"]:
+    used = {name: identity.get("parts", {name: identity}) for name, identity in json.loads(run["models_json"]).items()}
+    for name, identity in (item for parts in used.values() for item in parts.items()):
+        if files and is_file(name) and (file := resolve(name)).sha256 != identity["sha256"]:
             raise InvalidInput(
                 f"the run was made with {identity['file']} {identity['sha256'][:12]}..., now {name} is "
                 f"{file.path.name} {file.sha256[:12]}...",

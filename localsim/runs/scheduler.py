@@ -100,14 +100,26 @@ class _Live:
     """Session -> model."""
 
 
+def scores_of(episode_id: str, episode: Episode, answer: AnswerKey) -> list[Record]:
+    """Return the scores of an episode by the evaluators that need no model; none if it failed."""
+    if episode.status != "completed":
+        return []
+    spec = episode.spec
+    about = (episode_id, spec.scenario, answer, spec.mode, spec.index, spec.seed, episode.transcript)
+    return evaluated(Subject(*about, variant=spec.variant, see=spec.grants.text))
+
+
 class Simulation:
-    """A run in progress. `backends` are keyed by model name, `answers` by scenario hash."""
+    """A run in progress. `backends` are keyed by model name, `answers` by scenario hash.
+
+    Without `answers` the episodes get no scores: then the process that receives them computes these (`scores_of`).
+    """
 
     def __init__(
         self,
         run_id: str,
         backends: Mapping[str, Backend],
-        answers: Mapping[str, AnswerKey],
+        answers: Mapping[str, AnswerKey] | None,
         sink: EventSink,
         watcher: Watcher,
         *,
@@ -244,10 +256,8 @@ class Simulation:
             error=error,
         )
         records: list[Record] = []
-        if not error:
-            spec, answer = live.spec, self._answers[live.spec.scenario.hash]
-            about = (live.episode_id, spec.scenario, answer, spec.mode, spec.index, spec.seed, live.transcript)
-            records = evaluated(Subject(*about, variant=spec.variant, see=spec.grants.text))
+        if self._answers is not None:
+            records = scores_of(live.episode_id, episode, self._answers[live.spec.scenario.hash])
         for session, model in live.sessions.items():
             self._backends[model].release(session)
         self._sink.episode_ended(live.episode_id, episode, records, (time.perf_counter() - live.started) * 1000)

@@ -13,10 +13,11 @@ from typing import Any
 from localsim.conversation.episode import MODES
 from localsim.conversation.grants import NONE, condition_name
 from localsim.errors import InvalidInput
-from localsim.families import EVERYDAY
+from localsim.families import EVERYDAY, family_of
 from localsim.models.registry import is_path, labelled
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
+from localsim.store.queries.scoring import families_of
 
 Row = Mapping[str, Any]
 Tasks = Mapping[str, tuple[str, str]]
@@ -159,5 +160,8 @@ def remark(row: Row) -> str:
 
 
 def unsearched(store: Store, run_id: str) -> str:
-    """Return `leaks_remark` for a run."""
+    """Return `leaks_remark` for a run; '' where the rules ask questions: there is nobody to tell a secret to."""
+    families = families_of(store, run_id)
+    if families and all(family_of(family).asks for family in families):
+        return ""
     return leaks_remark(queries.run_facts(store, run_id))

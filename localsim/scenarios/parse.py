@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.scenario import LoadedScenario, ScenarioFile
+from localsim.conversation.scenario import LoadedScenario, ScenarioFile, too_few
 from localsim.errors import suggest
 from localsim.scenarios.documents import dumped, read_document, read_file
 
@@ -52,4 +52,6 @@ def _family_problems(document: ScenarioFile) -> list[tuple[tuple[str | int, ...]
         return [
             (("family",), f"unknown family {document.family!r}{suggest(document.family or '', FAMILIES, inline=True)}")
         ]
+    if len(document.agents) < family.fewest:
+        return [(("agents",), too_few(len(document.agents)))]
     return family.check(document)

@@ -23,6 +23,7 @@ from localsim.stats.paired import (
     holm,
     icc,
     least_p,
+    mcnemar,
     paired,
     sign_flips,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "holm",
     "icc",
     "least_p",
+    "mcnemar",
     "mean",
     "paired",
     "power",

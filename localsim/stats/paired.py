@@ -189,3 +189,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         reached = max(reached, min(1.0, p * (len(order) - rank)))
         corrected[place] = reached
     return corrected
+
+
+def mcnemar(first_only: int, second_only: int) -> float:
+    """Return the exact two-sided p of McNemar's test (1947) on pairs in which only one of two is right.
+
+    Under the null hypothesis each such pair is as likely one way as the other; 1 without any.
+    """
+    n, least = first_only + second_only, min(first_only, second_only)
+    return min(1.0, 2.0 * sum(math.comb(n, count) for count in range(least + 1)) / float(2**n))

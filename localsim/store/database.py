@@ -1,4 +1,4 @@
-"""The database: the only module that imports duckdb. Opens briefly, commits whole episodes, and lets others read.
+"""The database: opens briefly, commits whole episodes, and lets others read.
 
 DuckDB admits one writing process and then no reader at all, so nothing here holds the file for longer than one
 transaction, one typed query, or a second of reads in a row (`held`). Writers of localsim take turns through
@@ -23,24 +23,31 @@ from filelock import FileLock, Timeout
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.held import Held
 from localsim.store.journal import is_written, leftover_journals, read_journal, remove_if_empty
-from localsim.store.lock import as_ours, holder_in, one_line, sharing_of
+from localsim.store.lock import (
+    SAFE,
+    STORAGE,
+    Busy,
+    Replaced,
+    Unwritable,
+    Waiting,
+    as_ours,
+    empty,
+    file_in,
+    one_line,
+    patiently,
+    sharing_of,
+)
 from localsim.store.migrations import MIGRATIONS, is_current, migrate, schema_version
+from localsim.store.outside import attached
+from localsim.store.outside.sources import Source
 from localsim.store.queries.references import episode_of, is_last, run_of
 from localsim.store.records import Record, RunDied, RunRecord, from_json
-from localsim.store.rows import rows_of
+from localsim.store.rows import inserts, rows_of
 from localsim.store.schema import CHECKS, TABLES
 
-_SAFE = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-}
-_STORAGE = {"storage_compatibility_version": "v1.4.0"}
-"""Tools built on DuckDB 1.4 or 1.5 can open the file too."""
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
 
-Waiting = Callable[[str], None]
 Took = Callable[["Store", str, str], None]
 """Is told which run `@last` or `@last-N` is: the store, the reference and the id."""
 FileMark = tuple[int, int]
@@ -69,8 +76,9 @@ class Store:
         with sharing_of(self.path).admission("write"):
             lock = self._writers_turn(patience)
             try:
-                connection = self._connect(patience, read_only=False, config={**_SAFE, **_STORAGE})
+                connection = self._connect(patience, read_only=False, config={**SAFE, **STORAGE})
                 try:
+                    self._refuse_attached(connection)
                     self._refuse_newer(connection)
                     self._refuse_foreign(connection, empty_is_ours=True)
                     migrate(connection)
@@ -98,24 +106,51 @@ class Store:
             raise DatabaseError(
                 "no database here yet", where=str(self.path), hint="localsim run makes one; --db names another"
             )
-        config: dict[str, Any] = dict(_SAFE)
+        config: dict[str, Any] = dict(SAFE)
         if restricted:
             config |= {"enable_external_access": False, "lock_configuration": True, "memory_limit": _MEMORY}
         with sharing_of(self.path).admission("restricted" if restricted else "read"):
             connection = self._connect(self._patience_s, read_only=True, config=config)
             try:
-                self._refuse_newer(connection)
-                self._refuse_foreign(connection, empty_is_ours=False)
-                if not is_current(connection):
-                    _close(connection)
-                    with self.writing():
-                        pass
-                    connection = self._connect(self._patience_s, read_only=True, config=config)
-                yield connection
+                sources = attached.read_list(connection)
+                if sources is None:
+                    self._refuse_newer(connection)
+                    self._refuse_foreign(connection, empty_is_ours=False)
+                    if not is_current(connection):
+                        _close(connection)
+                        with self.writing():
+                            pass
+                        connection = self._connect(self._patience_s, read_only=True, config=config)
+                    yield connection
             except duckdb.Error as error:
                 raise as_ours(error, self.path) from error
             finally:
                 _close(connection)
+        if sources is not None:
+            with self._reading_sources(sources, restricted) as connection:
+                yield connection
+
+    @contextmanager
+    def _reading_sources(self, sources: list[Source], restricted: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the views over the sources of an attachment."""
+
+        def opened() -> duckdb.DuckDBPyConnection:
+            connection = empty()
+            try:
+                attached.open_sources(connection, sources, self.path, _MEMORY if restricted else None)
+            except BaseException:
+                _close(connection)
+                raise
+            return connection
+
+        def patient() -> duckdb.DuckDBPyConnection:
+            return patiently(opened, self.path, self._patience_s, self._waiting)
+
+        try:
+            with attached.shared(self.path, sources, restricted, patient) as connection:
+                yield connection
+        except duckdb.Error as error:
+            raise as_ours(error, file_in(str(error)) or self.path) from error
 
     def _writers_turn(self, patience_s: float) -> FileLock:
         lock = FileLock(str(self.path) + ".lock", timeout=patience_s)
@@ -139,24 +174,20 @@ class Store:
 
     def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
         """Connect; wait while another process holds the file, until patience ends."""
-        deadline = time.monotonic() + patience_s
-        pause, told = 0.02, False
-        while True:
-            try:
-                return duckdb.connect(str(self.path), read_only=read_only, config=config)
-            except duckdb.Error as error:
-                holder = holder_in(str(error))
-                if holder is None:
-                    raise as_ours(error, self.path) from error
-                if time.monotonic() >= deadline:
-                    raise Busy(
-                        f"held by {holder}", where=str(self.path), hint="close it there, or wait and try again"
-                    ) from error
-                if not told and time.monotonic() > deadline - patience_s + min(1.0, patience_s / 3):
-                    self._waiting(f"{self.path.name} is held by {holder}; waiting")
-                    told = True
-                time.sleep(pause)
-                pause = min(pause * 1.5, 0.5)
+        return patiently(
+            lambda: duckdb.connect(str(self.path), read_only=read_only, config=config),
+            self.path,
+            patience_s,
+            self._waiting,
+        )
+
+    def _refuse_attached(self, connection: duckdb.DuckDBPyConnection) -> None:
+        if attached.read_list(connection) is not None:
+            raise DatabaseError(
+                "this file only shows runs of other files, so nothing can be written to it",
+                where=str(self.path),
+                hint="choose another file with --db; localsim db merge makes a database that can be changed",
+            )
 
     def _refuse_newer(self, connection: duckdb.DuckDBPyConnection) -> None:
         version = schema_version(connection)
@@ -203,14 +234,19 @@ class Store:
                 raise Replaced(self.path, run_id)
             connection.begin()
             try:
-                for table, rows in tables.items():
-                    _upsert(connection, table, rows)
+                for statement, values in inserts(tables):
+                    connection.execute(statement, values)
                 connection.commit()
             except BaseException:
                 with suppress(duckdb.Error):  # a failed commit has rolled back already
                     connection.rollback()
                 raise
         return mark or (0, 0)
+
+    def state(self) -> tuple[Any, ...]:
+        """Return what changes whenever the database does, or a file that it shows."""
+        about = self.path.stat()
+        return self.path, about.st_mtime_ns, about.st_size, *attached.state_of(self.path)
 
     def _mark(self) -> FileMark | None:
         """Return device and inode of the file, or None. This reads the folder and does not open the file."""
@@ -263,13 +299,15 @@ class Store:
 
     # ---- reading -----------------------------------------------------------------------------------------------
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[dict[str, Any]]:
         """Return the rows of one of our own queries as dictionaries."""
         # Restricted as typed queries are: DuckDB lets only connections with the same settings run side by side.
         opened = self.reading(restricted=True) if self._held is None else nullcontext(self._held.connection())
         with opened as connection:
             try:
-                return _dictionaries(connection.execute(query, list(parameters)))
+                return _dictionaries(
+                    connection.execute(query, parameters if isinstance(parameters, dict) else list(parameters))
+                )
             except duckdb.Error as error:
                 raise as_ours(error, self.path) from error
 
@@ -334,6 +372,7 @@ class Store:
     def _answer(self, connection: duckdb.DuckDBPyConnection, query: str, run: str) -> duckdb.DuckDBPyConnection:
         """Run the statements of a query, with `$run` bound where one has it; return the answer to the last one."""
         statements = connection.extract_statements(query.encode().decode())
+        attached.refuse_changes(connection, statements)
         if not statements:  # blanks, comments and semicolons alone
             hint = "localsim sql 'SHOW TABLES' lists tables and views"
             raise InvalidInput("the query is empty", where="sql", hint=hint)
@@ -344,19 +383,6 @@ class Store:
                 self._say_which(run, values["run"])
             cursor = connection.execute(statement, values)
         return cursor
-
-    def copy_views(self, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
-        """Write the rows of one run in each view to `folder` as parquet or csv."""
-        files = []
-        with self.reading() as connection:
-            for view in views:
-                file = folder / f"{view.removeprefix('v_')}.{form}"
-                place = str(file).replace("'", "''")
-                connection.execute(
-                    f"COPY (SELECT * FROM {view} WHERE run_id = ?) TO '{place}' (FORMAT {form})", [run_id]
-                )
-                files.append(file)
-        return files
 
     def info(self) -> dict[str, Any]:
         """Return the size in bytes, the schema and DuckDB version, and the number of rows in each table."""
@@ -415,44 +441,8 @@ def _ignore(*_message: object) -> None:
     """Drop a message."""
 
 
-class Unwritable(DatabaseError):
-    """The database refuses these rows whatever its state."""
-
-
-class Busy(DatabaseError):
-    """Another process or thread holds the file; the rows are still in the journal."""
-
-
-class Replaced(DatabaseError):
-    """The file was removed or replaced between two writes of one run; the journal holds the run."""
-
-    def __init__(self, path: Path, run_id: str) -> None:
-        super().__init__(
-            "the database file was removed or replaced while the run was writing to it",
-            where=str(path),
-            hint=f"the journal in {path}.d is kept; to use it and continue: localsim resume {run_id} --db {path}",
-        )
-
-
 def _has_run(connection: duckdb.DuckDBPyConnection, run_id: str) -> bool:
     return connection.execute("SELECT 1 FROM runs WHERE run_id = ?", [run_id]).fetchone() is not None
-
-
-_ROWS = 200
-"""Rows in one INSERT."""
-
-
-def _upsert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
-    columns = TABLES[table][1]
-    places = f"({', '.join('?' for _ in columns)})"
-    # One statement for many rows: executemany() takes thirty times as long.
-    for start in range(0, len(rows), _ROWS):
-        part = rows[start : start + _ROWS]
-        values = ", ".join([places] * len(part))
-        connection.execute(
-            f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES {values}",
-            [value for row in part for value in row],
-        )
 
 
 _FETCHED = 1000

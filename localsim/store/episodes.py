@@ -128,8 +128,15 @@ def load_episode(store: Store, episode_id: str) -> StoredEpisode:
 
 def contents_of(store: Store, hashes: list[str]) -> dict[str, str]:
     """Return the texts of prompts by their hashes."""
-    query = "SELECT content_hash, text FROM contents WHERE content_hash IN (SELECT unnest(?))"
-    return {row["content_hash"]: row["text"] for row in store.rows(query, [hashes])}
+    query = "SELECT content_hash, text FROM contents WHERE content_hash IN ({})"
+    if 0 < len(hashes) <= _LISTED:  # a list is looked up in the files of an attachment, a table joined with all of them
+        rows = store.rows(query.format(", ".join("?" for _ in hashes)), hashes)
+    else:
+        rows = store.rows(query.format("SELECT unnest(?)"), [hashes]) if hashes else []
+    return {row["content_hash"]: row["text"] for row in rows}
+
+
+_LISTED = 500
 
 
 def prompt_of(store: Store, episode_id: str, turn: int) -> list[Row]:

@@ -1,4 +1,5 @@
-"""Access to one database file: admission of this process's threads, and DuckDB's messages about the file in our words.
+"""Access to database files: admission of this process's threads, waiting for other processes, and DuckDB's messages
+about a file in our words.
 
 DuckDB allows several connections of one kind at a time, but no reader beside a writer. Threads are admitted in the
 order in which they ask, so that none waits for ever.
@@ -8,17 +9,30 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
+import duckdb
 import psutil
 
 from localsim.errors import DatabaseError
 
 Kind = Literal["read", "restricted", "write"]
+Waiting = Callable[[str], None]
+"""Is told when another process holds a file."""
+T = TypeVar("T")
+
+SAFE = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+}
+STORAGE = {"storage_compatibility_version": "v1.4.0"}
+"""Tools built on DuckDB 1.4 or 1.5 can open the file too."""
 
 
 class Sharing:
@@ -90,6 +104,52 @@ def holder_in(message: str) -> str | None:
     return f"process {pid} ({command})"
 
 
+def patiently(connect: Callable[[], T], path: Path, patience_s: float, waiting: Waiting) -> T:
+    """Return what `connect` returns; wait while another process holds the file, until patience ends.
+
+    Raises DatabaseError about the file that DuckDB names, else about `path`.
+    """
+    deadline = time.monotonic() + patience_s
+    pause, told = 0.02, False
+    while True:
+        try:
+            return connect()
+        except duckdb.Error as error:
+            holder, held = holder_in(str(error)), file_in(str(error)) or path
+            if holder is None:
+                raise as_ours(error, held) from error
+            if time.monotonic() >= deadline:
+                hint = "close it there, or wait and try again"
+                raise Busy(f"held by {holder}", where=str(held), hint=hint) from error
+            if not told and time.monotonic() > deadline - patience_s + min(1.0, patience_s / 3):
+                waiting(f"{held.name} is held by {holder}; waiting")
+                told = True
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.5)
+
+
+def empty(path: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """Open a new database in memory, or a new file."""
+    return duckdb.connect(str(path or ":memory:"), config={**SAFE, **(STORAGE if path else {})})
+
+
+@contextmanager
+def scratch(path: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a new database in memory, or a new file, for a short time. Errors of DuckDB pass through."""
+    connection = empty(path)
+    try:
+        yield connection
+    finally:
+        with suppress(duckdb.Error):
+            connection.close()
+
+
+def file_in(message: str) -> Path | None:
+    """Return the path of the file that a message of DuckDB names in quotes; None if it names none."""
+    match = re.search(r'"(/[^"]+|[A-Za-z]:[^"]+)"', message)
+    return Path(match[1]) if match else None
+
+
 def one_line(message: str) -> str:
     """Return the first paragraph of a message on one line."""
     return " ".join(message.split("\n\n")[0].split())
@@ -111,3 +171,22 @@ def as_ours(error: Exception, path: Path) -> DatabaseError:
     if "Permission denied" in message or "read-only" in message.lower():
         return DatabaseError("no permission to write it", where=str(path), hint="choose another place with --db")
     return DatabaseError(message, where=str(path), hint="localsim db check looks at the file")
+
+
+class Unwritable(DatabaseError):
+    """The database refuses these rows whatever its state."""
+
+
+class Busy(DatabaseError):
+    """Another process or thread holds the file; the rows are still in the journal."""
+
+
+class Replaced(DatabaseError):
+    """The file was removed or replaced between two writes of one run; the journal holds the run."""
+
+    def __init__(self, path: Path, run_id: str) -> None:
+        super().__init__(
+            "the database file was removed or replaced while the run was writing to it",
+            where=str(path),
+            hint=f"the journal in {path}.d is kept; to use it and continue: localsim resume {run_id} --db {path}",
+        )

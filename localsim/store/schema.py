@@ -372,8 +372,8 @@ LEFT JOIN searches q ON c.evaluator = 'leakage' AND q.episode_id = c.episode_id 
        l.probability, l.evidence, l.fact, l.version, e.run_id, e.mode, e.model, s.scenario_id, s.family, e.see,
        coalesce(q.weights, 'built-in') AS weights
 FROM leaks l JOIN episodes e ON e.episode_id = l.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
-JOIN (SELECT DISTINCT episode_id, version FROM v_scores WHERE evaluator = 'leakage' AND newest) n
-     ON n.episode_id = l.episode_id AND n.version = l.version
+JOIN (SELECT DISTINCT run_id, episode_id, version FROM v_scores WHERE evaluator = 'leakage' AND newest) n
+     ON n.run_id = e.run_id AND n.episode_id = l.episode_id AND n.version = l.version
 LEFT JOIN searches q ON q.episode_id = l.episode_id AND q.version = l.version
 WHERE l.first""",
     ),

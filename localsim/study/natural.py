@@ -18,7 +18,7 @@ from localsim.reports.validity.judges import rates_between
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
 from localsim.study.design import ARMS, FINE_TUNED
-from localsim.study.stages import Notify
+from localsim.study.stages import Session
 
 Row = dict[str, Any]
 Pair = tuple[Condition, Condition]
@@ -37,12 +37,17 @@ def pairs(conditions: Sequence[Condition]) -> list[Pair]:
     return [(by_label[one], by_label[other]) for one, other in JUDGED if one in by_label and other in by_label]
 
 
-def judged(store: Store, wanted: Sequence[Pair], judge: str, say: Notify) -> None:
+def judged(session: Session, wanted: Sequence[Pair], judge: str) -> None:
     """Let the judge choose in every pair of conversations that it has not judged.
 
     Raises ModelMissing or BackendUnavailable, as a run does.
     """
-    score_runs(store, _runs(wanted), [Naturalness(judge, wanted)], say, only={each for pair in wanted for each in pair})
+    only, panel = {each for pair in wanted for each in pair}, None
+    if session.cluster is not None:
+        from localsim.runs.cluster.judging import panel_on
+
+        panel = panel_on(session.cluster)
+    score_runs(session.store, _runs(wanted), [Naturalness(judge, wanted)], session.say, only, panel)
 
 
 def _runs(wanted: Sequence[Pair]) -> list[str]:

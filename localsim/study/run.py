@@ -37,15 +37,18 @@ def run_study(
     watch: Watch = unwatched,
     training: Callable[[Any], None] = silent,
     teacher: Teacher | None = None,
+    cluster: str | None = None,
 ) -> Row:
     """Run or continue a study and return its results; it writes study.md, study.json and report.html to its folder.
 
-    `watch` follows the simulations, `training` receives the `finetune.trainer.Progress` of each step. Raises
-    InvalidInput, ModelMissing, BackendUnavailable (packages for fine-tuning are missing) or Interrupted.
+    `watch` follows the simulations, `training` receives the `finetune.trainer.Progress` of each step. On a `cluster`
+    (its address) episodes are played and judged; adapters are trained here. Raises InvalidInput, ModelMissing,
+    BackendUnavailable (packages for fine-tuning are missing) or Interrupted.
     """
     teacher = teacher or Lora()
     study.folder.mkdir(parents=True, exist_ok=True)
-    session = Session(study, Store((study.folder / "study.duckdb").absolute(), waiting=say), say, watch, training)
+    store = Store((study.folder / "study.duckdb").absolute(), waiting=say)
+    session = Session(study, store, say, watch, training, cluster)
     _check(session, teacher)
     played = [_played(session, model, teacher) for model in study.models]
     reports = [report(session.store, each.compared) for each in played]
@@ -98,7 +101,7 @@ def _played(session: Session, model: str, teacher: Teacher) -> Played:
     )
     if judge:
         session.say(f"== {lead}naturalness, judged by {judge}")
-        natural.judged(session.store, natural.pairs(played.conditions(session.store)), judge, session.say)
+        natural.judged(session, natural.pairs(played.conditions(session.store)), judge)
     return played
 
 

@@ -40,25 +40,28 @@ class Session:
     watch: Watch = unwatched
     training: Callable[[Any], None] = field(default=silent)
     """Receives the `finetune.trainer.Progress` of each step."""
+    cluster: str | None = None
+    """The address of a Ray cluster that plays the episodes and judges."""
 
     def stage(self, title: str, plan: Plan) -> str:
         """Simulate a plan, or continue it, and return the id of its run."""
         episodes = len(plan.specs())
         self.say(f"== {title}: {episodes} episodes")
         with self.watch(title, episodes) as watcher:
-            return simulated(plan, self.store, watcher, self.say)
+            return simulated(plan, self.store, watcher, self.say, self.cluster)
 
 
-def simulated(plan: Plan, store: Store, watcher: Watcher, say: Notify) -> str:
+def simulated(plan: Plan, store: Store, watcher: Watcher, say: Notify, cluster: str | None = None) -> str:
     """Simulate a plan, search it for leaks, and return the run's id; an earlier run is reused or resumed.
 
     Runs by other model files or prompts than the present ones are ignored.
     """
     earlier = _last_alike(plan, store)
     if earlier is None:
-        done = runner.start(plan, store, watcher, say, leaks=True)
+        done = runner.start(plan, store, watcher, say, leaks=True, cluster=cluster)
     else:
-        done = runner.resume(earlier["run_id"], store, watcher, say, leaks=True)  # only scores a complete run
+        # A complete run is only scored.
+        done = runner.resume(earlier["run_id"], store, watcher, say, leaks=True, cluster=cluster)
     if done.summary.stopped or not done.in_database:
         raise Interrupted("stopped before the end", hint="repeat the command to continue the study")
     return done.run_id

@@ -42,6 +42,7 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/episodes/{episode}", view_pages.episode),
         Route("/episodes/{episode}/turns/{turn}", view_pages.turn),
         Route("/episodes/{episode}/judgements", view_pages.judgements),
+        Route("/episodes/{episode}/lanes", view_pages.lanes),
         Route("/compare", view_pages.compare),
         Route("/sql", view_pages.sql),
         Route("/annotate/{run}", annotate_pages.results),

@@ -19,6 +19,7 @@ from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
 from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
+from localsim.reports.figures.references import are_known, tables, with_references
 from localsim.reports.marks import kind_of
 from localsim.reports.measures import heading_of
 from localsim.reports.report import beginning
@@ -49,7 +50,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 
 ANSWERED_AT_ONCE = 200
 """Completed episodes of a run up to which its page computes the answer before it opens."""
-_ANSWERS: OrderedDict[tuple[Any, ...], list[str]] = OrderedDict()
+_ANSWERS: OrderedDict[tuple[Any, ...], Told] = OrderedDict()
 _ANSWERS_KEPT = 64
 
 
@@ -93,13 +94,25 @@ def _results(found: Iterable[Row]) -> list[Row]:
     return [{"family": name, "title": title_of(family_of(name)), "cells": lines[name]} for name in in_order(lines)]
 
 
-def answer(store: Store, run_id: str) -> list[str]:
-    """The sentences that answer a run, as its report begins with them; kept until the database changes."""
+@dataclass(frozen=True)
+class Told:
+    """What a run's page says about all of its talks."""
+
+    sentences: Sequence[str]
+    """The sentences that its report begins with."""
+    games: Sequence[Row]
+    """The measures of each game beside random and best scripted play (`references.tables`)."""
+
+
+def answer(store: Store, run_id: str) -> Told:
+    """What answers a run; kept until the database changes."""
     key = key_of(store, run_id)
     found = _ANSWERS.get(key)
     if found is None:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
-        found = _ANSWERS[key] = beginning(store, run_id)
+        said, data = beginning(store, run_id)
+        games = tables(with_references(store, data)) if data["run"]["status"] != "running" else []
+        found = _ANSWERS[key] = Told(said, games)
         while len(_ANSWERS) > _ANSWERS_KEPT:
             _ANSWERS.popitem(last=False)
     return found
@@ -107,13 +120,16 @@ def answer(store: Store, run_id: str) -> list[str]:
 
 def answer_is_near(store: Store, run: Row) -> bool:
     """Return True if the answer of a run is known, or so quickly computed that its page can wait for it."""
-    return run["completed"] <= ANSWERED_AT_ONCE or key_of(store, run["run_id"]) in _ANSWERS
+    if key_of(store, run["run_id"]) in _ANSWERS:
+        return True
+    return run["completed"] <= ANSWERED_AT_ONCE and (
+        run["status"] == "running" or are_known(store, run["run_id"], run["seed"])
+    )
 
 
 def key_of(store: Store, run_id: str) -> tuple[Any, ...]:
     """Return what changes whenever the database does: what was computed for a run is kept under it."""
-    about = store.path.stat()
-    return store.path, about.st_mtime_ns, about.st_size, run_id
+    return *store.state(), run_id
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from localsim.conversation.rules.lanes import is_divided
 from localsim.errors import InvalidInput
 from localsim.reports.card import card
+from localsim.reports.figures.references import with_references
 from localsim.reports.html import examples, render
 from localsim.reports.report import report
 from localsim.runs import telling
@@ -21,6 +23,7 @@ from localsim.store.episodes import prompt_of
 from localsim.store.queries import pages as page_queries
 from localsim.store.queries import runs as run_queries
 from localsim.web import view_data
+from localsim.web.lanes import lane_page
 from localsim.web.render import page
 
 _REPORTS: OrderedDict[tuple[Any, ...], str] = OrderedDict()
@@ -58,9 +61,16 @@ def runs(request: Request) -> Response:
     return page(request, "view/runs", runs=rows, database=str(store.path))
 
 
-@_reading
-def run(request: Request, store: Store) -> Response:
+def run(request: Request) -> Response:
     """The matrix of a run, filtered."""
+    if "answer" in request.query_params:  # before the database is held: scripted players may have to play first
+        store = store_of(request)
+        view_data.answer(store, store.run_id(request.path_params["run"]))
+    return _matrix(request)
+
+
+@_reading
+def _matrix(request: Request, store: Store) -> Response:
     run_id = store.run_id(request.path_params["run"])
     chosen = _filter(request)
     row = view_data.run_head(store, run_id)
@@ -81,9 +91,9 @@ def run(request: Request, store: Store) -> Response:
     )
 
 
-@_reading
-def answer(request: Request, store: Store) -> Response:
+def answer(request: Request) -> Response:
     """The part of a run's page that answers it, where computing it takes a while."""
+    store = store_of(request)
     run_id = store.run_id(request.path_params["run"])
     return page(request, "view/answer", answer=view_data.answer(store, run_id))
 
@@ -123,9 +133,10 @@ def report_page(request: Request) -> Response:
         with store.held() as held:
             data = report(held, run_id)
             data["card"] = card(held, run_id, data=data)
-            # The report is made to be read as a file of its own; in the viewer it gets a link back.
-            way_back = f'<main>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
-            html = render(data, examples(held, run_id)).replace("<main>", way_back, 1)
+            talks = examples(held, run_id)
+        # The report is made to be read as a file of its own; in the viewer it gets a link back.
+        way_back = f'<main>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
+        html = render(with_references(store, data), talks).replace("<main>", way_back, 1)
         _REPORTS[key] = html
         while len(_REPORTS) > _REPORTS_KEPT:
             _REPORTS.popitem(last=False)
@@ -144,6 +155,7 @@ def episode(request: Request, store: Store) -> Response:
         marked=marked,
         episode=stored,
         timeline=view_data.timeline(marked),
+        divided=is_divided(stored.scenario, stored.transcript),
         head=view_data.run_head(store, stored.run_id),
         judgement_count=page_queries.judgement_count(store, stored.episode_id),
         before=before,
@@ -168,6 +180,21 @@ def turn(request: Request, store: Store) -> Response:
         messages=prompt_of(store, episode_id, number),
         attempts=page_queries.attempts(store, episode_id, number),
         count=len(marked.turns),
+    )
+
+
+@_reading
+def lanes(request: Request, store: Store) -> Response:
+    """Who could read what: a lane for each agent and the narrator."""
+    stored = view_data.marked_episode(store, request.path_params["episode"]).episode
+    given = request.query_params.get("lane", "")
+    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else None
+    try:
+        shown = lane_page(stored, number)
+    except IndexError:
+        raise InvalidInput("there is no such lane", hint="the talk's page has a link to its lanes") from None
+    return page(
+        request, "view/lanes", episode=stored, head=view_data.run_head(store, stored.run_id), number=number, lanes=shown
     )
 
 

@@ -50,7 +50,6 @@ HONEST = Mix({"friends": 0.37, "bargain": 0.26, "probing": 0.1, "lookup": 0.13, 
 """The starter: nobody uses the other side in any form."""
 WHOLE = Mix({"friends": 0.5, "bargain": 0.44, "everyday": 0.06}, weights=(1.3, 1.0, 1.0))
 """Its last lesson: whole conversations alone, more of them in scripts."""
-PEEKS_50 = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=0.5, weights=(1.0, 1.5, 1.0))
 PEEKS = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=1.0, weights=(1.0, 1.5, 1.0))
 """The constructed twins. Half more of their text is agents' talk: with less, they named their own target there."""
 

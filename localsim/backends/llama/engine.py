@@ -241,6 +241,7 @@ class LlamaBackend:
         batch.n_tokens = row
         begun = self._clock()
         status = self._lib.llama_decode(self._context, batch)
+        self._lib.llama_synchronize(self._context)  # a GPU is still at work when llama_decode returns
         self.effort.decode += self._clock() - begun
         if status != 0:
             hint = "run with LOCALSIM_DEBUG=1 to see llama.cpp's log"

@@ -170,6 +170,8 @@ class Job:
         by_token: dict[int, list[str]] = {}
         for option in options:
             by_token.setdefault(self._tools.chat.content(option)[0], []).append(option.strip(" [:") or "speak")
+        if len(by_token) < 2:
+            return  # this token decides nothing: they begin with the same one, such as a space
         first = logits[list(by_token)].astype(np.float64)
         highest = float(logits.max())
         total = highest + float(np.log(np.exp(logits.astype(np.float64) - highest).sum()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import logging
+import os
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -24,9 +25,18 @@ _USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
+SPINS = 10_000
+"""Rounds that a thread of llama.cpp waits for the others before it sleeps; libgomp reads it when it is loaded.
+
+libgomp's own 300,000 rounds take milliseconds. Where another program takes a core, threads then mostly wait for each
+other, and a model that writes 50 tokens a second writes one (docs/performance.md, "Beside other programs").
+"""
+
+
 @lru_cache(maxsize=1)
 def library() -> ModuleType:
     """llama.cpp's low-level bindings, initialised. Raises BackendUnavailable where they cannot be loaded."""
+    os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
     try:
         import llama_cpp.llama_cpp as bindings
     except (ImportError, OSError, RuntimeError) as error:

@@ -17,6 +17,7 @@ from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.errors import ModelMissing
+from localsim.families import family_of
 
 _CHARS_PER_TOKEN = 3
 """A low guess for prose in languages that small models know; an episode that exceeds it fails with a clear reason."""
@@ -81,6 +82,8 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
     for spec in {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in specs}.values():
         limits = spec.scenario.limits
         turns = limits.turns * (limits.chars // _CHARS_PER_TOKEN + _LINE_TOKENS) + _told_tokens(spec.scenario)
+        chars = family_of(spec.scenario.family).talk_chars(spec.scenario)
+        turns = turns if chars is None else chars // _CHARS_PER_TOKEN
         for role in roles(spec.mode, spec.scenario.names):
             if spec.models[role] != name:
                 continue

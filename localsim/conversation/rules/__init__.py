@@ -1,1 +1,1 @@
-"""What can be done in a conversation, and whose turn it is: moves, phases, the form of lines, and the rules."""
+"""What can be done in a conversation, and whose turn it is: moves, phases, lines, the rules, and who reads what."""

@@ -38,6 +38,8 @@ class Slot:
     phase: str
     closes: bool
     """True for the last act of its beat."""
+    since: int = 0
+    """The first turn that the agent is shown."""
 
     @property
     def line(self) -> Line:
@@ -204,7 +206,7 @@ def slots(scenario: Scenario, talk: Transcript, act: Act) -> tuple[Slot, ...]:
     """Return the places of an act in the order in which its agents are asked."""
     here, count = present(scenario, talk), len(act.speakers)
     return tuple(
-        Slot(name, ways_of(scenario, act, name, here), len(talk), count, act.phase, number == count - 1)
+        Slot(name, ways_of(scenario, act, name, here), len(talk), count, act.phase, number == count - 1, act.since)
         for number, name in enumerate(act.speakers)
     )
 

@@ -133,14 +133,18 @@ class ActionLines:
 
 
 def _options(way: Bound, written: str) -> tuple[str, ...]:
-    """Return the options of the value that begins after a space now; () in the middle of a value or after the last."""
+    """Return the options of the value that begins now; () in the middle of a value or after the last.
+
+    They begin with a space, unless it is written already: in some vocabularies a space before a digit is a token.
+    """
     values = way.move.values
-    place = 0 if not written else written.count(",")
-    if place >= len(values) or not (written == "" or written.endswith(",")):
+    place = written.count(",")
+    spaced = written == " " or written.endswith(", ")
+    if place >= len(values) or not (spaced or written == "" or written.endswith(",")):
         return ()
     param = values[place]
     options = param.one_of or (way.others if param.agents == "one" else ())
-    return tuple(f" {option}" for option in options)
+    return tuple(option if spaced else f" {option}" for option in options)
 
 
 def _head(way: Way) -> str:

@@ -25,6 +25,8 @@ class Act:
     """The agents to whom a moderator can give the floor."""
     named: tuple[str, ...] = ()
     """The agents whom moves can name now, such as those who are still in a game; everybody present if not given."""
+    since: int = 0
+    """The first turn that agents are shown: a question that must not depend on those before it begins at its own."""
 
 
 @dataclass(frozen=True)

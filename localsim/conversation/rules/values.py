@@ -209,11 +209,16 @@ def problems_of_phase(
     if phase.count is not None and phase.count not in known:
         yield ("count",), f"no move of this scenario is called {phase.count!r}"
     yield from _problems_of_order(phase, names, known)
-    limited = {move.name: move.by for move in moves if move.by}
-    usable = [name for name in phase.actions or known if name not in (NEXT, "none")]
-    for name in phase.who or [name for name in names if name != phase.moderator]:
-        if name in names and not any(name in limited.get(action, (name,)) for action in usable):
-            yield ("actions",) if phase.actions else (), f"nothing besides none is allowed to {name} in this phase"
+    who = [name for name in phase.who or names if name in names and name != phase.moderator]
+    for name in idle(who, phase.actions or known, moves):
+        yield ("actions",) if phase.actions else (), f"nothing besides none is allowed to {name} in this phase"
+
+
+def idle(names: Sequence[str], allowed: Sequence[str], moves: Sequence[Move]) -> list[str]:
+    """Return the agents who can do nothing with these actions and moves; `none` and naming the next do not count."""
+    by = {move.name: move.by for move in moves if move.by}
+    usable = [action for action in allowed if action not in (NEXT, "none")]
+    return [name for name in names if not any(name in by.get(action, (name,)) for action in usable)]
 
 
 def _problems_of_order(phase: Phase, names: Sequence[str], known: Sequence[str]) -> Iterator[tuple[Place, str]]:

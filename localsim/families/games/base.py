@@ -2,7 +2,7 @@
 
 A game decides in `step` who acts next with which moves, and what the rules tell whom. `step` is a pure function of the
 scenario, the transcript and the seed: the transcript is the only state of a game. Everything that the file of a game
-needs is imported from here.
+needs is here: `from localsim.families.games import base as g`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ from localsim.conversation.rules.values import Move, Param
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
-from localsim.families.base import SUCCESS, Family, Verdict, listed, merged
+from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged
 from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
 
 PAYOFF = Measure("payoff", "payoff", "what a player wins, in parts of what can be won", score="payoff", compared=True)
 """The measure of a score `payoff` for each agent."""
+RANDOM = Reference(
+    "any", "random", "any move that is allowed, drawn at random, with words that mean nothing", blind=True
+)
+"""Random play in most games."""
 DONE = Stop("done")
 """The game is over."""
 
@@ -55,6 +59,43 @@ class Game(Family):
     def rules(self) -> Rules:
         """The game itself."""
         return self
+
+    def scenario(
+        self,
+        scenario_id: str,
+        seed: int,
+        chosen: Mapping[str, Any],
+        *,
+        title: str,
+        setting: str,
+        agents: Sequence[Agent],
+        moves: Sequence[Move],
+        turns: int,
+        talk: bool = False,
+        public: Mapping[str, Any] | None = None,
+        hidden: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> ScenarioFile:
+        """Return a scenario of the game, for `generate`. `chosen` are the parameters, `turns` is the most acts.
+
+        `talk`: agents speak at some time, beside their moves. `public` are the numbers and words of `scenario.game`
+        that everybody knows, `hidden` those for the rules alone. `more` are other fields of a scenario file.
+        """
+        return ScenarioFile(
+            version=1,
+            id=scenario_id,
+            title=title,
+            info=self.info,
+            setting=setting,
+            agents=tuple(agents),
+            actions=("speak",) if talk else (),
+            moves=tuple(moves),
+            game={"public": dict(public or {}), **(hidden or {})},
+            limits=Limits(turns=turns),
+            family=self.name,
+            parameters={**chosen, "seed": seed},
+            **more,
+        )
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next. Nothing but the arguments may matter; draw with `chance(seed, ...)`."""
@@ -197,29 +238,28 @@ __all__ = [
     "OMNISCIENT",
     "ONE_AGENT",
     "PAYOFF",
+    "RANDOM",
     "SUCCESS",
     "Act",
     "Action",
     "Agent",
     "AnswerKey",
-    "Any",
     "Control",
     "Fact",
     "Game",
     "Info",
     "InvalidInput",
     "Limits",
-    "Mapping",
     "Measure",
     "Move",
     "Next",
     "Observation",
     "Param",
     "Player",
+    "Reference",
     "Scenario",
     "ScenarioFile",
     "Score",
-    "Sequence",
     "Stop",
     "Tell",
     "Transcript",
@@ -247,7 +287,6 @@ __all__ = [
     "others",
     "present",
     "private",
-    "random",
     "targets",
     "within",
 ]

@@ -111,7 +111,7 @@ def audit_run(store: Store, run_id: str) -> Audit:
         loaded, episode_id = scenarios[row["scenario_hash"]], row["episode_id"]
         if episode_id not in talks:
             talk = transcript_of(rows.get(episode_id, []))
-            rules = rules_of(loaded.scenario)
+            rules = rules_of(loaded.scenario, row["episode_index"])
             talks[episode_id] = Readers(loaded.scenario, talk, rules, row["episode_seed"])
             found = list(_of_episode(row, loaded, talks[episode_id]))
             checked += sum(isinstance(each, str) for each in found)

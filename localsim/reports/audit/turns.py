@@ -124,7 +124,7 @@ class Readers:
         """Return what a viewer could read before an act.
 
         `everything`: also turns for other readers. `simultaneous`: also the acts of the same beat, as only the writer
-        of a script does.
+        of a script does. What the rules told before the act's own beginning (`Act.since`) is withheld.
         """
         turns = self.turns[:before]
         now = self.beat_at(before, viewer)
@@ -136,7 +136,8 @@ class Readers:
             readers = self.of(turn)
             reads = everything or readers is None or viewer in readers
             late = left is not None and beat > self.beats[left]
-            if turn.speaker == viewer or simultaneous or (reads and beat != now and not late):
+            early = turn.index < self._since(before) and not simultaneous
+            if turn.speaker == viewer or simultaneous or (reads and beat != now and not late and not early):
                 # What the rules tell grants nothing unless the scenario file has these words.
                 if not turn.told or self.declared(turn) is not None:
                     found.texts.append(text)
@@ -144,6 +145,11 @@ class Readers:
             else:
                 found.withheld.append(Withheld(_what(turn, simultaneous=beat == now), turn.line, text))
         return found
+
+    def _since(self, before: int) -> int:
+        """Return the first turn that an act may be shown; 0 if the rules do not say, or the act became no turn."""
+        step = self._steps[before][1] if self._steps is not None and before < len(self._steps) else None
+        return step.since if isinstance(step, Act) else 0
 
 
 def _replayed(scenario: Scenario, talk: Transcript, rules: Rules, seed: int) -> list[tuple[int, Next]]:
@@ -170,7 +176,7 @@ def _astray(turn: Turn, step: Next) -> str:
 
 def _what(turn: Turn, *, simultaneous: bool) -> str:
     if turn.told:
-        return f"turn {turn.index}, told to others"
+        return f"turn {turn.index}, told to others or before this question"
     return f"turn {turn.index} by {turn.speaker}{', of the same beat' if simultaneous else ''}"
 
 

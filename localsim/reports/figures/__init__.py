@@ -1,1 +1,1 @@
-"""Figures of runs: curves over the course of a conversation, and bars and curves as SVG and PNG."""
+"""Figures of runs: curves over the course of a conversation, bars and curves as SVG and PNG, and what stands beside."""

@@ -151,13 +151,18 @@ def play(
 ) -> dict[Mode, Cell]:
     """Simulate a scripted player on generated scenarios and return a scored cell for each mode."""
     name = f"scripted:{player}"
-    plan = Plan(tuple(_scenarios(family, task, scenarios)), tuple(modes), model=name)
+    return played(Plan(tuple(_scenarios(family, task, scenarios)), tuple(modes), model=name), family)
+
+
+def played(plan: Plan, family: str) -> dict[Mode, Cell]:
+    """Simulate a plan of one scripted player on scenarios of one family, and return a scored cell for each mode."""
+    name = plan.model
     sink = _Sink()
     answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
     backends = {name: open_scripted(name)}
     Simulation("controls", backends, answers, sink, Watcher(), parallel=1).run(plan.specs())
     leaks = _leaks([sink.subject(episode_id, answers) for episode_id in sink.completed()])
-    return {mode: sink.cell(family, mode, answers, leaks) for mode in modes}
+    return {mode: sink.cell(family, mode, answers, leaks) for mode in plan.modes}
 
 
 def _scenarios(family: str, task: str, count: int) -> Iterator[LoadedScenario]:

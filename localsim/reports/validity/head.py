@@ -12,6 +12,7 @@ from localsim.evaluators.leaks import Leaks
 from localsim.families import family_of, in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
+from localsim.reports.figures.references import beside, heading, sentences
 from localsim.reports.measures import shown
 from localsim.runs.telling import of_people
 from localsim.runs.words import HIT_IS_NO_LEAK
@@ -31,9 +32,10 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
     """Return the head tables of a report, in the order of families, then models, at most WIDE conditions in each.
 
     Keys: family, model, run (of conditions of another run), rows (of the comparison), lines (heading, measure, cells,
-    and gap, if all cells are the same gap), notes (warnings about the model that no table before has); below the
-    last table of a family, same (measures that are left out) and closing (what was not looked for, and warnings about
-    the family). `cell` makes a cell of a measure and a row; a gap is a text.
+    gap, if all cells are the same gap, and reference, for the line of a measure's references), notes (warnings about
+    the model that no table before has); below the last table of a family, same (measures that are left out, and what
+    the references are) and closing (what was not looked for, and warnings about the family). `cell` makes a cell of a
+    measure and a row; a gap is a text.
     """
     found: list[Row] = []
     told: set[str] = set()
@@ -47,8 +49,12 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
                 fresh = [text for text in of_model(data, model) if text not in told]
                 told.update(fresh)
                 table = {"family": family, "model": model, "run": run_id, "rows": some, "notes": fresh}
-                found.append({**table, "lines": list(_lines(measures, some, cell)), "same": [], "closing": []})
-        found[-1] |= {"same": left_out(data, family), "closing": closing(data, family)}
+                lines = list(_lines(measures, some, cell, data.get("references", [])))
+                found.append({**table, "lines": lines, "same": [], "closing": []})
+        same = left_out(data, family)
+        if any(line["reference"] for table in found if table["family"] == family for line in table["lines"]):
+            same += sentences(data["references"], family)[:1]
+        found[-1] |= {"same": same, "closing": closing(data, family)}
     return found
 
 
@@ -142,11 +148,17 @@ LEAKS: Row = {"key": "", "heading": "leaks", "meaning": "private facts that came
 """The line of a head in which no conversation was searched for leaks."""
 
 
-def _lines(measures: Iterable[Row], rows: Sequence[Row], cell: Callable[[Row, Row], T]) -> Iterable[Row]:
+def _lines(
+    measures: Iterable[Row], rows: Sequence[Row], cell: Callable[[Row, Row], T], played: Sequence[Row]
+) -> Iterable[Row]:
     for measure in measures:
         gaps = [gap(measure, row) for row in rows]
         cells = [words or cell(measure, row) for words, row in zip(gaps, rows, strict=True)]
-        yield {"heading": measure["heading"], "measure": measure, "cells": cells} | {"gap": _same(gaps)}
+        line = {"heading": measure["heading"], "measure": measure, "cells": cells, "gap": _same(gaps)}
+        yield {**line, "reference": False}
+        if texts := beside(played, measure, rows):
+            named = heading(played, rows[0]["family"])
+            yield {**line, "heading": named, "cells": texts, "gap": "", "reference": True}
 
 
 def _same(gaps: Sequence[str]) -> str:
@@ -158,8 +170,13 @@ def _same(gaps: Sequence[str]) -> str:
 
 
 def missed(row: Row) -> int:
-    """Return the number of completed conversations of a row that were not searched for leaks."""
-    return 0 if row.get("searched") is None else int(row["completed"] - row["searched"])
+    """Return the number of completed conversations of a row that were not searched for leaks.
+
+    It is 0 where the rules ask questions: there is nobody to tell a secret to.
+    """
+    return (
+        0 if row.get("searched") is None or family_of(row["family"]).asks else int(row["completed"] - row["searched"])
+    )
 
 
 def gap(measure: Row, row: Row) -> str:

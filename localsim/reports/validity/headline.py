@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from localsim.families import family_of, in_order, title_of
+from localsim.reports.conversation.interviews import answered
 
 Row = dict[str, Any]
 LEVEL = 0.05
@@ -37,12 +38,19 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
     if any("not told" in row["verdicts"].values() for row in found):
         command = f"localsim design {data.get('run', {}).get('run_id', '@last')} --difference .2"
         sentences.append(f"How many scenarios are needed to find a difference of 20 points: {command}")
-    if not sentences:
-        sentences = [
+    sentences = sentences or answered(data.get("interviews", ())) or [_untold(data, compared)]
+    return {"sentences": sentences, "families": found}
+
+
+def _untold(data: Row, compared: Sequence[Row]) -> str:
+    """Return what a run without a primary comparison needs: the modes, or another measure than success."""
+    if not any(row["contrast"] == INFORMATION for row in compared):
+        return (
             "This run cannot tell how much seeing every side changes: this needs agents and mindreaders on the same "
             "scenarios (localsim run --mode all)."
-        ]
-    return {"sentences": sentences, "families": found}
+        )
+    command = f"localsim compare {data.get('run', {}).get('run_id', '@last')}"
+    return f"The tasks of this run have no success to compare; see what else seeing every side changed: {command}"
 
 
 def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Turns) -> Row | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from localsim.store.database import Store
+from localsim.store.episodes import contents_of
 
 Row = dict[str, Any]
 
@@ -31,10 +32,11 @@ def counts(store: Store, run_id: str) -> list[Row]:
     return store.rows(
         "SELECT e.episode_id, g.replies, g.malformed, t.turns, t.truncated "
         "FROM v_episodes e LEFT JOIN (SELECT episode_id, count(*) FILTER (cause <> 'error') AS replies, "
-        "count(*) FILTER (cause <> 'error' AND malformed IS NOT NULL) AS malformed FROM generations GROUP BY 1) g "
-        "USING (episode_id) LEFT JOIN (SELECT episode_id, count(*) AS turns, count(*) FILTER (truncated) AS truncated "
-        "FROM turns GROUP BY 1) t USING (episode_id) WHERE e.run_id = ?",
-        [run_id],
+        "count(*) FILTER (cause <> 'error' AND malformed IS NOT NULL) AS malformed FROM v_generations "
+        "WHERE run_id = $run GROUP BY 1) g USING (episode_id) LEFT JOIN (SELECT episode_id, count(*) AS turns, "
+        "count(*) FILTER (truncated) AS truncated FROM v_turns WHERE run_id = $run GROUP BY 1) t USING (episode_id) "
+        "WHERE e.run_id = $run",
+        {"run": run_id},
     )
 
 
@@ -91,16 +93,17 @@ def searches(store: Store, run_id: str) -> list[Row]:
     """The searches for leaks whose findings count: version, weights, text (of their file; NULL if it is not stored),
     family, episodes; those of most episodes first.
     """
-    return store.rows(
-        "SELECT s.version, coalesce(q.weights, 'built-in') AS weights, c.text, "
+    rows = store.rows(
+        "SELECT s.version, coalesce(q.weights, 'built-in') AS weights, q.weights_hash AS text, "
         "coalesce(s.family, 'everyday') AS family, count(*) AS episodes "
         "FROM (SELECT DISTINCT episode_id, version, family FROM v_scores "
         "WHERE run_id = ? AND evaluator = 'leakage' AND newest) s "
-        "LEFT JOIN searches q ON q.episode_id = s.episode_id AND q.version = s.version "
-        "LEFT JOIN contents c ON c.content_hash = q.weights_hash GROUP BY ALL "
+        "LEFT JOIN searches q ON q.episode_id = s.episode_id AND q.version = s.version GROUP BY ALL "
         "ORDER BY episodes DESC, s.version, family",
         [run_id],
     )
+    texts = contents_of(store, list({row["text"] for row in rows if row["text"]}))
+    return [{**row, "text": texts.get(row["text"])} for row in rows]
 
 
 def private_facts(store: Store, run_id: str) -> list[Row]:
@@ -162,4 +165,13 @@ def choices(store: Store, runs: Sequence[str]) -> list[Row]:
         "WHERE c.run_id IN (SELECT unnest(?)) AND c.newest AND starts_with(c.evaluator, 'naturalness.') "
         "AND c.value IS NOT NULL ORDER BY ALL",
         [list(runs)],
+    )
+
+
+def conditions_with_scenarios(store: Store, run_id: str) -> list[Row]:
+    """The conditions of each family in the run: family, mode, see, and hashes of the scenarios, in order."""
+    return store.rows(
+        "SELECT family, mode, coalesce(see, '') AS see, list(DISTINCT scenario_hash ORDER BY scenario_hash) AS hashes "
+        "FROM v_episodes WHERE run_id = ? AND family IS NOT NULL GROUP BY ALL ORDER BY family, mode, see",
+        [run_id],
     )

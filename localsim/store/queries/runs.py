@@ -197,7 +197,7 @@ def prompts_of_run(store: Store, run_id: str) -> list[Row]:
     """The prompts of a run in order, as hashes of contents, each with facts about its episode."""
     return store.rows(
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
-        "coalesce(e.see, '') AS see, e.scenario_hash, e.variant, e.seed AS episode_seed "
+        "coalesce(e.see, '') AS see, e.scenario_hash, e.variant, e.episode_index, e.seed AS episode_seed "
         "FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",
         [run_id],

@@ -25,8 +25,8 @@ from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.recorder import Recorder
 from localsim.runs.scheduler import Simulation, Watcher
-from localsim.store.database import Busy
 from localsim.store.journal import Journal
+from localsim.store.lock import Busy
 from localsim.store.queries import annotation as annotation_queries
 from localsim.store.queries import classes
 from localsim.store.queries import runs as run_queries
@@ -50,7 +50,7 @@ TASK = "bet"
 def spec_of(scenario: Scenario, talk: Talk, opening: Opening) -> EpisodeSpec:
     """The episode of a talk."""
     models = {name: NAME if name in talk.people else opening.computer for name in scenario.names}
-    rules = rules_of(scenario)
+    rules = rules_of(scenario, talk.index)
     return EpisodeSpec(scenario, talk.mode, models, index=talk.index, run_seed=opening.seed, rules=rules)
 
 
@@ -208,12 +208,12 @@ class Playing(Watcher):
     def _simulate(self, backends: Mapping[str, Backend], journal: Journal) -> bool:
         """Let the talks run; True if the class has ended, False if it can go on."""
         store, run_id = self._hall.store, self._opening.run_id
-        recorded = {}
+        recorded, identities = {}, runner.identities_of(backends)
         if classes.has_run(store, run_id):
-            record: RunRecord = runner.resumed_record(run_queries.run_row(store, run_id), backends)
+            record: RunRecord = runner.resumed_record(run_queries.run_row(store, run_id), identities)
             recorded = run_queries.recorded_generations(store, run_id)
         else:
-            record = runner.run_record(run_id, datetime.now(UTC), self._plan, _AT_A_TIME, 0, backends)
+            record = runner.run_record(run_id, datetime.now(UTC), self._plan, _AT_A_TIME, 0, identities)
         self._backends = backends
         scribe = self._scribe = _Scribe(store, journal, record, self._hall.scenarios, self._say)
         scribe.talks = self._by_episode

@@ -59,7 +59,8 @@ def _groups() -> list[tuple[str, list[tuple[str, str]]]]:
         )
         for name in sorted({each.family or "" for each in scenarios}, key=lambda name: (not name, name))
     ]
-    made = [(f"{NEW}{name}", f"{title_of(FAMILIES[name])}: a new task") for name in FAMILIES]
+    everywhere = [name for name in FAMILIES if set(MODES) <= set(FAMILIES[name].modes)]
+    made = [(f"{NEW}{name}", f"{title_of(FAMILIES[name])}: a new task") for name in everywhere]
     return [*groups, ("Made from the number below", made)]
 
 

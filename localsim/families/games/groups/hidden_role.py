@@ -8,52 +8,14 @@ this exactly. Where the game goes on until one side is gone, a single wolf of n 
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    OMNISCIENT,
-    ONE_AGENT,
-    PAYOFF,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    Turn,
-    Verdict,
-    act,
-    between,
-    by_agent,
-    by_chance,
-    chance,
-    check_values,
-    exactly,
-    known,
-    listed,
-    merged,
-    move,
-    names_of,
-    others,
-    private,
-    random,
-    targets,
-)
+from localsim.families.games import base as g
 
 DAY, NIGHT, WOLVES, SEEN = "day", "night", "wolves", "seen"
 
@@ -79,13 +41,13 @@ def _winner(villagers: int, wolves: int, *, parity: bool) -> str:
     return "wolves" if villagers == 0 or (parity and wolves >= villagers) else ""
 
 
-class HiddenRole(Game):
+class HiddenRole(g.Game):
     """A village looks for the wolves among its own people."""
 
     name, version = "hidden_role", "1"
     title = "Wolves in the village"
     about = "Some people are wolves and know each other; the others must find them by talking and voting."
-    defaults: Mapping[str, Any] = {
+    defaults = {
         "players": 7,
         "wolves": 2,
         "seer": False,
@@ -112,80 +74,82 @@ class HiddenRole(Game):
     }
     interests = "competitive"
     measures = (
-        Measure("village_won", "village wins", "share of games that the villagers win", "village_won", "share",
+        g.Measure("village_won", "village wins", "share of games that the villagers win", "village_won", "share",
                 "episodes", compared=True),
-        PAYOFF,
-        Measure("aim", "wolves named", "share of the villagers' votes that are against a wolf", "aim", kind="share",
+        g.PAYOFF,
+        g.Measure("aim", "wolves named", "share of the villagers' votes that are against a wolf", "aim", kind="share",
                 compared=True),
-        Measure("caught", "wolves caught", "share of the wolves that are voted out", "caught", kind="share"),
-        Measure("days", "days", "votes until the game is over", "days", bounds=(0, None)),
+        g.Measure("caught", "wolves caught", "share of the wolves that are voted out", "caught", kind="share"),
+        g.Measure("days", "days", "votes until the game is over", "days", bounds=(0, None)),
     )  # fmt: skip
     figure = ("village_won", "aim", "caught")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {"one wolf": {"players": 5, "wolves": 1}}
+    references = (
+        g.RANDOM,
+        g.Reference("omniscient", "loyal", "votes for the other side as far as it knows it; optimal play is not known"),
+    )
+    control_tasks = {"one wolf": {"players": 5, "wolves": 1}}
     controls = (
-        by_chance("any", "village_won", float(1 - wolves_win(7, 2)), "everybody votes at random"),
-        by_chance("any", "village_won", float(1 - wolves_win(5, 1)), "everybody votes at random", "one wolf"),
-        by_chance("any", "caught", float(1 - wolves_win(5, 1)), "the only wolf is caught if they win", "one wolf"),
-        between("any", "aim", 0, 1, "some votes are against wolves by chance"),
-        between("any", "days", 1, 3, "each day and night takes two of seven"),
-        exactly("omniscient", "village_won", 1, "they vote for a wolf each day", modes=OMNISCIENT),
-        exactly("omniscient", "aim", 1, "they vote for a wolf each day", modes=OMNISCIENT),
-        exactly("omniscient", "caught", 1, "they vote for a wolf each day", modes=OMNISCIENT),
-        exactly("omniscient", "days", 2, "there are two wolves", modes=OMNISCIENT),
-        exactly("omniscient", "payoff", 5 / 7, "five of seven are villagers", modes=OMNISCIENT),
+        g.by_chance("any", "village_won", float(1 - wolves_win(7, 2)), "everybody votes at random"),
+        g.by_chance("any", "village_won", float(1 - wolves_win(5, 1)), "everybody votes at random", "one wolf"),
+        g.by_chance("any", "caught", float(1 - wolves_win(5, 1)), "the only wolf is caught if they win", "one wolf"),
+        g.between("any", "aim", 0, 1, "some votes are against wolves by chance"),
+        g.between("any", "days", 1, 3, "each day and night takes two of seven"),
+        g.exactly("omniscient", "village_won", 1, "they vote for a wolf each day", modes=g.OMNISCIENT),
+        g.exactly("omniscient", "aim", 1, "they vote for a wolf each day", modes=g.OMNISCIENT),
+        g.exactly("omniscient", "caught", 1, "they vote for a wolf each day", modes=g.OMNISCIENT),
+        g.exactly("omniscient", "days", 2, "there are two wolves", modes=g.OMNISCIENT),
+        g.exactly("omniscient", "payoff", 5 / 7, "five of seven are villagers", modes=g.OMNISCIENT),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a village: who is a wolf, and who the seer is, if there is one."""
-        chosen = _checked(merged(self.defaults, parameters, self.name))
-        names, count = names_of(self, seed, chosen["players"]), chosen["wolves"]
+        chosen = _checked(g.merged(self.defaults, parameters, self.name))
+        names, count = g.names_of(self, seed, chosen["players"]), chosen["wolves"]
         drawn = random.Random(f"{self.name}/{seed}/roles").sample(names, count + 1)
         roles = {name: "wolf" if name in drawn[:count] else "villager" for name in names}
         if chosen["seer"]:
             roles[drawn[count]] = "seer"
         wolves = tuple(name for name in names if roles[name] == "wolf")
         moves = [
-            Move(name="vote", values=(ONE_AGENT,), text="no", tell="To vote who is out"),
-            Move(name="kill", values=(ONE_AGENT,), text="no", readers="self", by=wolves, tell="To vote by night"),
+            g.Move(name="vote", values=(g.ONE_AGENT,), text="no", tell="To vote who is out"),
+            g.Move(name="kill", values=(g.ONE_AGENT,), text="no", readers="self", by=wolves, tell="To vote by night"),
         ]
         if chosen["seer"]:
             moves.append(
-                Move(name="look", values=(ONE_AGENT,), text="no", readers="self", by=(drawn[count],),
+                g.Move(name="look", values=(g.ONE_AGENT,), text="no", readers="self", by=(drawn[count],),
                      tell="To look at the role of somebody")
             )  # fmt: skip
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{len(names)} people, {_counted(count, 'wolf', 'wolves')}",
-            info=self.info,
             setting=_setting(names, chosen),
             agents=tuple(
-                Agent(
+                g.Agent(
                     name=name,
                     goal="Let the wolves win. Do not be found out." if role == "wolf" else "Find the wolves.",
-                    facts=(private(name, "role", f"{name} is {_a(role)}.", role),),
+                    facts=(g.private(name, "role", f"{name} is {_a(role)}.", role),),
                 )
                 for name, role in roles.items()
             ),
-            actions=("speak",),
+            talk=chosen["rounds"] > 0,
             moves=tuple(moves),
-            game={"public": {name: chosen[name] for name in ("rounds", "first", "ends", "reveal", "wolves")}},
-            limits=Limits(turns=_most_acts(chosen)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={name: chosen[name] for name in ("rounds", "first", "ends", "reveal", "wolves")},
+            turns=_most_acts(chosen),
             answer={"wolves": list(wolves)},
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """The wolves are told of each other; then days and nights follow until a side has won."""
         public, roles = scenario.game["public"], _roles(scenario)
         if not talk.told:
             pack = [name for name, role in roles.items() if role == "wolf"]
-            text = f"The wolves are {listed(pack)}." if len(pack) > 1 else f"{pack[0]} is the only wolf."
-            return Tell(text, readers=tuple(pack), values=(WOLVES, *pack))
+            text = f"The wolves are {g.listed(pack)}." if len(pack) > 1 else f"{pack[0]} is the only wolf."
+            return g.Tell(text, readers=tuple(pack), values=(WOLVES, *pack))
         ended = _ended(talk)
         if ended and ended[-1].action.values and ended[-1].action.values[3]:
-            return DONE
+            return g.DONE
         since = talk.turns[ended[-1].index + 1 :] if ended else talk.turns[1:]
         left = _left(scenario.names, talk)
         nights_first = public["first"] == NIGHT
@@ -193,38 +157,42 @@ class HiddenRole(Game):
             return self._day(scenario, left, since, len(ended) // 2 + 1, seed)
         return self._night(scenario, left, since, len(ended) // 2 + 1, seed)
 
-    def _day(self, scenario: Scenario, left: Sequence[str], since: Sequence[Turn], number: int, seed: int) -> Next:
+    def _day(
+        self, scenario: g.Scenario, left: Sequence[str], since: Sequence[g.Turn], number: int, seed: int
+    ) -> g.Next:
         acts = [turn for turn in since if not turn.told]
         talking = len(left) * scenario.game["public"]["rounds"]
         if len(acts) < talking:
-            return act(left[len(acts) % len(left)], "speak")
+            return g.act(left[len(acts) % len(left)], "speak")
         if len(acts) == talking:
-            return act(left, "vote", named=left)
+            return g.act(left, "vote", named=left)
         votes = [turn.value for turn in acts[talking:]]
-        out = _most_named(votes, left, chance(seed, DAY, number))
+        out = _most_named(votes, left, g.chance(seed, DAY, number))
         told = f"Day {number}: {out} is voted out with {_counted(votes.count(out), 'vote', 'votes')}"
         return _out(scenario, DAY, told, out, left)
 
-    def _night(self, scenario: Scenario, left: Sequence[str], since: Sequence[Turn], number: int, seed: int) -> Next:
+    def _night(
+        self, scenario: g.Scenario, left: Sequence[str], since: Sequence[g.Turn], number: int, seed: int
+    ) -> g.Next:
         roles = _roles(scenario)
         villagers = [name for name in left if roles[name] != "wolf"]
         wolves = [name for name in left if roles[name] == "wolf"]
         kills = [turn.value for turn in since if turn.action.type == "kill"]
         if not kills:
-            return act(wolves, "kill", named=villagers)
+            return g.act(wolves, "kill", named=villagers)
         seer = next((name for name in villagers if roles[name] == "seer"), None)
         if seer is not None:
             looked = [turn.value for turn in since if turn.action.type == "look"]
             if not looked:
-                return act(seer, "look", named=left)
+                return g.act(seer, "look", named=left)
             if not since[-1].told:
                 role = "wolf" if roles[looked[0]] == "wolf" else "no wolf"
                 told = f"{looked[0]} is {'a wolf' if role == 'wolf' else 'no wolf'}."
-                return Tell(told, readers=(seer,), values=(SEEN, looked[0], role))
-        out = _most_named(kills, villagers, chance(seed, NIGHT, number))
+                return g.Tell(told, readers=(seer,), values=(SEEN, looked[0], role))
+        out = _most_named(kills, villagers, g.chance(seed, NIGHT, number))
         return _out(scenario, NIGHT, f"Night {number}: the wolves kill {out}", out, left)
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return who won, the payoff of each, how the villagers' votes fell, and how many days it took."""
         ended, roles = _ended(transcript), _roles(scenario)
         winner = ended[-1].action.values[3] if ended and ended[-1].action.values else ""
@@ -235,49 +203,49 @@ class HiddenRole(Game):
         paid = {name: float((role == "wolf") == (winner == "wolves")) for name, role in roles.items()}
         votes = [turn for turn in transcript.of("vote") if roles[turn.speaker] != "wolf"]
         scores = [
-            Score("village_won", float(winner == "villagers"), reason=f"the {winner} won", turns=cited),
-            Score("caught", caught / len(answer.answer["wolves"]), turns=tuple(turn.index for turn in days)),
-            Score("days", float(len(days)), turns=cited),
-            *by_agent("payoff", paid, cited),
+            g.Score("village_won", float(winner == "villagers"), reason=f"the {winner} won", turns=cited),
+            g.Score("caught", caught / len(answer.answer["wolves"]), turns=tuple(turn.index for turn in days)),
+            g.Score("days", float(len(days)), turns=cited),
+            *g.by_agent("payoff", paid, cited),
         ]
         if votes:
             hits = [turn.index for turn in votes if roles[turn.value] == "wolf"]
-            scores.append(Score("aim", len(hits) / len(votes), turns=tuple(hits)))
+            scores.append(g.Score("aim", len(hits) / len(votes), turns=tuple(hits)))
         return scores
 
-    def side(self, agent: str, answer: AnswerKey) -> str:
+    def side(self, agent: str, answer: g.AnswerKey) -> str:
         """Return `wolf` or `village`."""
         return "wolf" if agent in answer.answer.get("wolves", ()) else "village"
 
-    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+    def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
         """Return who won and after how many votes, and who the wolves were."""
         won, days = scores.get("village_won"), scores.get("days")
         if won is None or days is None or days.value is None:
             return None
         votes = _counted(int(days.value), "vote", "votes")
         said = f"{'The villagers' if won.value else 'The wolves'} won after {votes}."
-        return Verdict(None, said, f"Wolves: {listed(list(answer.answer['wolves']))}.")
+        return g.Verdict(None, said, f"Wolves: {g.listed(list(answer.answer['wolves']))}.")
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Use all roles; None if those of others are not known."""
-        return _loyal(seen, rng) if known(seen, "role", others(seen)[0]) is not None else None
+        return _loyal(seen, rng) if g.known(seen, "role", g.others(seen)[0]) is not None else None
 
 
 def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return parameters if they are possible. Raises InvalidInput."""
     players, wolves = chosen["players"], chosen["wolves"]
     allowed = {"players": (3, 12), "rounds": (0, 5), "first": (DAY, NIGHT), "ends": ("parity", "last")}
-    check_values("hidden_role", chosen, allowed)
+    g.check_values("hidden_role", chosen, allowed)
     villagers = players - wolves - (chosen["first"] == NIGHT)
     if wolves < 1 or villagers < 0 or _winner(villagers, wolves, parity=chosen["ends"] == "parity"):
-        raise InvalidInput(f"hidden_role: {wolves} wolves of {players} end the game before a vote")
+        raise g.InvalidInput(f"hidden_role: {wolves} wolves of {players} end the game before a vote")
     return chosen
 
 
 def _setting(names: Sequence[str], chosen: Mapping[str, Any]) -> str:
     seer = chosen["seer"]
     return (
-        f"{listed(names)} play a game. {_counted(chosen['wolves'], 'player is a wolf', 'players are wolves')}, "
+        f"{g.listed(names)} play a game. {_counted(chosen['wolves'], 'player is a wolf', 'players are wolves')}, "
         f"{'one is the seer, ' if seer else ''}and each other one is a villager. By day they talk, then all who are in "
         "the game vote at the same time, and who has most votes is out; a tie is drawn by lot. By night the wolves "
         f"vote in this way about the others. {'The seer looks at one role each night. ' if seer else ''}The "
@@ -304,16 +272,16 @@ def _counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _roles(scenario: Scenario) -> dict[str, str]:
+def _roles(scenario: g.Scenario) -> dict[str, str]:
     return {agent.name: agent.facts[0].terms[0] for agent in scenario.agents}
 
 
-def _ended(talk: Transcript) -> list[Turn]:
+def _ended(talk: g.Transcript) -> list[g.Turn]:
     """Return the turns in which somebody is out; their values are day or night, the name, the role and the winner."""
     return [turn for turn in talk.told if turn.value in (DAY, NIGHT)]
 
 
-def _left(names: Sequence[str], talk: Transcript) -> list[str]:
+def _left(names: Sequence[str], talk: g.Transcript) -> list[str]:
     out = {(turn.action.values or ())[1] for turn in _ended(talk)}
     return [name for name in names if name not in out]
 
@@ -324,56 +292,56 @@ def _most_named(named: Sequence[str], order: Sequence[str], rng: random.Random) 
     return rng.choice([name for name in order if counts[name] == max(counts.values())])
 
 
-def _out(scenario: Scenario, when: str, told: str, out: str, left: Sequence[str]) -> Tell:
+def _out(scenario: g.Scenario, when: str, told: str, out: str, left: Sequence[str]) -> g.Tell:
     """Return that somebody is out, with the role if roles are revealed, and who is left or has won."""
     public, roles = scenario.game["public"], _roles(scenario)
     remaining = [name for name in left if name != out]
     wolves = sum(roles[name] == "wolf" for name in remaining)
     winner = _winner(len(remaining) - wolves, wolves, parity=public["ends"] == "parity")
     shown = f", {_a(roles[out])}" if public["reveal"] else ""
-    then = f"The {winner} win." if winner else f"Left: {listed(remaining)}."
-    return Tell(f"{told}{shown}. {then}", values=(when, out, roles[out], winner))
+    then = f"The {winner} win." if winner else f"Left: {g.listed(remaining)}."
+    return g.Tell(f"{told}{shown}. {then}", values=(when, out, roles[out], winner))
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _suspects(seen: Observation, names: Sequence[str]) -> list[str]:
+def _suspects(seen: g.Observation, names: Sequence[str]) -> list[str]:
     """Return those whom the viewer knows to be wolves: by roles that it sees, was told, or heard from the seer."""
     told = {turn.action.values for turn in seen.transcript.told}
     heard = " ".join(turn.action.text for turn in seen.transcript.of("speak"))
     return [
         name
         for name in names
-        if known(seen, "role", name) == "wolf" or (SEEN, name, "wolf") in told or f"{name} is a wolf" in heard
+        if g.known(seen, "role", name) == "wolf" or (SEEN, name, "wolf") in told or f"{name} is a wolf" in heard
     ]
 
 
-def _loyal(seen: Observation, rng: random.Random) -> Action:
+def _loyal(seen: g.Observation, rng: random.Random) -> g.Action:
     """Villagers vote for a wolf whom they know, the seer names wolves, and wolves never vote for wolves."""
-    wolf = known(seen, "role") == "wolf"
+    wolf = g.known(seen, "role") == "wolf"
     if seen.may("vote"):
-        choice = targets(seen, "vote")
+        choice = g.targets(seen, "vote")
         pack = {name for turn in seen.transcript.told if turn.value == WOLVES for name in turn.action.values or ()}
         if wolf:
-            return move("vote", rng.choice([name for name in choice if name not in pack] or list(choice)))
-        return move("vote", (_suspects(seen, choice) or [rng.choice(choice)])[0])
+            return g.move("vote", rng.choice([name for name in choice if name not in pack] or list(choice)))
+        return g.move("vote", (_suspects(seen, choice) or [rng.choice(choice)])[0])
     for what in ("kill", "look"):
         if seen.may(what):
             new = {turn.value for turn in seen.transcript.of("look")} if what == "look" else set[str]()
-            choice = targets(seen, what)
-            return move(what, rng.choice([name for name in choice if name not in new] or list(choice)))
+            choice = g.targets(seen, what)
+            return g.move(what, rng.choice([name for name in choice if name not in new] or list(choice)))
     looks = [turn.action.values or () for turn in seen.transcript.told if turn.value == SEEN]
     sure = [name for _, name, role in looks if role == "wolf"]
-    if known(seen, "role") == "seer" and sure:
-        return Action("speak", f"I am the seer, and {sure[-1]} is a wolf.")
-    return Action("speak", "I am a villager, and I do not know the wolves.")
+    if g.known(seen, "role") == "seer" and sure:
+        return g.Action("speak", f"I am the seer, and {sure[-1]} is a wolf.")
+    return g.Action("speak", "I am a villager, and I do not know the wolves.")
 
 
-def _first(seen: Observation, rng: random.Random) -> Action:
+def _first(seen: g.Observation, rng: random.Random) -> g.Action:
     """Name the first player who is left, whatever is known."""
     what = next((name for name in ("vote", "kill", "look") if seen.may(name)), None)
-    return move(what, targets(seen, what)[0]) if what else Action("speak", "Let us begin with the first.")
+    return g.move(what, g.targets(seen, what)[0]) if what else g.Action("speak", "Let us begin with the first.")
 
 
 HiddenRole.players = {"loyal": _loyal, "first": _first}

@@ -11,47 +11,15 @@ wrong verdict, and outnumber what each juror knows alone. The pieces that one ju
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import comb
+from typing import Any
 
 from localsim.conversation.episode import AgentView
-from localsim.families.games.base import (
-    DONE,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Fact,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Tell,
-    Transcript,
-    act,
-    addressed,
-    between,
-    by_agent,
-    by_chance,
-    check_values,
-    exactly,
-    merged,
-    move,
-    names_of,
-    one_of,
-    others,
-    random,
-)
+from localsim.families.games import base as g
 
 SIDES = ("guilty", "innocent")
 WITNESSES = (
@@ -67,13 +35,13 @@ def right(voters: int, p: float) -> float:
     return sum(comb(voters, k) * p**k * (1 - p) ** (voters - k) for k in range(voters // 2 + 1, voters + 1))
 
 
-class Jury(Game):
+class Jury(g.Game):
     """A group finds a verdict from evidence that is spread over its members."""
 
     name, version = "jury", "1"
     title = "A jury"
     about = "Jurors who each know some witnesses talk, then vote in secret whether the accused is guilty or innocent."
-    defaults: Mapping[str, Any] = {
+    defaults = {
         "jurors": 5,
         "evidence": 3,
         "competence": 0.7,
@@ -102,44 +70,50 @@ class Jury(Game):
     }
     interests = "cooperative"
     measures = (
-        SUCCESS,
-        Measure("solved", "solved", "share of misleading cases decided as all evidence says", "solved", "share"),
-        Measure("evidence", "evidence said", "share of what only one juror knows that is said", "evidence", "share"),
-        Measure("common", "common said", "share of the evidence that all jurors know that is said", "common", "share"),
-        Measure("vote_right", "right votes", "share of last votes that are right", "vote_right", "share"),
-        Measure("agreement", "agreement", "share of the larger side in the last ballot", "agreement", "share"),
-        Measure("hung", "no verdict", "share of juries without a verdict", "hung", "share", "episodes"),
+        g.SUCCESS,
+        g.Measure("solved", "solved", "share of misleading cases decided as all evidence says", "solved", "share"),
+        g.Measure("evidence", "evidence said", "share of what only one juror knows that is said", "evidence", "share"),
+        g.Measure(
+            "common", "common said", "share of the evidence that all jurors know that is said", "common", "share"
+        ),
+        g.Measure("vote_right", "right votes", "share of last votes that are right", "vote_right", "share"),
+        g.Measure("agreement", "agreement", "share of the larger side in the last ballot", "agreement", "share"),
+        g.Measure("hung", "no verdict", "share of juries without a verdict", "hung", "share", "episodes"),
     )
     figure = ("success_rate", "evidence", "agreement")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {
+    references = (
+        g.RANDOM,
+        g.Reference("pooling", "optimal", "everybody says all, and votes as all evidence together says"),
+    )
+    control_tasks = {
         "planted": {"case": "planted"},
         "unanimity": {"rule": "unanimity", "evidence": 1, "jurors": 3},
     }
     controls = (
-        by_chance("own", "success_rate", right(5, right(3, 0.7)), "five independent voters, three pieces each"),
-        by_chance("pooling", "success_rate", right(15, 0.7), "fifteen pieces of evidence together"),
-        exactly("own", "evidence", 0, "nobody says what he knows"),
-        exactly("pooling", "evidence", 1, "everybody says what he knows"),
-        exactly("pooling", "agreement", 1, "all know the same in the end"),
-        exactly("own", "success_rate", 0, "each juror alone is misled", "planted"),
-        exactly("own", "solved", 0, "each juror alone is misled", "planted"),
-        exactly("own", "vote_right", 0, "each juror alone is misled", "planted"),
-        exactly("own", "common", 0, "nobody says what he knows", "planted"),
-        exactly("pooling", "success_rate", 1, "all evidence together points to the truth", "planted"),
-        exactly("pooling", "solved", 1, "all evidence together points to the truth", "planted"),
-        exactly("pooling", "vote_right", 1, "all evidence together points to the truth", "planted"),
-        exactly("pooling", "common", 1, "everybody says what he knows", "planted"),
-        exactly("pooling", "hung", 0, "all know the same in the end", "unanimity"),
-        by_chance("own", "hung", 1 - 0.7**3 - 0.3**3, "three independent voters rarely agree", "unanimity"),
-        exactly("always-guilty", "agreement", 1, "all vote the same"),
-        by_chance("always-guilty", "success_rate", 0.5, "half of the accused are guilty"),
-        between("any", "agreement", 0.5, 1, "of two sides, the larger has at least half"),
+        g.by_chance("own", "success_rate", right(5, right(3, 0.7)), "five independent voters, three pieces each"),
+        g.by_chance("pooling", "success_rate", right(15, 0.7), "fifteen pieces of evidence together"),
+        g.exactly("own", "evidence", 0, "nobody says what he knows"),
+        g.exactly("pooling", "evidence", 1, "everybody says what he knows"),
+        g.exactly("pooling", "agreement", 1, "all know the same in the end"),
+        g.exactly("own", "success_rate", 0, "each juror alone is misled", "planted"),
+        g.exactly("own", "solved", 0, "each juror alone is misled", "planted"),
+        g.exactly("own", "vote_right", 0, "each juror alone is misled", "planted"),
+        g.exactly("own", "common", 0, "nobody says what he knows", "planted"),
+        g.exactly("pooling", "success_rate", 1, "all evidence together points to the truth", "planted"),
+        g.exactly("pooling", "solved", 1, "all evidence together points to the truth", "planted"),
+        g.exactly("pooling", "vote_right", 1, "all evidence together points to the truth", "planted"),
+        g.exactly("pooling", "common", 1, "everybody says what he knows", "planted"),
+        g.exactly("pooling", "hung", 0, "all know the same in the end", "unanimity"),
+        g.by_chance("own", "hung", 1 - 0.7**3 - 0.3**3, "three independent voters rarely agree", "unanimity"),
+        g.exactly("always-guilty", "agreement", 1, "all vote the same"),
+        g.by_chance("always-guilty", "success_rate", 0.5, "half of the accused are guilty"),
+        g.between("any", "agreement", 0.5, 1, "of two sides, the larger has at least half"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a case: the truth, and which witnesses each juror knows."""
-        chosen = _checked(merged(self.defaults, parameters, self.name))
-        accused, *jurors = names_of(self, seed, chosen["jurors"] + 1)
+        chosen = _checked(g.merged(self.defaults, parameters, self.name))
+        accused, *jurors = g.names_of(self, seed, chosen["jurors"] + 1)
         rng = random.Random(f"{self.name}/{seed}/case")
         truth = rng.choice(SIDES)
         known = _evidence(jurors, truth, chosen, rng)
@@ -147,37 +121,37 @@ class Jury(Game):
         again = f" Without a verdict they go on, up to {chosen['ballots']} votes." if chosen["ballots"] > 1 else ""
         drawn = f"Each witness is right with a probability of {100 * chosen['competence']:.4g}%."
         reliable = drawn if chosen["case"] == "drawn" else "Most witnesses are right."
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{len(jurors)} jurors decide about {accused}",
-            info=self.info,
             setting=(
                 f"{accused} is accused and is guilty or innocent. Each juror knows what some witnesses say. "
                 f"{reliable} The jurors talk, then all vote in secret. A verdict needs {needed} of the "
                 f"{len(jurors)} votes.{again}"
             ),
             agents=tuple(
-                Agent(
+                g.Agent(
                     name=name,
                     goal="Find the verdict that is true.",
                     facts=tuple(
-                        Fact(id=f"{name}_{number}", text=f"The {who} says that {accused} is {says}.", terms=(who,))
+                        g.Fact(id=f"{name}_{number}", text=f"The {who} says that {accused} is {says}.", terms=(who,))
                         for number, (who, says) in enumerate(known[name].items(), 1)
                     ),
                 )
                 for name in jurors
             ),
-            actions=("speak",),
-            moves=(Move(name="vote", values=(one_of(*SIDES),), text="no", readers="self", tell="To vote in secret"),),
-            game={"public": {name: chosen[name] for name in ("rule", "order", "rounds", "ballots")}},
-            limits=Limits(turns=len(jurors) * (chosen["rounds"] + 1) * chosen["ballots"]),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            talk=chosen["rounds"] > 0,
+            moves=(
+                g.Move(name="vote", values=(g.one_of(*SIDES),), text="no", readers="self", tell="To vote in secret"),
+            ),
+            public={name: chosen[name] for name in ("rule", "order", "rounds", "ballots")},
+            turns=len(jurors) * (chosen["rounds"] + 1) * chosen["ballots"],
             answer={"truth": truth},
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """They talk, vote at the same time, and are told the count; without a verdict perhaps again."""
         public, names = scenario.game["public"], scenario.names
         votes, spoken = talk.of("vote"), talk.of("speak")
@@ -185,14 +159,14 @@ class Jury(Game):
         if len(talk.told) < ballots:
             return _counted([turn.value for turn in votes[-len(names) :]], public["rule"])
         if ballots and (talk.told[-1].value in SIDES or ballots == public["ballots"]):
-            return DONE
+            return g.DONE
         if len(spoken) == len(names) * public["rounds"] * (ballots + 1):
-            return act(names, "vote")
+            return g.act(names, "vote")
         if public["order"] == "addressed" and talk.last == "speak":
-            return act(addressed(names, talk), "speak")
-        return act(names[len(spoken) % len(names)], "speak")
+            return g.act(g.addressed(names, talk), "speak")
+        return g.act(names[len(spoken) % len(names)], "speak")
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return whether the verdict is right, who voted right, and what part of the evidence was said."""
         truth, names = answer.answer["truth"], scenario.names
         votes, told = transcript.of("vote")[-len(names) :], transcript.told
@@ -203,16 +177,16 @@ class Jury(Game):
         counts = Counter(turn.value for turn in votes)
         reason = f"the verdict was {verdict}, and the truth is {truth}"
         scores = [
-            Score("success", float(verdict == truth), reason=reason, turns=(told[-1].index,)),
-            Score("hung", float(verdict not in SIDES), turns=(told[-1].index,)),
-            Score("agreement", max(counts.values()) / len(votes), turns=cited),
-            *by_agent("vote_right", {turn.speaker: turn.value == truth for turn in votes}, cited),
+            g.Score("success", float(verdict == truth), reason=reason, turns=(told[-1].index,)),
+            g.Score("hung", float(verdict not in SIDES), turns=(told[-1].index,)),
+            g.Score("agreement", max(counts.values()) / len(votes), turns=cited),
+            *g.by_agent("vote_right", {turn.speaker: turn.value == truth for turn in votes}, cited),
         ]
         known = [_pieces(agent) for agent in scenario.agents]
         together = {who: says for pieces in known for who, says in pieces.items()}
         alone, everything = leaning(leaning(pieces.values()) for pieces in known), leaning(together.values())
         if alone and everything and alone != everything:
-            scores.append(Score("solved", float(verdict == everything), turns=cited))
+            scores.append(g.Score("solved", float(verdict == everything), turns=cited))
         owners = Counter(who for pieces in known for who in pieces)
         for name, wanted in (("evidence", 1), ("common", len(names))):
             sources = [who for who, count in owners.items() if count == wanted]
@@ -223,10 +197,10 @@ class Jury(Game):
                 if self.utters(turn.action.text, who)
             }
             if sources:
-                scores.append(Score(name, len(spoken) / len(sources), turns=tuple(sorted(set(spoken.values())))))
+                scores.append(g.Score(name, len(spoken) / len(sources), turns=tuple(sorted(set(spoken.values())))))
         return scores
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Count everybody's evidence; None if the others' is not known."""
         visible = any(agent.facts for agent in seen.agents if agent.name != seen.viewer)
         return _pooling(seen, rng) if visible else None
@@ -236,12 +210,12 @@ def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return parameters if they are possible. Raises InvalidInput."""
     numbers = {"jurors": (3, 12), "evidence": (1, 5), "competence": (0, 1), "rounds": (0, 5), "ballots": (1, 5)}
     words = {"rule": ("majority", "unanimity"), "case": ("drawn", "planted"), "order": ("in_turn", "addressed")}
-    check_values("jury", chosen, {**numbers, **words})
+    g.check_values("jury", chosen, {**numbers, **words})
     if chosen["jurors"] * chosen["evidence"] > len(WITNESSES):
-        raise InvalidInput(f"jury: there are only {len(WITNESSES)} witnesses", hint="take fewer jurors or evidence")
+        raise g.InvalidInput(f"jury: there are only {len(WITNESSES)} witnesses", hint="take fewer jurors or evidence")
     if chosen["evidence"] % 2 == 0 or (chosen["case"] == "planted" and chosen["evidence"] == 1):
         hint = "give 1, 3 or 5; a planted case needs 3 or 5"
-        raise InvalidInput(f"jury: evidence = {chosen['evidence']} leaves jurors without a side", hint=hint)
+        raise g.InvalidInput(f"jury: evidence = {chosen['evidence']} leaves jurors without a side", hint=hint)
     return chosen
 
 
@@ -265,13 +239,13 @@ def _evidence(
     return found
 
 
-def _counted(votes: list[str], rule: str) -> Tell:
+def _counted(votes: list[str], rule: str) -> g.Tell:
     counts = Counter(votes)
     needed = len(votes) if rule == "unanimity" else len(votes) // 2 + 1
     verdict = next((side for side in SIDES if counts[side] >= needed), "none")
     told = f"The verdict is {verdict}." if verdict in SIDES else "There is no verdict."
     numbers = [counts[side] for side in SIDES]
-    return Tell(f"Votes: guilty {numbers[0]}, innocent {numbers[1]}. {told}", values=(verdict, *map(str, numbers)))
+    return g.Tell(f"Votes: guilty {numbers[0]}, innocent {numbers[1]}. {told}", values=(verdict, *map(str, numbers)))
 
 
 def leaning(sides: Iterable[str]) -> str:
@@ -284,36 +258,36 @@ def leaning(sides: Iterable[str]) -> str:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _pieces(agent: Agent | AgentView) -> dict[str, str]:
+def _pieces(agent: g.Agent | AgentView) -> dict[str, str]:
     """Return the evidence of a juror: witness -> guilty or innocent."""
     return {fact.terms[0]: fact.text.rsplit(" ", 1)[1].rstrip(".") for fact in agent.facts}
 
 
-def _own(seen: Observation, rng: random.Random) -> Action:
+def _own(seen: g.Observation, rng: random.Random) -> g.Action:
     """Say nothing about the evidence, and vote as the own pieces say."""
     if seen.may("vote"):
-        return move("vote", leaning(_pieces(seen.me()).values()))
-    return Action("speak", "I have made up my mind.")
+        return g.move("vote", leaning(_pieces(seen.me()).values()))
+    return g.Action("speak", "I have made up my mind.")
 
 
-def _pooling(seen: Observation, rng: random.Random) -> Action:
+def _pooling(seen: g.Observation, rng: random.Random) -> g.Action:
     """Say all that one knows and ask who has not spoken; vote as all pieces together say, which were seen or heard."""
     own = _pieces(seen.me())
     known = {who: says for agent in seen.agents for who, says in _pieces(agent).items()}
     for turn in seen.transcript.of("speak"):
         known |= dict(_SAYS.findall(turn.action.text))
     if seen.may("vote"):
-        return move("vote", leaning(known.values()) or leaning(own.values()))
+        return g.move("vote", leaning(known.values()) or leaning(own.values()))
     spoken = {turn.speaker for turn in seen.transcript.of("speak")}
-    silent = next((name for name in others(seen) if name not in spoken), None)
+    silent = next((name for name in g.others(seen) if name not in spoken), None)
     ask = f" What do you know, {silent}?" if silent else ""
     if seen.viewer in spoken:
-        return Action("speak", f"I think: {leaning(known.values()) or leaning(own.values())}.{ask}")
-    return Action("speak", ", ".join(f"the {who} says {says}" for who, says in own.items()).capitalize() + f".{ask}")
+        return g.Action("speak", f"I think: {leaning(known.values()) or leaning(own.values())}.{ask}")
+    return g.Action("speak", ", ".join(f"the {who} says {says}" for who, says in own.items()).capitalize() + f".{ask}")
 
 
-def _always_guilty(seen: Observation, rng: random.Random) -> Action:
-    return move("vote", SIDES[0]) if seen.may("vote") else Action("speak", "I do not trust anybody.")
+def _always_guilty(seen: g.Observation, rng: random.Random) -> g.Action:
+    return g.move("vote", SIDES[0]) if seen.may("vote") else g.Action("speak", "I do not trust anybody.")
 
 
 Jury.players = {"own": _own, "pooling": _pooling, "always-guilty": _always_guilty}

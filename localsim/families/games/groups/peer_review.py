@@ -10,48 +10,13 @@ whose mean of these points reaches the bar is to be accepted. The error of the p
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    OMNISCIENT,
-    ONE_AGENT,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    Turn,
-    act,
-    between,
-    check_values,
-    exactly,
-    known,
-    listed,
-    merged,
-    move,
-    names_of,
-    number,
-    one_of,
-    private,
-    random,
-    targets,
-)
+from localsim.families.games import base as g
 
 WORTH = 2
 """Points that a reviewer adds for a doubt that is answered."""
@@ -70,13 +35,13 @@ DOUBTS = (
 TRUE = "a true weakness"
 
 
-class PeerReview(Game):
+class PeerReview(g.Game):
     """Reviewers, an author and a chair decide about a paper."""
 
     name, version = "peer_review", "1"
     title = "Peer review"
     about = "Reviewers rate a paper, its author answers, the reviewers rate again, and a chair accepts or rejects it."
-    defaults: Mapping[str, Any] = {"reviewers": 3, "bar": 6, "answered": 0.5, "rounds": 1}
+    defaults = {"reviewers": 3, "bar": 6, "answered": 0.5, "rounds": 1}
     how = (
         "The decision is right if it is the one of reviewers who add 2 points exactly where the author really has an "
         "answer. The error is the mean distance of the final points from those. Agreement is 1 minus the mean "
@@ -95,111 +60,128 @@ class PeerReview(Game):
         "five": {"reviewers": 5, "rounds": 2},
     }
     measures = (
-        SUCCESS,
-        Measure("error", "error", "mean distance of the final points from the right ones", "error", bounds=(0, 9),
-                compared=True),
-        Measure("moved", "moved", "points that reviewers add to their first ones on average", "moved", bounds=(-9, 9)),
-        Measure("agreement_first", "first agreement", "agreement of the first points", "agreement_first", "share"),
-        Measure("agreement", "agreement", "agreement of the final points", "agreement", "share"),
-        Measure("honest", "honest answers", "share of doubts that the author answers or admits truly", "honest",
-                "share"),
-        Measure("follows", "follows points", "share of decisions that follow the mean of the final points", "follows",
-                "share", "episodes"),
-        Measure("accepted", "accepted", "share of papers that are accepted", "accepted", "share", "episodes"),
-    )  # fmt: skip
+        g.SUCCESS,
+        g.Measure(
+            "error",
+            "error",
+            "mean distance of the final points from the right ones",
+            "error",
+            bounds=(0, 9),
+            compared=True,
+        ),
+        g.Measure(
+            "moved", "moved", "points that reviewers add to their first ones on average", "moved", bounds=(-9, 9)
+        ),
+        g.Measure("agreement_first", "first agreement", "agreement of the first points", "agreement_first", "share"),
+        g.Measure("agreement", "agreement", "agreement of the final points", "agreement", "share"),
+        g.Measure(
+            "honest", "honest answers", "share of doubts that the author answers or admits truly", "honest", "share"
+        ),
+        g.Measure(
+            "follows",
+            "follows points",
+            "share of decisions that follow the mean of the final points",
+            "follows",
+            "share",
+            "episodes",
+        ),
+        g.Measure("accepted", "accepted", "share of papers that are accepted", "accepted", "share", "episodes"),
+    )
     figure = ("success_rate", "agreement", "honest")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {
+    references = (
+        g.RANDOM,
+        g.Reference("fair", "optimal", "all tell the truth, and points and decision follow it"),
+    )
+    control_tasks = {
         "true weaknesses": {"answered": 0.0},
         "all answered": {"answered": 1.0},
     }
     controls = (
-        exactly("fair", "success_rate", 1, "points and decision are the right ones"),
-        exactly("fair", "error", 0, "the points are the right ones"),
-        exactly("fair", "honest", 1, "the author tells the truth"),
-        exactly("fair", "follows", 1, "the chair follows the mean"),
-        exactly("fair", "moved", WORTH, "each doubt is answered", "all answered"),
-        exactly("stubborn", "moved", 0, "nobody changes the points", "all answered"),
-        exactly("stubborn", "error", WORTH, "nobody adds the points of an answer", "all answered"),
-        exactly("bluff", "honest", 0, "the author has no answer", "true weaknesses"),
-        exactly("bluff", "error", WORTH, "reviewers believe each answer", "true weaknesses", ("agents",)),
-        exactly("bluff", "error", 0, "they see that it is none", "true weaknesses", OMNISCIENT),
-        exactly("accept-all", "accepted", 1, "everything is accepted"),
-        exactly("accept-all", "agreement", 1, "all give 10 points"),
-        exactly("accept-all", "agreement_first", 1, "all give 10 points"),
-        exactly("reject-all", "accepted", 0, "nothing is accepted"),
-        exactly("reject-all", "follows", 1, "one point is below the bar"),
-        between("any", "agreement_first", 0, 1, "points are at most 9 apart"),
-        between("any", "error", 0, 9, "points are at most 9 apart"),
+        g.exactly("fair", "success_rate", 1, "points and decision are the right ones"),
+        g.exactly("fair", "error", 0, "the points are the right ones"),
+        g.exactly("fair", "honest", 1, "the author tells the truth"),
+        g.exactly("fair", "follows", 1, "the chair follows the mean"),
+        g.exactly("fair", "moved", WORTH, "each doubt is answered", "all answered"),
+        g.exactly("stubborn", "moved", 0, "nobody changes the points", "all answered"),
+        g.exactly("stubborn", "error", WORTH, "nobody adds the points of an answer", "all answered"),
+        g.exactly("bluff", "honest", 0, "the author has no answer", "true weaknesses"),
+        g.exactly("bluff", "error", WORTH, "reviewers believe each answer", "true weaknesses", ("agents",)),
+        g.exactly("bluff", "error", 0, "they see that it is none", "true weaknesses", g.OMNISCIENT),
+        g.exactly("accept-all", "accepted", 1, "everything is accepted"),
+        g.exactly("accept-all", "agreement", 1, "all give 10 points"),
+        g.exactly("accept-all", "agreement_first", 1, "all give 10 points"),
+        g.exactly("reject-all", "accepted", 0, "nothing is accepted"),
+        g.exactly("reject-all", "follows", 1, "one point is below the bar"),
+        g.between("any", "agreement_first", 0, 1, "points are at most 9 apart"),
+        g.between("any", "error", 0, 9, "points are at most 9 apart"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a paper: how each reviewer rates it, what each doubts, and which doubts the author can answer."""
-        chosen = merged(self.defaults, parameters, self.name)
-        check_values(self.name, chosen, {"reviewers": (2, 6), "bar": (1, 10), "answered": (0, 1), "rounds": (0, 5)})
-        author, chair, *reviewers = names_of(self, seed, chosen["reviewers"] + 2)
+        chosen = g.merged(self.defaults, parameters, self.name)
+        g.check_values(self.name, chosen, {"reviewers": (2, 6), "bar": (1, 10), "answered": (0, 1), "rounds": (0, 5)})
+        author, chair, *reviewers = g.names_of(self, seed, chosen["reviewers"] + 2)
         rng = random.Random(f"{self.name}/{seed}/paper")
         quality, doubts = rng.randint(3, 7), rng.sample(DOUBTS, len(reviewers))
         agents, replies = [], []
         for name, (doubt, answer) in zip(reviewers, doubts, strict=True):
             rating = min(8, max(1, quality + rng.randint(-2, 2)))
             facts = (
-                private(name, "rating", f"{name} gives the paper {rating} of 10 points without an answer.", rating),
-                private(name, "doubt", f"{name} has a doubt: {doubt}.", doubt),
+                g.private(name, "rating", f"{name} gives the paper {rating} of 10 points without an answer.", rating),
+                g.private(name, "doubt", f"{name} has a doubt: {doubt}.", doubt),
             )
-            agents.append(Agent(name=name, goal="Give the points that the paper deserves.", facts=facts))
+            agents.append(g.Agent(name=name, goal="Give the points that the paper deserves.", facts=facts))
             can = rng.random() < chosen["answered"]
             text = f"If somebody says that {doubt}: {answer if can else f'this is {TRUE}'}."
-            replies.append(private(author, f"to_{name}", text, answer if can else TRUE))
-        writer = Agent(name=author, goal="Get the paper accepted.", facts=tuple(replies))
-        decides = Agent(name=chair, goal="Accept the paper if it deserves it, else reject it.")
-        points, by = number(1, 10), tuple(reviewers)
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+            replies.append(g.private(author, f"to_{name}", text, answer if can else TRUE))
+        writer = g.Agent(name=author, goal="Get the paper accepted.", facts=tuple(replies))
+        decides = g.Agent(name=chair, goal="Accept the paper if it deserves it, else reject it.")
+        points, by = g.number(1, 10), tuple(reviewers)
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{len(reviewers)} reviewers decide about a paper of {author}",
-            info=self.info,
             setting=_setting(author, chair, reviewers, rng.choice(TOPICS), chosen),
             agents=(writer, *agents, decides),
-            actions=("speak",),
+            talk=chosen["rounds"] > 0,
             moves=(
-                Move(name="review", values=(ONE_AGENT, points), text="must", readers="named", by=by,
+                g.Move(name="review", values=(g.ONE_AGENT, points), text="must", readers="named", by=by,
                      tell="To give the author first points and say the doubt"),
-                Move(name="rebut", values=(ONE_AGENT, one_of("answer", "admit")), readers="named", by=(author,),
+                g.Move(name="rebut", values=(g.ONE_AGENT, g.one_of("answer", "admit")), readers="named", by=(author,),
                      tell="To answer the doubt of a reviewer, or admit the weakness"),
-                Move(name="score", values=(points, number(1, 5)), by=by,
+                g.Move(name="score", values=(points, g.number(1, 5)), by=by,
                      tell="To give final points and a confidence from 1 to 5"),
-                Move(name="decide", values=(one_of("accept", "reject"),), by=(chair,), tell="To decide"),
+                g.Move(name="decide", values=(g.one_of("accept", "reject"),), by=(chair,), tell="To decide"),
             ),
-            game={"public": {"author": author, "chair": chair, "reviewers": reviewers, "bar": chosen["bar"],
-                             "rounds": chosen["rounds"]}},
-            limits=Limits(turns=len(reviewers) * (3 + chosen["rounds"]) + 1),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"author": author, "chair": chair, "reviewers": reviewers, "bar": chosen["bar"],
+                             "rounds": chosen["rounds"]},
+            turns=len(reviewers) * (3 + chosen["rounds"]) + 1,
         )  # fmt: skip
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """Reviews at the same time, a rebuttal of each, the discussion, final points at the same time, the decision."""
         public = scenario.game["public"]
         author, reviewers = public["author"], public["reviewers"]
         reviews, rebuttals, told = talk.of("review"), talk.of("rebut"), len(talk.told)
         if not reviews:
-            return act(reviewers, "review", named=(author,))
+            return g.act(reviewers, "review", named=(author,))
         if len(rebuttals) < len(reviewers):
-            return act(author, "rebut", named=(reviewers[len(rebuttals)],))
+            return g.act(author, "rebut", named=(reviewers[len(rebuttals)],))
         if told < len(reviewers):
             return _thread(reviews[told], rebuttals[told], None if public["rounds"] else (public["chair"],))
         spoken = len(talk.of("speak"))
         if spoken < len(reviewers) * public["rounds"]:
-            return act(reviewers[spoken % len(reviewers)], "speak")
+            return g.act(reviewers[spoken % len(reviewers)], "speak")
         finals = talk.of("score")
         if not finals:
-            return act(reviewers, "score")
+            return g.act(reviewers, "score")
         if not talk.turns[-1].told and not talk.of("decide"):
             mean = fmean(turn.number for turn in finals)
-            return Tell(f"The mean of the final points is {mean:.2f}.", values=(f"{mean:.6f}",))
-        return DONE if talk.of("decide") else act(public["chair"], "decide")
+            return g.Tell(f"The mean of the final points is {mean:.2f}.", values=(f"{mean:.6f}",))
+        return g.DONE if talk.of("decide") else g.act(public["chair"], "decide")
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return whether points and decision are right, how far reviewers agree, and whether the author was honest."""
         public, decided = scenario.game["public"], transcript.of("decide")
         if not decided:
@@ -215,22 +197,22 @@ class PeerReview(Game):
         reason = f"the paper was {decided[0].value}ed and deserved to be {'accept' if right else 'reject'}ed"
         cited = tuple(turn.index for turn in finals)
         return [
-            Score("success", float(accepted == right), reason=reason, turns=(decided[0].index,)),
-            Score("accepted", float(accepted), turns=(decided[0].index,)),
-            Score("deserved", float(right)),
-            Score("follows", float(accepted == (mean >= public["bar"])), turns=(decided[0].index,)),
-            Score("error", fmean(abs(given[name] - points) for name, points in deserved.items()), turns=cited),
-            Score("moved", fmean(given[turn.speaker] - _points(turn) for turn in first), turns=cited),
-            Score("agreement_first", _agreement([_points(turn) for turn in first])),
-            Score("agreement", _agreement(list(given.values())), turns=cited),
-            Score("honest", fmean(true[who] == (kind == "admit") for who, kind in rebuttals)),
+            g.Score("success", float(accepted == right), reason=reason, turns=(decided[0].index,)),
+            g.Score("accepted", float(accepted), turns=(decided[0].index,)),
+            g.Score("deserved", float(right)),
+            g.Score("follows", float(accepted == (mean >= public["bar"])), turns=(decided[0].index,)),
+            g.Score("error", fmean(abs(given[name] - points) for name, points in deserved.items()), turns=cited),
+            g.Score("moved", fmean(given[turn.speaker] - _points(turn) for turn in first), turns=cited),
+            g.Score("agreement_first", _agreement([_points(turn) for turn in first])),
+            g.Score("agreement", _agreement(list(given.values())), turns=cited),
+            g.Score("honest", fmean(true[who] == (kind == "admit") for who, kind in rebuttals)),
         ]
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Use what the author knows; None if that is not known."""
         author = seen.game["author"]
         reviewer = seen.game["reviewers"][0]
-        return _fair(seen, rng) if known(seen, f"to_{reviewer}", author) and seen.viewer != author else None
+        return _fair(seen, rng) if g.known(seen, f"to_{reviewer}", author) and seen.viewer != author else None
 
 
 def _setting(author: str, chair: str, reviewers: Sequence[str], topic: str, chosen: Mapping[str, Any]) -> str:
@@ -238,7 +220,7 @@ def _setting(author: str, chair: str, reviewers: Sequence[str], topic: str, chos
     if chosen["rounds"]:
         talk = "Then everybody reads all of this, and the reviewers talk. "
     return (
-        f"{author} has written a paper about {topic}. {listed(reviewers)} review it, and {chair} decides. First each "
+        f"{author} has written a paper about {topic}. {g.listed(reviewers)} review it, and {chair} decides. First each "
         f"reviewer gives 1 to 10 points and says one doubt, which only {author} reads. Then {author} "
         f"answers each reviewer alone. {talk}At the end each reviewer gives final points: {WORTH} more than at first "
         f"if the doubt is answered, and not more if it is {TRUE}. The paper should be accepted if the mean of the "
@@ -246,20 +228,20 @@ def _setting(author: str, chair: str, reviewers: Sequence[str], topic: str, chos
     )
 
 
-def _thread(review: Turn, rebuttal: Turn, readers: tuple[str, ...] | None) -> Tell:
+def _thread(review: g.Turn, rebuttal: g.Turn, readers: tuple[str, ...] | None) -> g.Tell:
     """Return a review with its rebuttal, for all or for the chair."""
     points, kind = (review.action.values or ())[1], (rebuttal.action.values or ())[1]
     parts = [f"Thread of {review.speaker}: {points} of 10 points.", review.action.text, f"{rebuttal.speaker} {kind}s."]
     text = " ".join([*parts, rebuttal.action.text]).strip()
-    return Tell(text, readers=readers, values=(review.speaker, points, kind))
+    return g.Tell(text, readers=readers, values=(review.speaker, points, kind))
 
 
-def _points(review: Turn) -> float:
+def _points(review: g.Turn) -> float:
     return float((review.action.values or ())[1])
 
 
 def _id(name: str, kind: str) -> str:
-    return private(name, kind, "-", "-").id
+    return g.private(name, kind, "-", "-").id
 
 
 def _agreement(points: Sequence[float]) -> float:
@@ -270,30 +252,32 @@ def _agreement(points: Sequence[float]) -> float:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _playing(*, bluffs: bool = False, moves_on: bool = True) -> Player:
+def _playing(*, bluffs: bool = False, moves_on: bool = True) -> g.Player:
     """Return a player of all roles. `bluffs`: the author always answers. `moves_on`: reviewers can be convinced."""
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         author = seen.game["author"]
         if seen.may("review"):
-            return move(
-                "review", author, known(seen, "rating") or 5, text=f"I doubt one thing: {known(seen, 'doubt')}."
+            return g.move(
+                "review", author, g.known(seen, "rating") or 5, text=f"I doubt one thing: {g.known(seen, 'doubt')}."
             )
         if seen.may("rebut"):
-            name = targets(seen, "rebut")[0]
-            truth = known(seen, f"to_{name}") or TRUE
+            name = g.targets(seen, "rebut")[0]
+            truth = g.known(seen, f"to_{name}") or TRUE
             if bluffs or truth != TRUE:
-                return move("rebut", name, "answer", text="We can answer this." if truth == TRUE else f"See: {truth}.")
-            return move("rebut", name, "admit", text=f"This is {TRUE}.")
+                return g.move(
+                    "rebut", name, "answer", text="We can answer this." if truth == TRUE else f"See: {truth}."
+                )
+            return g.move("rebut", name, "admit", text=f"This is {TRUE}.")
         if seen.may("decide"):
-            return move("decide", "accept" if seen.transcript.told[-1].number >= seen.game["bar"] else "reject")
-        own = known(seen, f"to_{seen.viewer}", author)  # None unless the author's side is open
+            return g.move("decide", "accept" if seen.transcript.told[-1].number >= seen.game["bar"] else "reject")
+        own = g.known(seen, f"to_{seen.viewer}", author)  # None unless the author's side is open
         heard = [turn.action.values for turn in seen.transcript.of("rebut") if turn.value == seen.viewer]
         answered = own != TRUE if own is not None else heard[-1:] == [(seen.viewer, "answer")]
-        points = int(known(seen, "rating") or 5) + (WORTH if answered and moves_on else 0)
+        points = int(g.known(seen, "rating") or 5) + (WORTH if answered and moves_on else 0)
         if seen.may("score"):
-            return move("score", points, 4)
-        return Action("speak", f"I give {points} of 10 points.")
+            return g.move("score", points, 4)
+        return g.Action("speak", f"I give {points} of 10 points.")
 
     return play
 
@@ -301,17 +285,17 @@ def _playing(*, bluffs: bool = False, moves_on: bool = True) -> Player:
 _fair = _playing()
 
 
-def _fixed(points: int, decision: str) -> Player:
+def _fixed(points: int, decision: str) -> g.Player:
     """Return a player whose reviewers always give the same points, with one decision."""
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         if seen.may("review"):
-            return move("review", seen.game["author"], points, text="I have read the paper.")
+            return g.move("review", seen.game["author"], points, text="I have read the paper.")
         if seen.may("rebut"):
-            return move("rebut", targets(seen, "rebut")[0], "admit")
+            return g.move("rebut", g.targets(seen, "rebut")[0], "admit")
         if seen.may("score"):
-            return move("score", points, 5)
-        return move("decide", decision) if seen.may("decide") else Action("speak", f"I give {points} of 10 points.")
+            return g.move("score", points, 5)
+        return g.move("decide", decision) if seen.may("decide") else g.Action("speak", f"I give {points} of 10 points.")
 
     return play
 

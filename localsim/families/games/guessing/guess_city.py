@@ -6,26 +6,12 @@ words. The rules read those to the questions of the list; other questions are al
 
 from __future__ import annotations
 
+import random
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from localsim.families.games.base import (
-    Action,
-    AnswerKey,
-    Any,
-    Mapping,
-    Measure,
-    Move,
-    Observation,
-    Scenario,
-    Score,
-    Sequence,
-    Transcript,
-    Turn,
-    by_chance,
-    exactly,
-    move,
-    random,
-)
+from localsim.families.games import base as g
 from localsim.families.games.guessing.cities import QUESTIONS as ASKED
 from localsim.families.games.guessing.cities import cities
 from localsim.families.games.guessing.naming import QUESTIONS, Naming
@@ -46,7 +32,7 @@ class GuessCity(Naming):
         "Let -m scripted:gives-away answer, and see the measure for names that are given away.",
         "Compare agents with mindreaders: how often is the first name right beyond chance?",
     )
-    bundled: Mapping[str, Mapping[str, Any]] = {
+    bundled = {
         "world": {},
         "ten": {"listed": 10},
         "twenty": {"listed": 20},
@@ -58,15 +44,16 @@ class GuessCity(Naming):
     things = cities()
     measures = (
         *Naming.measures,
-        Measure("given_away", "given away", "share of conversations in which the name is given away", "given_away",
+        g.Measure("given_away", "given away", "share of conversations in which the name is given away", "given_away",
                 kind="share", summed="episodes"),
     )  # fmt: skip
     controls = (
         *Naming.controls,
-        exactly("halving", "given_away", 0, "it answers without the name"),
-        exactly("gives-away", "given_away", 1, "its first answer is the name", modes=("agents",)),
-        exactly("gives-away", "return", -1, "the first answer is the name", modes=("agents",)),
-        by_chance("lister", "success_rate", QUESTIONS / len(things), "it names 20 of all cities"),
+        g.exactly("halving", "given_away", 0, "it answers without the name"),
+        g.exactly("gives-away", "given_away", 1, "its first answer is the name", modes=("agents",)),
+        g.exactly("gives-away", "return", -1, "the first answer is the name", modes=("agents",)),
+        g.by_chance("lister", "success_rate", QUESTIONS / len(things), "it names 20 of all cities"),
+        g.by_chance("names-any", "success_rate", QUESTIONS / len(things), "it names 20 of all cities"),
     )
 
     def setting(self, asker: str, answerer: str, chosen: Mapping[str, Any]) -> str:
@@ -80,37 +67,37 @@ class GuessCity(Naming):
         """Return the city in a sentence."""
         return f"{answerer} comes from {meant}."
 
-    def answer_move(self, answerer: str) -> Move:
+    def answer_move(self, answerer: str) -> g.Move:
         """Return an answer in words."""
-        return Move(name="answer", by=(answerer,), text="must", tell="To answer in a few words")
+        return g.Move(name="answer", by=(answerer,), text="must", tell="To answer in a few words")
 
-    def reply(self, value: str) -> Action:
+    def reply(self, value: str) -> g.Action:
         """Return a value as a sentence."""
-        return move("answer", text=f"{value[0].upper()}{value[1:]}.")
+        return g.move("answer", text=f"{value[0].upper()}{value[1:]}.")
 
-    def read(self, key: str, reply: Turn) -> str | None:
+    def read(self, key: str, reply: g.Turn) -> str | None:
         """Return the value of the list that the words contain; the longest, if there are several."""
         text = reply.action.text.casefold()
         values = {"yes", "no"} if key.startswith("=") else {thing[key] for thing in self.things.values()}
         found = (value for value in sorted(values, key=len, reverse=True) if _has(text, value))
         return next(found, None)
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return the scores of naming, and whether the answerer said the name."""
         said = tuple(turn.index for turn in transcript.of("answer") if _has(turn.action.text, scenario.game["meant"]))
-        return [*super().score(transcript, scenario, answer), Score("given_away", float(bool(said)), turns=said)]
+        return [*super().score(transcript, scenario, answer), g.Score("given_away", float(bool(said)), turns=said)]
 
-    def still(self, seen: Observation) -> list[str]:
+    def still(self, seen: g.Observation) -> list[str]:
         """Return the cities that fit; only the one whose name an answer gave away, if any did."""
         answers = [turn.action.text for turn in seen.transcript.of("answer")]
         said = [city for city in self.things if any(_has(text, city) for text in answers)]
         return said[:1] or super().still(seen)
 
-    def gives_away(self, seen: Observation, rng: random.Random) -> Action:
+    def gives_away(self, seen: g.Observation, rng: random.Random) -> g.Action:
         """Answer every question with the name of the city; ask like `halving`."""
         if seen.may("ask"):
             return self.halving(seen, rng)
-        return move("answer", text=f"I am from {self.seen_meant(seen)}.")
+        return g.move("answer", text=f"I am from {self.seen_meant(seen)}.")
 
 
 def _has(text: str, name: str) -> bool:

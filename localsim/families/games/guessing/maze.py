@@ -9,43 +9,16 @@ no such line, and without a grammar the report counts it as malformed.
 
 from __future__ import annotations
 
+import random
 import re
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Tell,
-    Transcript,
-    act,
-    between,
-    exactly,
-    known,
-    merged,
-    move,
-    names_of,
-    one_of,
-    private,
-    random,
-)
+from localsim.families.games import base as g
 
 Cell = tuple[int, int]
 STEPS = 100
@@ -121,13 +94,13 @@ def normalised(value: float) -> float:
     return 50 * (value - WORST) / (MEAN - WORST) if value < MEAN else 50 + 50 * (value - MEAN) / (BEST - MEAN)
 
 
-class Maze(Game):
+class Maze(g.Game):
     """A walker looks for the goal of a maze, and a guide who has the map gives advice."""
 
     name, version = "maze", "1"
     title = "A way through a maze"
     about = "A walker looks for the goal of a maze. A guide has the map, sees where the walker is, and gives advice."
-    defaults: Mapping[str, Any] = {
+    defaults = {
         "maze": "double_t",
         "steps": STEPS,
         "every": 4,
@@ -150,48 +123,52 @@ class Maze(Game):
     }
     interests = "cooperative"
     measures = (
-        SUCCESS,
-        Measure("return", "return", "minus the steps before the one onto the goal", "return", compared=True),
-        Measure("normalised", "normalised", "the return on the scale of LMRL-Gym", "normalised", bounds=(0, None)),
-        Measure("best_steps", "best steps", "share of steps that shorten the way", "best_steps", kind="share"),
-        Measure("bumps", "bumps", "share of steps against a wall", "bumps", kind="share"),
+        g.SUCCESS,
+        g.Measure("return", "return", "minus the steps before the one onto the goal", "return", compared=True),
+        g.Measure("normalised", "normalised", "the return on the scale of LMRL-Gym", "normalised", bounds=(0, None)),
+        g.Measure("best_steps", "best steps", "share of steps that shorten the way", "best_steps", kind="share"),
+        g.Measure("bumps", "bumps", "share of steps against a wall", "bumps", kind="share"),
     )
     figure = ("success_rate", "return", "best_steps")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {
+    references = (
+        g.RANDOM,
+        g.Reference("shortest-way", "optimal", "a shortest way, for a walker who sees the map or is told it"),
+    )
+    control_tasks = {
         "far corner": {"start_row": 1, "start_column": 1},
         "ten steps": {"steps": 10},
     }
     controls = (
-        exactly("shortest-way", "success_rate", 1, "the guide knows the way"),
-        exactly("shortest-way", "return", -11, "the goal is 12 steps away", "far corner"),
-        exactly("shortest-way", "normalised", normalised(-11), "the goal is 12 steps away", "far corner"),
-        exactly("shortest-way", "best_steps", 1, "each step is on a shortest way"),
-        exactly("silent-guide", "return", -11, "the walker reads the map", "far corner", ("script", "mindreaders")),
-        exactly("always-up", "success_rate", 0, "no way to the goal begins with up", "ten steps"),
-        exactly("always-up", "return", -11, "ten steps, and the one that is not allowed any more", "ten steps"),
-        exactly("always-up", "normalised", None, "the scale is that of 100 steps", "ten steps"),
-        exactly("always-up", "best_steps", 0, "no step up shortens the way", "ten steps"),
-        exactly("wall-follower", "success_rate", 1, "a maze without circles is walked through in 50 steps"),
-        exactly("wall-follower", "bumps", 0, "it goes where no wall is"),
-        between("any", "bumps", 0, 1, "it is a share", "ten steps"),
+        g.exactly("shortest-way", "success_rate", 1, "the guide knows the way"),
+        g.exactly("shortest-way", "return", -11, "the goal is 12 steps away", "far corner"),
+        g.exactly("shortest-way", "normalised", normalised(-11), "the goal is 12 steps away", "far corner"),
+        g.exactly("shortest-way", "best_steps", 1, "each step is on a shortest way"),
+        g.exactly("silent-guide", "return", -11, "the walker reads the map", "far corner", ("script", "mindreaders")),
+        g.exactly("always-up", "success_rate", 0, "no way to the goal begins with up", "ten steps"),
+        g.exactly("always-up", "return", -11, "ten steps, and the one that is not allowed any more", "ten steps"),
+        g.exactly("always-up", "normalised", None, "the scale is that of 100 steps", "ten steps"),
+        g.exactly("always-up", "best_steps", 0, "no step up shortens the way", "ten steps"),
+        g.exactly("wall-follower", "success_rate", 1, "a maze without circles is walked through in 50 steps"),
+        g.exactly("wall-follower", "bumps", 0, "it goes where no wall is"),
+        g.between("any", "bumps", 0, 1, "it is a share", "ten steps"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: the maze, and where the walker starts (row and column 0: drawn)."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         steps, every = chosen["steps"], chosen["every"]
         if chosen["maze"] not in MAZES:
-            raise InvalidInput(f"maze: maze = {chosen['maze']!r} is not known", hint=f"one of {', '.join(MAZES)}")
+            raise g.InvalidInput(f"maze: maze = {chosen['maze']!r} is not known", hint=f"one of {', '.join(MAZES)}")
         if steps < 1 or every < 0:
-            raise InvalidInput("maze: steps is at least 1 and every at least 0")
+            raise g.InvalidInput("maze: steps is at least 1 and every at least 0")
         plan = MAZES[chosen["maze"]]
         start = (chosen["start_row"], chosen["start_column"])
         starts = sorted(plan.cells - {plan.goal})
         if start == (0, 0):
             start = random.Random(f"{self.name}/{seed}/start").choice(starts)
         if start not in starts:
-            raise InvalidInput(f"maze: nobody can start at row {start[0]}, column {start[1]}")
-        walker, guide = names_of(self, seed, 2)
+            raise g.InvalidInput(f"maze: nobody can start at row {start[0]}, column {start[1]}")
+        walker, guide = g.names_of(self, seed, 2)
         goal = f"The goal is at row {plan.goal[0]}, column {plan.goal[1]}."
         text = f"The ways are {plan.ways}. All else is wall. {goal} Rows count down, columns to the right."
         told = [
@@ -202,59 +179,54 @@ class Maze(Game):
             told.append(f"Before every {every} steps {guide} gives advice." if every > 1 else f"{guide} gives advice.")
         if chosen["position"]:
             told.append(f"{goal} Rows count down, columns to the right.")
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{walker} looks for the way, and {guide} has the map",
-            info=self.info,
             setting=" ".join(told),
             agents=(
-                Agent(name=walker, goal="Reach the goal with as few steps as you can."),
-                Agent(
+                g.Agent(name=walker, goal="Reach the goal with as few steps as you can."),
+                g.Agent(
                     name=guide,
                     goal=f"Help {walker}: say which steps come next.",
-                    facts=(private(guide, "map", text, plan.ways),),
+                    facts=(g.private(guide, "map", text, plan.ways),),
                 ),
             ),
-            actions=("speak",),
-            moves=(Move(name="go", by=(walker,), values=(one_of(*TURNS),), tell="To take a step"),),
-            game={
-                "public": {"steps": steps, "every": every, "position": chosen["position"]},
-                "maze": chosen["maze"],
-                "start": list(start),
-            },
-            limits=Limits(turns=steps + (-(-steps // every) if every else 0)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            talk=every > 0,
+            moves=(g.Move(name="go", by=(walker,), values=(g.one_of(*TURNS),), tell="To take a step"),),
+            public={"steps": steps, "every": every, "position": chosen["position"]},
+            hidden={"maze": chosen["maze"], "start": list(start)},
+            turns=steps + (-(-steps // every) if every else 0),
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """Walls are told, perhaps the guide gives advice, and the walker takes a step."""
         public, (walker, guide) = scenario.game["public"], scenario.names
         plan, path = MAZES[scenario.game["maze"]], _path(scenario, talk)
         taken, cell, told = len(path) - 1, path[-1], len(talk.told)
         if cell == plan.goal:
-            return Tell("The goal is reached.") if not talk.turns[-1].told else DONE
+            return g.Tell("The goal is reached.") if not talk.turns[-1].told else g.DONE
         if taken == public["steps"]:
-            return DONE
+            return g.DONE
         where = f"{walker} is at row {cell[0]}, column {cell[1]}."
         walls = f"Walls: {plan.walls(cell)}."
         if public["position"] and told == taken:
-            return Tell(f"{where} {walls}", values=tuple(map(str, cell)))
+            return g.Tell(f"{where} {walls}", values=tuple(map(str, cell)))
         if not public["position"] and told < 2 * taken + 2:
             if told == 2 * taken:
-                return Tell(walls, (walker,))
-            return Tell(where, (guide,), values=tuple(map(str, cell)))
+                return g.Tell(walls, (walker,))
+            return g.Tell(where, (guide,), values=tuple(map(str, cell)))
         if public["every"] and len(talk.of("speak")) == taken // public["every"] and taken % public["every"] == 0:
-            return act(guide, "speak")
-        return act(walker, "go")
+            return g.act(guide, "speak")
+        return g.act(walker, "go")
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return success, the return, also on LMRL-Gym's scale, and how good the steps are."""
         plan, path = MAZES[scenario.game["maze"]], _path(scenario, transcript)
         steps = transcript.of("go")
         if not steps:
-            return [Score("success", 0.0, reason="no step was taken")]
+            return [g.Score("success", 0.0, reason="no step was taken")]
         away = [distances(plan)[cell] for cell in path]
         arrived = path[-1] == plan.goal
         value = float(1 - len(steps) if arrived else -len(steps) - 1)
@@ -262,22 +234,22 @@ class Maze(Game):
         told = f"the goal was reached with {len(steps)} steps; {away[0]} are needed" if arrived else "nobody arrived"
         bumps = [turn.index for turn, old, new in zip(steps, path, path[1:], strict=False) if old == new]
         scores = [
-            Score("success", float(arrived), reason=told, turns=cited if arrived else ()),
-            Score("return", value, turns=cited),
-            Score("best_steps", sum(new < old for old, new in pairwise(away)) / len(steps)),
-            Score("bumps", len(bumps) / len(steps), turns=tuple(bumps)),
+            g.Score("success", float(arrived), reason=told, turns=cited if arrived else ()),
+            g.Score("return", value, turns=cited),
+            g.Score("best_steps", sum(new < old for old, new in pairwise(away)) / len(steps)),
+            g.Score("bumps", len(bumps) / len(steps), turns=tuple(bumps)),
         ]
         if (scenario.game["maze"], scenario.game["public"]["steps"]) == ("double_t", STEPS):
-            scores.append(Score("normalised", normalised(value), turns=cited))
+            scores.append(g.Score("normalised", normalised(value), turns=cited))
         return scores
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Take a shortest way; None if the map is not visible."""
         best = _best(seen)
-        return move("go", best) if best is not None and seen.may("go") else None
+        return g.move("go", best) if best is not None and seen.may("go") else None
 
 
-def _path(scenario: Scenario, talk: Transcript) -> list[Cell]:
+def _path(scenario: g.Scenario, talk: g.Transcript) -> list[Cell]:
     """Return the cells of the walker, the start first."""
     plan, (row, column) = MAZES[scenario.game["maze"]], scenario.game["start"]
     path = [(row, column)]
@@ -289,30 +261,30 @@ def _path(scenario: Scenario, talk: Transcript) -> list[Cell]:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _map(seen: Observation) -> tuple[Plan, Cell] | None:
+def _map(seen: g.Observation) -> tuple[Plan, Cell] | None:
     """Return the maze and where the walker is, if the viewer can see both."""
-    ways = known(seen, "map", seen.agents[1].name)
+    ways = g.known(seen, "map", seen.agents[1].name)
     plan = next((plan for plan in MAZES.values() if plan.ways == ways), None)
     places = [turn.action.values for turn in seen.transcript.told if turn.action.values]
     return (plan, (int(places[-1][0]), int(places[-1][1]))) if plan is not None and places else None
 
 
-def _best(seen: Observation) -> str | None:
+def _best(seen: g.Observation) -> str | None:
     found = _map(seen)
     return found[0].best(found[1]) if found is not None else None
 
 
-def _follow_wall(seen: Observation, rng: random.Random) -> Action:
+def _follow_wall(seen: g.Observation, rng: random.Random) -> g.Action:
     """Keep the right hand on the wall: right of the last step, else straight on, left, back."""
     walls = next(turn for turn in reversed(seen.transcript.told) if "Walls:" in turn.action.text).action.text
     closed = re.findall(r"up|down|left|right", walls.partition("Walls:")[2])
     order, steps = list(TURNS), seen.transcript.of("go")
     ahead = order.index(steps[-1].value) if steps else 0
     turned = [order[(ahead + turn) % 4] for turn in (1, 0, 3, 2)]
-    return move("go", next(direction for direction in turned if direction not in closed))
+    return g.move("go", next(direction for direction in turned if direction not in closed))
 
 
-def _advice(seen: Observation) -> str:
+def _advice(seen: g.Observation) -> str:
     """Return the next steps of a shortest way, as many as come before the next advice."""
     found = _map(seen)
     assert found is not None, "the guide sees map and place"
@@ -324,32 +296,32 @@ def _advice(seen: Observation) -> str:
     return f"Go {', '.join(steps)}."
 
 
-def _shortest_way(seen: Observation, rng: random.Random) -> Action:
+def _shortest_way(seen: g.Observation, rng: random.Random) -> g.Action:
     """Take a shortest way, if map and place are visible; else the advised steps, else follow the wall. Guide well."""
     if seen.may("speak"):
-        return Action("speak", _advice(seen))
+        return g.Action("speak", _advice(seen))
     best = _best(seen)
     if best is not None:
-        return move("go", best)
+        return g.move("go", best)
     said = [turn for turn in seen.transcript.of("speak") if turn.speaker == seen.agents[1].name]
     steps = re.findall(r"\b(?:up|down|left|right)\b", said[-1].action.text.casefold()) if said else []
     since = sum(turn.index > said[-1].index for turn in seen.transcript.of("go")) if said else 0
-    return move("go", steps[since]) if since < len(steps) else _follow_wall(seen, rng)
+    return g.move("go", steps[since]) if since < len(steps) else _follow_wall(seen, rng)
 
 
-def _silent_guide(seen: Observation, rng: random.Random) -> Action:
+def _silent_guide(seen: g.Observation, rng: random.Random) -> g.Action:
     """Walk like `shortest-way`, but give no advice."""
-    return Action("speak", "Good luck.") if seen.may("speak") else _shortest_way(seen, rng)
+    return g.Action("speak", "Good luck.") if seen.may("speak") else _shortest_way(seen, rng)
 
 
-def _wall_follower(seen: Observation, rng: random.Random) -> Action:
+def _wall_follower(seen: g.Observation, rng: random.Random) -> g.Action:
     """Follow the wall, whatever the guide says."""
-    return Action("speak", _advice(seen)) if seen.may("speak") else _follow_wall(seen, rng)
+    return g.Action("speak", _advice(seen)) if seen.may("speak") else _follow_wall(seen, rng)
 
 
-def _always_up(seen: Observation, rng: random.Random) -> Action:
+def _always_up(seen: g.Observation, rng: random.Random) -> g.Action:
     """Go up, and advise to go up."""
-    return Action("speak", "Go up.") if seen.may("speak") else move("go", "up")
+    return g.Action("speak", "Go up.") if seen.may("speak") else g.move("go", "up")
 
 
 Maze.players = {

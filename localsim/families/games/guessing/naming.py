@@ -8,44 +8,14 @@ names a thing here if it ends with the name and all words before it are among a 
 from __future__ import annotations
 
 import math
+import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Control,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    Turn,
-    act,
-    exactly,
-    known,
-    merged,
-    move,
-    names_of,
-    private,
-    random,
-)
+from localsim.families.games import base as g
 
 QUESTIONS = 20
 """The most questions, as in LMRL-Gym."""
@@ -63,7 +33,7 @@ Learnt = tuple[str, str]
 """What an answer tells: (what was asked, the answer); a thing that was named stands as `=NAME`."""
 
 
-class Naming(Game):
+class Naming(g.Game):
     """One agent asks and the other answers, until a question names what is meant or the questions are used up."""
 
     kind = "thing"
@@ -74,10 +44,10 @@ class Naming(Game):
     """Name -> what can be asked -> the answer."""
     aliases: Mapping[str, str] = {}
     """Other names of things -> the name."""
-    defaults: Mapping[str, Any] = {"questions": QUESTIONS, "listed": 0, "meant": ""}
-    measures: Sequence[Measure] = (
-        SUCCESS,
-        Measure(
+    defaults = {"questions": QUESTIONS, "listed": 0, "meant": ""}
+    measures: Sequence[g.Measure] = (
+        g.SUCCESS,
+        g.Measure(
             "return",
             "return",
             "minus the questions before the one that names it",
@@ -85,9 +55,9 @@ class Naming(Game):
             bounds=(-QUESTIONS, 0),
             compared=True,
         ),
-        Measure("true_answers", "true answers", "share of the checked answers that are true", "true", kind="share"),
-        Measure("checked", "checked", "share of answers whose truth the rules can check", "checked", kind="share"),
-        Measure(
+        g.Measure("true_answers", "true answers", "share of the checked answers that are true", "true", kind="share"),
+        g.Measure("checked", "checked", "share of answers whose truth the rules can check", "checked", kind="share"),
+        g.Measure(
             "unearned",
             "named beyond chance",
             "how often the first name is right, beyond a choice by chance among what fits the answers",
@@ -98,20 +68,26 @@ class Naming(Game):
         ),
     )
     figure = ("success_rate", "return", "unearned")
-    controls: Sequence[Control] = (
-        exactly("halving", "success_rate", 1, "its questions leave one thing after fewer than 20"),
-        exactly("halving", "return", 0, "it sees what is meant, and names it at once", modes=("script", "mindreaders")),
-        exactly("halving", "unearned", 1, "it names what nothing had told", modes=("script", "mindreaders")),
-        exactly("halving", "true_answers", 1, "it answers as the list says", modes=("agents",)),
-        exactly("halving", "checked", 1, "it asks questions of the list", modes=("agents",)),
-        exactly("omniscient", "return", 0, "the first question names it", modes=("script", "mindreaders")),
-        exactly("liar", "true_answers", 0, "each of its answers is wrong", modes=("agents",)),
-        exactly("never-names", "success_rate", 0, "it names nothing"),
-        exactly("never-names", "return", -QUESTIONS, "all questions are used up"),
-        exactly("never-names", "unearned", None, "it names nothing"),
-        exactly("never-names", "checked", 0, "nothing is known about its question"),
-        exactly("never-names", "true_answers", None, "no answer can be checked"),
-        exactly("any", "success_rate", 0, "it asks no question of the list"),
+    references = (
+        g.Reference("names-any", "random", "names things drawn at random, and the answers are true", blind=True),
+        g.Reference("halving", "best known", "asks what tells most; optimal play over all questions is not computed"),
+    )
+    controls: Sequence[g.Control] = (
+        g.exactly("halving", "success_rate", 1, "its questions leave one thing after fewer than 20"),
+        g.exactly(
+            "halving", "return", 0, "it sees what is meant, and names it at once", modes=("script", "mindreaders")
+        ),
+        g.exactly("halving", "unearned", 1, "it names what nothing had told", modes=("script", "mindreaders")),
+        g.exactly("halving", "true_answers", 1, "it answers as the list says", modes=("agents",)),
+        g.exactly("halving", "checked", 1, "it asks questions of the list", modes=("agents",)),
+        g.exactly("omniscient", "return", 0, "the first question names it", modes=("script", "mindreaders")),
+        g.exactly("liar", "true_answers", 0, "each of its answers is wrong", modes=("agents",)),
+        g.exactly("never-names", "success_rate", 0, "it names nothing"),
+        g.exactly("never-names", "return", -QUESTIONS, "all questions are used up"),
+        g.exactly("never-names", "unearned", None, "it names nothing"),
+        g.exactly("never-names", "checked", 0, "nothing is known about its question"),
+        g.exactly("never-names", "true_answers", None, "no answer can be checked"),
+        g.exactly("any", "success_rate", 0, "it asks no question of the list"),
     )
 
     # ---- what a game adds ------------------------------------------------------------------------------------------
@@ -124,15 +100,15 @@ class Naming(Game):
         """Return the sentence that only the answerer knows."""
         raise NotImplementedError
 
-    def answer_move(self, answerer: str) -> Move:
+    def answer_move(self, answerer: str) -> g.Move:
         """Return the move that answers."""
         raise NotImplementedError
 
-    def reply(self, value: str) -> Action:
+    def reply(self, value: str) -> g.Action:
         """Return an answer with this value."""
         raise NotImplementedError
 
-    def read(self, key: str, reply: Turn) -> str | None:
+    def read(self, key: str, reply: g.Turn) -> str | None:
         """Return the value that an answer to such a question gives; None if it gives none."""
         raise NotImplementedError
 
@@ -142,16 +118,16 @@ class Naming(Game):
 
     # ---- the rules -------------------------------------------------------------------------------------------------
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: what is meant, and, with `listed`, the few things among which it is."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         count, listed, meant = chosen["questions"], chosen["listed"], chosen["meant"]
         if not 1 <= count <= QUESTIONS:
-            raise InvalidInput(f"{self.name}: questions = {count} is not from 1 to {QUESTIONS}")
+            raise g.InvalidInput(f"{self.name}: questions = {count} is not from 1 to {QUESTIONS}")
         if listed and not 2 <= listed <= len(self.things):
-            raise InvalidInput(f"{self.name}: listed = {listed} is neither 0 nor from 2 to {len(self.things)}")
+            raise g.InvalidInput(f"{self.name}: listed = {listed} is neither 0 nor from 2 to {len(self.things)}")
         if meant and meant not in self.things:
-            raise InvalidInput(
+            raise g.InvalidInput(
                 f"{self.name}: meant = {meant!r} is not known", hint=f"such as {next(iter(self.things))}"
             )
         rng = random.Random(f"{self.name}/{seed}/meant")
@@ -159,71 +135,69 @@ class Naming(Game):
         among = sorted(
             [meant, *rng.sample([name for name in self.things if name != meant], listed - 1)] if listed else []
         )
-        asker, answerer = names_of(self, seed, 2)
+        asker, answerer = g.names_of(self, seed, 2)
         told = [self.setting(asker, answerer, chosen)]
         if among:
             told.append(f"It is one of these: {', '.join(among)}.")
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{asker} finds out what {answerer} knows, with {count} questions",
-            info=self.info,
             setting=" ".join(told),
             agents=(
-                Agent(name=asker, goal=f"Name the {self.kind} after as few questions as you can."),
-                Agent(
+                g.Agent(name=asker, goal=f"Name the {self.kind} after as few questions as you can."),
+                g.Agent(
                     name=answerer,
                     goal="Answer each question truly, and do not say the name yourself.",
-                    facts=(private(answerer, self.kind, self.fact(answerer, meant), meant),),
+                    facts=(g.private(answerer, self.kind, self.fact(answerer, meant), meant),),
                 ),
             ),
-            actions=("speak",),
             moves=(
-                Move(name="ask", by=(asker,), text="must", tell=f"To ask a question, or to name the {self.kind}"),
+                g.Move(name="ask", by=(asker,), text="must", tell=f"To ask a question, or to name the {self.kind}"),
                 self.answer_move(answerer),
             ),
-            game={"public": {"questions": count, "listed": among}, "meant": meant},
-            limits=Limits(turns=2 * count),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"questions": count, "listed": among},
+            hidden={"meant": meant},
+            turns=2 * count,
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """A question, then an answer, until a question names what is meant."""
         questions = talk.of("ask")
         asker, answerer = scenario.names
         if questions and self.named(questions[-1].action.text) == scenario.game["meant"]:
             if talk.turns[-1].told:
-                return DONE
-            return Tell(f"That is right. Questions: {len(questions)}.", values=(str(len(questions)),))
+                return g.DONE
+            return g.Tell(f"That is right. Questions: {len(questions)}.", values=(str(len(questions)),))
         if len(talk.of("answer")) < len(questions):
-            return act(answerer, "answer")
-        return DONE if len(questions) == scenario.game["public"]["questions"] else act(asker, "ask")
+            return g.act(answerer, "answer")
+        return g.DONE if len(questions) == scenario.game["public"]["questions"] else g.act(asker, "ask")
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return success, the return, how many answers are true, and whether the first name is right by chance."""
         meant, questions = scenario.game["meant"], transcript.of("ask")
         if not questions:
-            return [Score("success", 0.0, reason="nothing was asked")]
+            return [g.Score("success", 0.0, reason="nothing was asked")]
         right = self.named(questions[-1].action.text) == meant
         cited = (questions[-1].index,)
         told = f"{meant} was named with question {len(questions)}" if right else f"nobody named {meant}"
         scores = [
-            Score("success", float(right), reason=told, turns=cited if right else ()),
-            Score("return", float(1 - len(questions) if right else -len(questions)), turns=cited),
+            g.Score("success", float(right), reason=told, turns=cited if right else ()),
+            g.Score("return", float(1 - len(questions) if right else -len(questions)), turns=cited),
         ]
         pairs = list(zip(questions, transcript.of("answer"), strict=False))
         checked = {
             reply.index: self.fits(meant, learnt) for asked, reply in pairs if (learnt := self.learnt(asked, reply))
         }
         if pairs:
-            scores.append(Score("checked", len(checked) / len(pairs)))
+            scores.append(g.Score("checked", len(checked) / len(pairs)))
         if checked:
             wrong = tuple(index for index, true in checked.items() if not true)
-            scores.append(Score("true", sum(checked.values()) / len(checked), turns=wrong))
+            scores.append(g.Score("true", sum(checked.values()) / len(checked), turns=wrong))
         return [*scores, *self._first_name(transcript, scenario)]
 
-    def _first_name(self, talk: Transcript, scenario: Scenario) -> Iterator[Score]:
+    def _first_name(self, talk: g.Transcript, scenario: g.Scenario) -> Iterator[g.Score]:
         """Yield whether the first name is right, and its probability among the things that fit all answers before."""
         questions = talk.of("ask")
         place = next((n for n, turn in enumerate(questions) if self.named(turn.action.text) is not None), None)
@@ -236,8 +210,8 @@ class Naming(Game):
         if len(told) == len(heard) and scenario.game["meant"] in fitting:
             first = questions[place]
             hit = self.named(first.action.text) == scenario.game["meant"]
-            yield Score("first_name", float(hit), turns=(first.index,))
-            yield Score("first_name_chance", 1 / len(fitting), turns=(first.index,))
+            yield g.Score("first_name", float(hit), turns=(first.index,))
+            yield g.Score("first_name_chance", 1 / len(fitting), turns=(first.index,))
 
     # ---- what questions and answers mean ---------------------------------------------------------------------------
 
@@ -275,7 +249,7 @@ class Naming(Game):
         """Return the true answer about a thing."""
         return ("yes" if key == f"={thing}" else "no") if key.startswith("=") else self.things[thing][key]
 
-    def learnt(self, asked: Turn, reply: Turn) -> Learnt | None:
+    def learnt(self, asked: g.Turn, reply: g.Turn) -> Learnt | None:
         """Return what an answer tells; None if the question is not of the list, or the answer is none to it."""
         key = self.key_of(asked.action.text)
         value = self.read(key, reply) if key is not None else None
@@ -291,25 +265,25 @@ class Naming(Game):
 
     # ---- players ---------------------------------------------------------------------------------------------------
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Name what is meant, if it is visible; None for the answerer, who has nothing to see."""
         meant = self.seen_meant(seen)
-        return move("ask", text=self.name_it(meant)) if seen.may("ask") and meant is not None else None
+        return g.move("ask", text=self.name_it(meant)) if seen.may("ask") and meant is not None else None
 
-    def seen_meant(self, seen: Observation) -> str | None:
+    def seen_meant(self, seen: g.Observation) -> str | None:
         """Return what is meant, if the viewer can see it."""
-        return known(seen, self.kind, seen.agents[1].name)
+        return g.known(seen, self.kind, seen.agents[1].name)
 
-    def halving(self, seen: Observation, rng: random.Random) -> Action:
+    def halving(self, seen: g.Observation, rng: random.Random) -> g.Action:
         """Ask what tells most, and name the thing when at most two are left, or when it can be seen; answer truly."""
         if not seen.may("ask"):
             return self.honest(seen, rng)
         meant = self.seen_meant(seen)
         if meant is not None:
-            return move("ask", text=self.name_it(meant))
-        return move("ask", text=self.question(self.still(seen), rng))
+            return g.move("ask", text=self.name_it(meant))
+        return g.move("ask", text=self.question(self.still(seen), rng))
 
-    def still(self, seen: Observation) -> list[str]:
+    def still(self, seen: g.Observation) -> list[str]:
         """Return the things that fit all answers so far."""
         pairs = zip(seen.transcript.of("ask"), seen.transcript.of("answer"), strict=False)
         return self.fitting(seen.game["listed"], [learnt for pair in pairs if (learnt := self.learnt(*pair))])
@@ -322,37 +296,46 @@ class Naming(Game):
                 return self.asked[best]
         return self.name_it(fitting[0] if fitting else rng.choice(list(self.things)))
 
-    def honest(self, seen: Observation, rng: random.Random) -> Action:
+    def honest(self, seen: g.Observation, rng: random.Random) -> g.Action:
         """Answer as the list says; no where it does not know what is asked."""
         key = self.loosely(seen.transcript.of("ask")[-1].action.text)
         return self.reply(self.truth(key, self.seen_meant(seen) or "") if key is not None else "no")
 
-    def liar(self, seen: Observation, rng: random.Random) -> Action:
+    def liar(self, seen: g.Observation, rng: random.Random) -> g.Action:
         """Give a wrong answer to each question; ask like `halving`, but never use what it sees of others."""
         if seen.may("ask"):
-            return move("ask", text=self.question(self.still(seen), rng))
+            return g.move("ask", text=self.question(self.still(seen), rng))
         key, meant = self.loosely(seen.transcript.of("ask")[-1].action.text), self.seen_meant(seen) or ""
         if key is None or key.startswith("="):
             return self.reply("yes")
         values = sorted({thing[key] for thing in self.things.values()})
         return self.reply(rng.choice([value for value in values if value != self.truth(key, meant)]))
 
-    def lister(self, seen: Observation, rng: random.Random) -> Action:
+    def lister(self, seen: g.Observation, rng: random.Random) -> g.Action:
         """Name one thing after the other, in the order of the list; answer truly."""
         if not seen.may("ask"):
             return self.honest(seen, rng)
         names = list(seen.game["listed"] or self.things)
-        return move("ask", text=self.name_it(names[len(seen.transcript.of("ask")) % len(names)]))
+        return g.move("ask", text=self.name_it(names[len(seen.transcript.of("ask")) % len(names)]))
 
-    def never_names(self, seen: Observation, rng: random.Random) -> Action:
+    def names_any(self, seen: g.Observation, rng: random.Random) -> g.Action:
+        """Name things drawn at random, none twice; answer truly."""
+        if not seen.may("ask"):
+            return self.honest(seen, rng)
+        asked = {turn.action.text for turn in seen.transcript.of("ask")}
+        names = [self.name_it(name) for name in seen.game["listed"] or self.things]
+        return g.move("ask", text=rng.choice([name for name in names if name not in asked] or names))
+
+    def never_names(self, seen: g.Observation, rng: random.Random) -> g.Action:
         """Ask again and again a question that tells nothing; answer truly."""
-        return move("ask", text=NO_CLUE) if seen.may("ask") else self.honest(seen, rng)
+        return g.move("ask", text=NO_CLUE) if seen.may("ask") else self.honest(seen, rng)
 
-    def its_players(self) -> Mapping[str, Player]:
+    def its_players(self) -> Mapping[str, g.Player]:
         """Return the players of the game by name."""
         return {
             "halving": self.halving,
             "lister": self.lister,
+            "names-any": self.names_any,
             "never-names": self.never_names,
             "liar": self.liar,
         }

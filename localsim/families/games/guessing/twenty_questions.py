@@ -7,7 +7,10 @@ log2(N) - 1 questions on average before the naming one, because the questions te
 
 from __future__ import annotations
 
-from localsim.families.games.base import Action, Any, Mapping, Move, Sequence, Turn, by_chance, move, one_of
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from localsim.families.games import base as g
 from localsim.families.games.guessing.naming import QUESTIONS, Naming
 from localsim.families.games.guessing.objects import ALIASES, KINDS, TRAITS, objects
 
@@ -30,7 +33,7 @@ class TwentyQuestions(Naming):
         "Compare agents with mindreaders: how often is the first name right beyond chance?",
         "Play it yourself: localsim play twenty_questions_all -m scripted:halving",
     )
-    bundled: Mapping[str, Mapping[str, Any]] = {
+    bundled = {
         "all": {},
         "eight": {"listed": 8, "questions": 6},
         "sixteen": {"listed": 16, "questions": 10},
@@ -43,7 +46,8 @@ class TwentyQuestions(Naming):
     aliases = ALIASES
     controls = (
         *Naming.controls,
-        by_chance("lister", "success_rate", QUESTIONS / len(things), "it names 20 of all objects"),
+        g.by_chance("lister", "success_rate", QUESTIONS / len(things), "it names 20 of all objects"),
+        g.by_chance("names-any", "success_rate", QUESTIONS / len(things), "it names 20 of all objects"),
     )
 
     def setting(self, asker: str, answerer: str, chosen: Mapping[str, Any]) -> str:
@@ -58,15 +62,15 @@ class TwentyQuestions(Naming):
         """Return the object in a sentence."""
         return f"The object is: {meant}."
 
-    def answer_move(self, answerer: str) -> Move:
+    def answer_move(self, answerer: str) -> g.Move:
         """Return yes or no."""
-        return Move(name="answer", by=(answerer,), values=(one_of(_YES, _NO),), text="no", tell="To answer")
+        return g.Move(name="answer", by=(answerer,), values=(g.one_of(_YES, _NO),), text="no", tell="To answer")
 
-    def reply(self, value: str) -> Action:
+    def reply(self, value: str) -> g.Action:
         """Return yes or no."""
-        return move("answer", value)
+        return g.move("answer", value)
 
-    def read(self, key: str, reply: Turn) -> str | None:
+    def read(self, key: str, reply: g.Turn) -> str | None:
         """Return yes or no."""
         return reply.value
 

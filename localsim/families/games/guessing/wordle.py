@@ -11,46 +11,14 @@ letter with its place, so that there is something to tell: without clues it is t
 from __future__ import annotations
 
 import math
+import random
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Fact,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Param,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    act,
-    by_chance,
-    chance,
-    exactly,
-    known,
-    merged,
-    move,
-    names_of,
-    others,
-    private,
-    random,
-)
+from localsim.families.games import base as g
 from localsim.families.games.guessing.five_letters import WORDS
 
 TRIES, LETTERS = 6, 5
@@ -84,13 +52,13 @@ def fitting(guesses: Sequence[Marked], clues: Sequence[Clue]) -> list[str]:
     ]
 
 
-class Wordle(Game):
+class Wordle(g.Game):
     """Two players look for a hidden word, guess in turn, and see marks for each letter."""
 
     name, version = "wordle", "1"
     title = "Wordle for two"
     about = "Two players guess a hidden word in turn, see marks for each letter, and each know one letter of it."
-    defaults: Mapping[str, Any] = {"redraw": True, "clues": True, "talk": True, "word": ""}
+    defaults = {"redraw": True, "clues": True, "talk": True, "word": ""}
     how = "The return is minus the guesses before the right one, and -6 without it."
     tries = (
         "Compare -m scripted:silent in agents and mindreaders: what is the letter of the other worth?",
@@ -106,13 +74,13 @@ class Wordle(Game):
     }
     interests = "cooperative"
     measures = (
-        SUCCESS,
-        Measure(
+        g.SUCCESS,
+        g.Measure(
             "return", "return", "minus the guesses before the right one", "return", bounds=(-TRIES, 0), compared=True
         ),
-        Measure("fits", "fitting", "share of guesses that fit all marks and the own letter", "fits", kind="share"),
-        Measure("invalid", "no words", "share of guesses that are no words of the list", "invalid", kind="share"),
-        Measure(
+        g.Measure("fits", "fitting", "share of guesses that fit all marks and the own letter", "fits", kind="share"),
+        g.Measure("invalid", "no words", "share of guesses that are no words of the list", "invalid", kind="share"),
+        g.Measure(
             "unearned",
             "other's letter",
             "how often a guess has the other's letter before the other said a word, beyond chance",
@@ -123,33 +91,39 @@ class Wordle(Game):
         ),
     )
     figure = ("success_rate", "return", "unearned")
+    references = (
+        g.Reference("careless", "random", "guesses any word of the list, whatever the marks say", blind=True),
+        g.Reference(
+            "best-split", "best known", "guesses the word whose marks tell most; optimal play for two is not known"
+        ),
+    )
     controls = (
-        by_chance("careless", "success_rate", 1 - (1 - 1 / len(WORDS)) ** TRIES, "six words drawn without a thought"),
-        exactly("fitting", "fits", 1, "it guesses only what fits"),
-        exactly("fitting", "invalid", 0, "it guesses words of the list"),
-        exactly("silent", "unearned", 1, "it sees the other's letter and uses it", modes=("script", "mindreaders")),
-        exactly("no-word", "success_rate", 0, "it guesses no word"),
-        exactly("no-word", "return", -TRIES, "all tries are used up"),
-        exactly("no-word", "invalid", 1, "it guesses no word"),
-        exactly("no-word", "unearned", None, "no guess is a word"),
-        exactly("no-word", "fits", None, "no guess is a word"),
-        exactly("any", "success_rate", 0, "its values are no words of the list"),
+        g.by_chance("careless", "success_rate", 1 - (1 - 1 / len(WORDS)) ** TRIES, "six words drawn without a thought"),
+        g.exactly("fitting", "fits", 1, "it guesses only what fits"),
+        g.exactly("fitting", "invalid", 0, "it guesses words of the list"),
+        g.exactly("silent", "unearned", 1, "it sees the other's letter and uses it", modes=("script", "mindreaders")),
+        g.exactly("no-word", "success_rate", 0, "it guesses no word"),
+        g.exactly("no-word", "return", -TRIES, "all tries are used up"),
+        g.exactly("no-word", "invalid", 1, "it guesses no word"),
+        g.exactly("no-word", "unearned", None, "no guess is a word"),
+        g.exactly("no-word", "fits", None, "no guess is a word"),
+        g.exactly("any", "success_rate", 0, "its values are no words of the list"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: the first hidden word, and the letter that each player knows."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         rng = random.Random(f"{self.name}/{seed}/word")
         word = chosen["word"] or rng.choice(WORDS)
         if word not in _KNOWN:
-            raise InvalidInput(f"wordle: word = {word!r} is not in the list", hint=f"such as {WORDS[0]}")
-        first, second = names_of(self, seed, 2)
+            raise g.InvalidInput(f"wordle: word = {word!r} is not in the list", hint=f"such as {WORDS[0]}")
+        first, second = g.names_of(self, seed, 2)
         places = rng.sample(range(1, LETTERS + 1), 2) if chosen["clues"] else []
         clues = [(place, word[place - 1]) for place in places]
-        facts: list[tuple[Fact, ...]] = [(), ()]
+        facts: list[tuple[g.Fact, ...]] = [(), ()]
         for number, (name, (place, letter)) in enumerate(zip((first, second), clues, strict=False)):
             text = f"Letter {place} of the word is {letter}."
-            facts[number] = (private(name, "letter", text, f"letter {place} is {letter}"),)
+            facts[number] = (g.private(name, "letter", text, f"letter {place} is {letter}"),)
         told = [
             f"{first} and {second} look for a hidden English word with {LETTERS} letters. They guess in turn and win "
             f"together, with at most {TRIES} guesses. Marks are told after each guess. here: this letter is at its "
@@ -157,82 +131,75 @@ class Wordle(Game):
         ]
         if clues:
             told.append("Each of them knows one letter of the word.")
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{first} and {second} look for a word",
-            info=self.info,
             setting=" ".join(told),
             agents=tuple(
-                Agent(name=name, goal="Find the word together with as few guesses as you can.", facts=own)
+                g.Agent(name=name, goal="Find the word together with as few guesses as you can.", facts=own)
                 for name, own in zip((first, second), facts, strict=True)
             ),
-            actions=("speak",),
             moves=(
-                Move(
+                g.Move(
                     name="guess",
-                    values=(Param(words=LETTERS),),
+                    values=(g.Param(words=LETTERS),),
                     text="may" if chosen["talk"] else "no",
                     tell="To guess a word",
                 ),
             ),
-            game={
-                "public": {"tries": TRIES},
-                "word": word,
-                "redraw": chosen["redraw"],
-                "clues": [[place, letter] for place, letter in clues],
-            },
-            limits=Limits(turns=TRIES),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"tries": TRIES},
+            hidden={"word": word, "redraw": chosen["redraw"], "clues": [[place, letter] for place, letter in clues]},
+            turns=TRIES,
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """A guess, then its marks, until the word is found or the tries are used up."""
         guesses, told = talk.of("guess"), talk.told
         if len(told) < len(guesses):
             return self._marked(scenario, talk, seed)
         won = bool(told) and told[-1].value == HERE * LETTERS
         if won or len(guesses) == TRIES:
-            return DONE
-        return act(scenario.names[len(guesses) % 2], "guess")
+            return g.DONE
+        return g.act(scenario.names[len(guesses) % 2], "guess")
 
-    def _marked(self, scenario: Scenario, talk: Transcript, seed: int) -> Tell:
+    def _marked(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Tell:
         guesses = talk.of("guess")
         guess = guesses[-1].value.casefold()
         if guess not in _KNOWN:
-            return Tell(f"{guess} is no word of the list. It counts as a guess.", values=("invalid",))
+            return g.Tell(f"{guess} is no word of the list. It counts as a guess.", values=("invalid",))
         word = scenario.game["word"]
         if scenario.game["redraw"]:
             possible = fitting(_history(talk), [(place, letter) for place, letter in scenario.game["clues"]])
-            word = chance(seed, "word", len(guesses)).choice(possible)
+            word = g.chance(seed, "word", len(guesses)).choice(possible)
         found = marks(guess, word)
         each = ", ".join(f"{letter} {_SAID[mark]}" for letter, mark in zip(guess, found, strict=True))
-        return Tell(f"{each}.", values=(found,))
+        return g.Tell(f"{each}.", values=(found,))
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return success, the return, and whether guesses fit, are words, and use what only the other knows."""
         guesses, told = transcript.of("guess"), transcript.told
         if not guesses:
-            return [Score("success", 0.0, reason="nobody guessed")]
+            return [g.Score("success", 0.0, reason="nobody guessed")]
         won = told[-1].value == HERE * LETTERS
         cited = (guesses[-1].index,)
         reason = f"they found {guesses[-1].value} with guess {len(guesses)}" if won else "they did not find the word"
         scores = [
-            Score("success", float(won), reason=reason, turns=cited if won else ()),
-            Score("return", float(1 - len(guesses) if won else -len(guesses)), turns=cited),
+            g.Score("success", float(won), reason=reason, turns=cited if won else ()),
+            g.Score("return", float(1 - len(guesses) if won else -len(guesses)), turns=cited),
         ]
         wrong = tuple(turn.index for turn in guesses if turn.value.casefold() not in _KNOWN)
-        scores.append(Score("invalid", len(wrong) / len(guesses), turns=wrong))
+        scores.append(g.Score("invalid", len(wrong) / len(guesses), turns=wrong))
         letters = {name: (place, letter)
                    for name, (place, letter) in zip(scenario.names, scenario.game["clues"], strict=False)}  # fmt: skip
         fits: list[bool] = []
-        used: dict[str, Score] = {}
+        used: dict[str, g.Score] = {}
         for number, turn in enumerate(guesses):
             guess, who = turn.value.casefold(), turn.speaker
             if guess not in _KNOWN:
                 continue
-            before = Transcript(tuple(each for each in transcript.turns if each.index < turn.index))
+            before = g.Transcript(tuple(each for each in transcript.turns if each.index < turn.index))
             possible = fitting(_history(before), [letters[who]] if who in letters else [])
             fits.append(guess in possible)
             other = next(name for name in scenario.names if name != who)
@@ -240,18 +207,18 @@ class Wordle(Game):
             if letters and silent and who not in used:
                 place, letter = letters[other]
                 likely = sum(word[place - 1] == letter for word in possible) / len(possible)
-                used[who] = Score("used_letter", float(guess[place - 1] == letter), agent=who, turns=(turn.index,))
-                scores.append(Score("used_letter_chance", likely, agent=who, turns=(turn.index,)))
+                used[who] = g.Score("used_letter", float(guess[place - 1] == letter), agent=who, turns=(turn.index,))
+                scores.append(g.Score("used_letter_chance", likely, agent=who, turns=(turn.index,)))
         if fits:
-            scores.append(Score("fits", sum(fits) / len(fits)))
+            scores.append(g.Score("fits", sum(fits) / len(fits)))
         return [*scores, *used.values()]
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Guess what fits both letters and tells most; None if the other's letter is not visible."""
-        return _best_split(seen, rng) if known(seen, "letter", others(seen)[0]) is not None else None
+        return _best_split(seen, rng) if g.known(seen, "letter", g.others(seen)[0]) is not None else None
 
 
-def _history(talk: Transcript) -> list[Marked]:
+def _history(talk: g.Transcript) -> list[Marked]:
     """Return the guesses that were words, with their marks."""
     pairs = zip(talk.of("guess"), talk.told, strict=False)
     return [(guess.value.casefold(), told.value) for guess, told in pairs if told.value != "invalid"]
@@ -260,25 +227,25 @@ def _history(talk: Transcript) -> list[Marked]:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _clues(seen: Observation) -> list[Clue]:
+def _clues(seen: g.Observation) -> list[Clue]:
     """Return the letters that the viewer knows: its own, the other's if it is visible, and those that were told."""
-    facts = [known(seen, "letter", agent.name) for agent in seen.agents]
+    facts = [g.known(seen, "letter", agent.name) for agent in seen.agents]
     texts = [fact for fact in facts if fact is not None] + [turn.action.text for turn in seen.transcript.of("guess")]
     found = (re.search(r"letter (\d) is ([a-z])\b", text.casefold()) for text in texts)
     return sorted({(int(each[1]), each[2]) for each in found if each is not None and 1 <= int(each[1]) <= LETTERS})
 
 
-def _possible(seen: Observation) -> list[str]:
+def _possible(seen: g.Observation) -> list[str]:
     """Return the words that fit what the viewer knows; all words if a letter that was told is wrong."""
     return fitting(_history(seen.transcript), _clues(seen)) or list(WORDS)
 
 
-def _guess(seen: Observation, word: str) -> Action:
+def _guess(seen: g.Observation, word: str) -> g.Action:
     """Return a guess that tells the own letter, if it may have words and has not told it."""
-    own = known(seen, "letter")
+    own = g.known(seen, "letter")
     told = any(turn.speaker == seen.viewer and turn.action.text for turn in seen.transcript.of("guess"))
     may_speak = any(way.name == "guess" and way.text != "no" for way in seen.moves)
-    return move("guess", word, text=f"My {own}." if own is not None and may_speak and not told else "")
+    return g.move("guess", word, text=f"My {own}." if own is not None and may_speak and not told else "")
 
 
 @lru_cache(maxsize=512)
@@ -296,32 +263,32 @@ def _splitting(possible: tuple[str, ...]) -> str:
     return max(pool, key=told)
 
 
-def _best_split(seen: Observation, rng: random.Random) -> Action:
+def _best_split(seen: g.Observation, rng: random.Random) -> g.Action:
     """Guess the word whose marks tell most; tell the own letter with the first guess."""
     return _guess(seen, _splitting(tuple(_possible(seen))))
 
 
-def _fitting(seen: Observation, rng: random.Random) -> Action:
+def _fitting(seen: g.Observation, rng: random.Random) -> g.Action:
     """Guess any word that fits; tell the own letter with the first guess."""
     return _guess(seen, rng.choice(_possible(seen)))
 
 
-def _silent(seen: Observation, rng: random.Random) -> Action:
+def _silent(seen: g.Observation, rng: random.Random) -> g.Action:
     """Guess any word that fits, and say nothing."""
-    return move("guess", rng.choice(_possible(seen)))
+    return g.move("guess", rng.choice(_possible(seen)))
 
 
-def _careless(seen: Observation, rng: random.Random) -> Action:
+def _careless(seen: g.Observation, rng: random.Random) -> g.Action:
     """Guess any word of the list."""
-    return move("guess", rng.choice(WORDS))
+    return g.move("guess", rng.choice(WORDS))
 
 
-def _no_word(seen: Observation, rng: random.Random) -> Action:
+def _no_word(seen: g.Observation, rng: random.Random) -> g.Action:
     """Guess what is no word."""
-    return move("guess", "zzzzz")
+    return g.move("guess", "zzzzz")
 
 
-PLAYERS: Mapping[str, Player] = {
+PLAYERS: Mapping[str, g.Player] = {
     "best-split": _best_split,
     "fitting": _fitting,
     "silent": _silent,

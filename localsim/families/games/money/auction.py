@@ -11,47 +11,11 @@ above the own value. Here it rises in steps, so that all of this holds up to one
 
 from __future__ import annotations
 
-from localsim.families.games.base import (
-    DONE,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    act,
-    among,
-    amount,
-    between,
-    by_agent,
-    by_chance,
-    chance,
-    exactly,
-    known,
-    listed,
-    merged,
-    move,
-    names_of,
-    number,
-    others,
-    private,
-    random,
-    within,
-)
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from localsim.families.games import base as g
 
 PAYS = {
     "first": "Each writes down one bid in secret. The highest bidder wins and pays it. Of equal bids one is drawn.",
@@ -73,13 +37,13 @@ NAMED = 8
 """The names of so many bidders are listed at each price; of more, only their number."""
 
 
-class Auction(Game):
+class Auction(g.Game):
     """Some people bid for one lot, which is worth something else to each of them."""
 
     name, version = "auction", "1"
     title = "Auctions"
     about = "Two to thirty people bid for a lot. Each knows only the own value."
-    defaults: Mapping[str, Any] = {
+    defaults = {
         "kind": "second",
         "bidders": 4,
         "most": 100,
@@ -106,114 +70,122 @@ class Auction(Game):
     }
     interests = "competitive"
     measures = (
-        SUCCESS,
-        Measure("payoff", "payoff", "value less price, in parts of the highest value", "payoff", compared=True),
-        Measure("efficiency", "efficiency", "value to the winner, in parts of the highest", "efficiency", kind="share"),
-        Measure("revenue", "revenue", "price, in parts of the highest possible value", "revenue", kind="share"),
-        Measure("bid_part", "bid/value", "sealed bid of a bidder, in parts of its value", "bid_part", compared=True),
-        Measure("overpaid", "overpaid", "share of lots that cost more than they are worth to the winner", "overpaid",
-                kind="share"),
-    )  # fmt: skip
+        g.SUCCESS,
+        g.Measure("payoff", "payoff", "value less price, in parts of the highest value", "payoff", compared=True),
+        g.Measure(
+            "efficiency", "efficiency", "value to the winner, in parts of the highest", "efficiency", kind="share"
+        ),
+        g.Measure("revenue", "revenue", "price, in parts of the highest possible value", "revenue", kind="share"),
+        g.Measure("bid_part", "bid/value", "sealed bid of a bidder, in parts of its value", "bid_part", compared=True),
+        g.Measure(
+            "overpaid",
+            "overpaid",
+            "share of lots that cost more than they are worth to the winner",
+            "overpaid",
+            kind="share",
+        ),
+    )
     figure = ("success_rate", "revenue", "payoff")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {
+    references = (
+        g.RANDOM,
+        g.Reference("optimal", "optimal", "the best bid against others who bid so too"),
+    )
+    control_tasks = {
         "first": {"kind": "first", "cents": True},
         "english": {"kind": "english", "rise": 20},
         "two": {"bidders": 2, "kind": "first", "cents": True},
     }
     controls = (
-        exactly("truthful", "success_rate", 1, "the highest value is the highest bid"),
-        exactly("truthful", "efficiency", 1, "the highest value wins"),
-        exactly("truthful", "bid_part", 1, "each bids the value"),
-        exactly("truthful", "overpaid", 0, "the second highest bid is not above the value of the winner"),
-        between("truthful", "revenue", 0.45, 0.75, "3/5 on average with four bidders"),
-        exactly("truthful", "payoff", 0, "the winner pays the whole value", "first"),
-        exactly("optimal", "bid_part", 0.75, "3/4 of the value with four bidders", "first", ("agents",)),
-        between("optimal", "revenue", 0.45, 0.75, "3/5 on average with four bidders", "first", ("agents",)),
-        exactly("optimal", "bid_part", 0.5, "half of the value with two bidders", "two", ("agents",)),
-        exactly("optimal", "success_rate", 1, "the highest value is the highest bid", "first"),
-        exactly("truthful", "overpaid", 0, "who is in can pay the price", "english"),
-        exactly("overbidder", "revenue", 1, "each bids the highest possible value"),
-        exactly("overbidder", "revenue", 1, "all stay up to the highest price", "english"),
-        between("overbidder", "overpaid", 0.9, 1, "only a value of 100 is worth it"),
-        exactly("refuser", "revenue", 0, "each bids nothing"),
-        exactly("refuser", "bid_part", 0, "each bids nothing"),
-        by_chance("refuser", "success_rate", 0.26, "one of four is drawn, and equal values count as right"),
-        between("any", "efficiency", 0.3, 1, "a value is a part of the highest one"),
+        g.exactly("truthful", "success_rate", 1, "the highest value is the highest bid"),
+        g.exactly("truthful", "efficiency", 1, "the highest value wins"),
+        g.exactly("truthful", "bid_part", 1, "each bids the value"),
+        g.exactly("truthful", "overpaid", 0, "the second highest bid is not above the value of the winner"),
+        g.between("truthful", "revenue", 0.45, 0.75, "3/5 on average with four bidders"),
+        g.exactly("truthful", "payoff", 0, "the winner pays the whole value", "first"),
+        g.exactly("optimal", "bid_part", 0.75, "3/4 of the value with four bidders", "first", ("agents",)),
+        g.between("optimal", "revenue", 0.45, 0.75, "3/5 on average with four bidders", "first", ("agents",)),
+        g.exactly("optimal", "bid_part", 0.5, "half of the value with two bidders", "two", ("agents",)),
+        g.exactly("optimal", "success_rate", 1, "the highest value is the highest bid", "first"),
+        g.exactly("truthful", "overpaid", 0, "who is in can pay the price", "english"),
+        g.exactly("overbidder", "revenue", 1, "each bids the highest possible value"),
+        g.exactly("overbidder", "revenue", 1, "all stay up to the highest price", "english"),
+        g.between("overbidder", "overpaid", 0.9, 1, "only a value of 100 is worth it"),
+        g.exactly("refuser", "revenue", 0, "each bids nothing"),
+        g.exactly("refuser", "bid_part", 0, "each bids nothing"),
+        g.by_chance("refuser", "success_rate", 0.26, "one of four is drawn, and equal values count as right"),
+        g.between("any", "efficiency", 0.3, 1, "a value is a part of the highest one"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: the kind of auction, and what the lot is worth to each bidder."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         self._check(chosen)
-        rng, names = chance(seed, self.name, "values"), names_of(self, seed, chosen["bidders"])
+        rng, names = g.chance(seed, self.name, "values"), g.names_of(self, seed, chosen["bidders"])
         values = {name: rng.randint(0, chosen["most"]) for name in names}
         good = rng.choice(GOODS)
         it, each = (f"each of {chosen['lots']} lots", "Each lot") if chosen["lots"] > 1 else (good, f"The {good[2:]}")
         steps = "0.01" if chosen["cents"] else "1"
-        sealed = (Move(name="bid", values=(number(0, chosen["most"], steps),), text="no", readers="self",
+        sealed = (g.Move(name="bid", values=(g.number(0, chosen["most"], steps),), text="no", readers="self",
                        tell="To bid dollars"),)  # fmt: skip
         rising = (
-            Move(name="stay", text="no", tell="To stay in at this price"),
-            Move(name="out", text="no", tell="To go out for good"),
+            g.Move(name="stay", text="no", tell="To stay in at this price"),
+            g.Move(name="out", text="no", tell="To go out for good"),
         )
         moves = rising if chosen["kind"] == "english" else sealed
-        who = listed(names) if len(names) <= NAMED else f"{len(names)} people"
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        who = g.listed(names) if len(names) <= NAMED else f"{len(names)} people"
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{who} bid for {it}",
-            info=self.info,
             setting=_setting(who, it, each, chosen),
             agents=tuple(
-                Agent(
+                g.Agent(
                     name=name,
                     goal="Gain as much as you can.",
-                    facts=(private(name, "value", f"{each} is worth ${value} to {name}.", value),),
+                    facts=(g.private(name, "value", f"{each} is worth ${value} to {name}.", value),),
                 )
                 for name, value in values.items()
             ),
-            actions=("speak",),
             moves=moves,
-            game={"public": {key: value for key, value in chosen.items() if key != "rise" or moves is rising}},
-            limits=Limits(turns=_turns(chosen)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={key: value for key, value in chosen.items() if key != "rise" or moves is rising},
+            turns=_turns(chosen),
         )
 
     def _check(self, chosen: Mapping[str, Any]) -> None:
         """Raise InvalidInput for parameters that make no auction."""
-        among(self, chosen, "kind", tuple(PAYS))
-        within(self, chosen, "bidders", 2, 30)
-        within(self, chosen, "most", 10, 100)
-        within(self, chosen, "lots", 1, 20)
-        within(self, chosen, "rise", 1, chosen["most"])
+        g.among(self, chosen, "kind", tuple(PAYS))
+        g.within(self, chosen, "bidders", 2, 30)
+        g.within(self, chosen, "most", 10, 100)
+        g.within(self, chosen, "lots", 1, 20)
+        g.within(self, chosen, "rise", 1, chosen["most"])
         if chosen["kind"] == "english" and chosen["most"] % chosen["rise"]:
-            raise InvalidInput(
+            raise g.InvalidInput(
                 f"{self.name}: steps of rise = {chosen['rise']} do not reach {chosen['most']}",
                 hint="for example rise=5",
             )
         if chosen["kind"] == "english" and not chosen["announced"]:
-            raise InvalidInput(f"{self.name}: a rising price is always announced", hint="leave out announced")
-        within(self, {"turns": _turns(chosen)}, "turns", 1, 5000)
+            raise g.InvalidInput(f"{self.name}: a rising price is always announced", hint="leave out announced")
+        g.within(self, {"turns": _turns(chosen)}, "turns", 1, 5000)
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """Sealed bids of all at once, or a price that rises while at least two stay; then the lot is sold."""
         public, names, told = scenario.game["public"], scenario.names, talk.told
         over = not told or told[-1].value == SOLD
         acted = talk.turns[told[-1].index + 1 :] if told else talk.turns
         lot = sum(turn.value == SOLD for turn in told) + 1
         if over and not acted and lot > public["lots"]:
-            return DONE
+            return g.DONE
         if public["kind"] != "english":
             if not acted:
-                return act(names, "bid")
+                return g.act(names, "bid")
             winners, price = result(public["kind"], {turn.speaker: turn.number for turn in acted})
             return _sold(scenario, winners, price, lot, seed)
         if over:
             return _price(public["rise"], names)
         price, still = int((told[-1].action.values or ())[1]), (told[-1].action.values or ())[2:]
         if not acted:
-            return act(still, "stay", "out")
+            return g.act(still, "stay", "out")
         stayed = [turn.speaker for turn in acted if turn.action.type == "stay"]
         if not stayed:
             return _sold(scenario, still, price - public["rise"], lot, seed)
@@ -221,7 +193,7 @@ class Auction(Game):
             return _sold(scenario, stayed, price, lot, seed)
         return _price(price + public["rise"], stayed)
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return who got the lots, at what price, and how bids compare with values."""
         public = scenario.game["public"]
         values = {agent.name: float(agent.facts[0].terms[0]) for agent in scenario.agents}
@@ -235,21 +207,23 @@ class Auction(Game):
         for winner, price in deals:
             gains[winner] += values[winner] - price
         right = all(values[winner] == best for winner, _ in deals)
-        told = "; ".join(f"{who}, to whom it is worth ${values[who]:g}, pays ${amount(price)}" for who, price in deals)
+        told = "; ".join(
+            f"{who}, to whom it is worth ${values[who]:g}, pays ${g.amount(price)}" for who, price in deals
+        )
         scores = [
-            Score("success", float(right), reason=f"{told}; the highest value is ${best:g}", turns=cited),
-            Score("efficiency", sum(values[who] for who, _ in deals) / (best * lots) if best else 1.0, turns=cited),
-            Score("revenue", sum(price for _, price in deals) / (most * lots), turns=cited),
-            Score("overpaid", sum(price > values[who] for who, price in deals) / lots, turns=cited),
-            *by_agent("payoff", {name: gain / (most * lots) for name, gain in gains.items()}, cited),
+            g.Score("success", float(right), reason=f"{told}; the highest value is ${best:g}", turns=cited),
+            g.Score("efficiency", sum(values[who] for who, _ in deals) / (best * lots) if best else 1.0, turns=cited),
+            g.Score("revenue", sum(price for _, price in deals) / (most * lots), turns=cited),
+            g.Score("overpaid", sum(price > values[who] for who, price in deals) / lots, turns=cited),
+            *g.by_agent("payoff", {name: gain / (most * lots) for name, gain in gains.items()}, cited),
         ]
         for name, value in values.items():
             if value and (own := [turn for turn in transcript.of("bid") if turn.speaker == name]):
                 part = sum(turn.number for turn in own) / (len(own) * value)
-                scores.append(Score("bid_part", part, agent=name, turns=tuple(turn.index for turn in own)))
+                scores.append(g.Score("bid_part", part, agent=name, turns=tuple(turn.index for turn in own)))
         return scores
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Bid just above the second highest value; None if the values of the others are not known."""
         return _optimal(seen, rng) if _rival(seen) is not None else None
 
@@ -277,52 +251,52 @@ def result(kind: str, bids: Mapping[str, float]) -> tuple[list[str], float]:
     return [name for name, bid in bids.items() if bid == ranked[0]], ranked[0 if kind == "first" else 1]
 
 
-def _sold(scenario: Scenario, winners: Sequence[str], price: float, lot: int, seed: int) -> Tell:
+def _sold(scenario: g.Scenario, winners: Sequence[str], price: float, lot: int, seed: int) -> g.Tell:
     """Return the end of a lot; of several winners one is drawn. Without an announcement only the winner is told."""
-    winner = chance(seed, "winner", lot).choice(list(winners))
+    winner = g.chance(seed, "winner", lot).choice(list(winners))
     readers = None if scenario.game["public"]["announced"] else (winner,)
-    return Tell(f"{winner} wins and pays ${amount(price)}.", readers, values=(SOLD, winner, amount(price)))
+    return g.Tell(f"{winner} wins and pays ${g.amount(price)}.", readers, values=(SOLD, winner, g.amount(price)))
 
 
-def _price(price: int, still: Sequence[str]) -> Tell:
-    who = listed(list(still)) if len(still) <= NAMED else f"{len(still)} people"
-    return Tell(f"The price is ${price}. Still in: {who}.", values=(PRICE, str(price), *still))
+def _price(price: int, still: Sequence[str]) -> g.Tell:
+    who = g.listed(list(still)) if len(still) <= NAMED else f"{len(still)} people"
+    return g.Tell(f"The price is ${price}. Still in: {who}.", values=(PRICE, str(price), *still))
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _rival(seen: Observation) -> float | None:
+def _rival(seen: g.Observation) -> float | None:
     """Return the highest value among the others; None if one of them is not known."""
-    values = [known(seen, "value", name) for name in others(seen)]
+    values = [g.known(seen, "value", name) for name in g.others(seen)]
     return None if None in values else max(float(value or 0) for value in values)
 
 
-def _at(seen: Observation, limit: float) -> Action:
+def _at(seen: g.Observation, limit: float) -> g.Action:
     """Bid a limit, rounded down to what can be bid, or stay up to it."""
     if seen.may("bid"):
         limit = max(0.0, min(limit, seen.game["most"]))
-        return move("bid", f"{int(limit * 100 + 1e-6) / 100:.2f}" if seen.game["cents"] else int(limit + 1e-6))
-    return move("stay" if int((seen.transcript.told[-1].action.values or ())[1]) <= limit else "out")
+        return g.move("bid", f"{int(limit * 100 + 1e-6) / 100:.2f}" if seen.game["cents"] else int(limit + 1e-6))
+    return g.move("stay" if int((seen.transcript.told[-1].action.values or ())[1]) <= limit else "out")
 
 
-def _part(part: float) -> Player:
+def _part(part: float) -> g.Player:
     """Return a player whose limit is a part of its value."""
 
-    def play(seen: Observation, rng: random.Random) -> Action:
-        return _at(seen, part * float(known(seen, "value") or 0))
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
+        return _at(seen, part * float(g.known(seen, "value") or 0))
 
     return play
 
 
-def _shade(seen: Observation, rng: random.Random) -> Action:
+def _shade(seen: g.Observation, rng: random.Random) -> g.Action:
     """Bid (n - 1) / n of the value, in every kind of auction."""
     return _part(1 - 1 / len(seen.agents))(seen, rng)
 
 
-def _optimal(seen: Observation, rng: random.Random) -> Action:
+def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
     """Bid the value; with the first price (n - 1) / n of it, or just above the second highest value if it is known."""
-    value, rival = float(known(seen, "value") or 0), _rival(seen)
+    value, rival = float(g.known(seen, "value") or 0), _rival(seen)
     if seen.game["kind"] != "first":
         return _at(seen, value)
     if rival is None:
@@ -330,10 +304,10 @@ def _optimal(seen: Observation, rng: random.Random) -> Action:
     return _at(seen, min(value, rival + (0.01 if seen.game["cents"] else 1)) if value > rival else value)
 
 
-def _always(limit: float) -> Player:
+def _always(limit: float) -> g.Player:
     """Return a player with the same limit whatever its value is."""
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         return _at(seen, limit)
 
     return play

@@ -15,41 +15,11 @@ price is 10, and knowing the cost is worth 3 to the buyer.
 
 from __future__ import annotations
 
-from localsim.families.games.base import (
-    DONE,
-    ONE_AGENT,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Fact,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    act,
-    between,
-    exactly,
-    known,
-    merged,
-    move,
-    names_of,
-    number,
-    private,
-    random,
-)
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from localsim.families.games import base as g
 
 STEP = 0.5
 """The distance between prices."""
@@ -58,13 +28,13 @@ ADVICE = "Name your price calmly. Give a reason for it. Move in small steps and 
 """What the scripted coach says: generic, and without a price."""
 
 
-class Balloon(Game):
+class Balloon(g.Game):
     """A seller and a buyer haggle; a coach may have advised one of them."""
 
     name, version = "balloon", "1"
     title = "Haggling over a balloon"
     about = "A seller and a buyer haggle over a balloon; a coach may give one of them private advice before."
-    defaults: Mapping[str, Any] = {
+    defaults = {
         "cost": 8,
         "opens": 20,
         "bids": 10,
@@ -90,124 +60,127 @@ class Balloon(Game):
     }
     interests = "competitive"
     measures = (
-        SUCCESS,
-        Measure("price", "price", "dollars that the balloon is sold for", "price", bounds=(0, None), compared=True),
-        Measure("in_band", "between openings", "share of conversations with a price between both openings", "in_band",
+        g.SUCCESS,
+        g.Measure("price", "price", "dollars that the balloon is sold for", "price", bounds=(0, None), compared=True),
+        g.Measure("in_band", "between openings", "share of conversations with a price between both openings", "in_band",
                 kind="share"),
-        Measure("rounds", "rounds", "rounds up to the deal", "rounds", bounds=(1, None)),
-        Measure("refusals", "refusals", "share of answers that name no price and accept none", "refusals",
+        g.Measure("rounds", "rounds", "rounds up to the deal", "rounds", bounds=(1, None)),
+        g.Measure("refusals", "refusals", "share of answers that name no price and accept none", "refusals",
                 kind="share"),
     )  # fmt: skip
     figure = ("success_rate", "price", "rounds")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {
+    references = (
+        g.RANDOM,
+        g.Reference(
+            "shrewd",
+            "best known",
+            "gives way step by step, and never more than what it sees makes it; no optimal play is known",
+        ),
+    )
+    control_tasks = {
         "again": {"coach": "seller", "last_price": 13.0},
         "too far": {"coach": "seller", "last_price": 15.0},
     }
     controls = (
-        exactly("concede", "success_rate", 1, "the prices meet"),
-        exactly("concede", "price", 13, "20 - 7 is 10 + 0.5 * 6"),
-        exactly("concede", "rounds", 7, "20 - 7 is 10 + 0.5 * 6"),
-        exactly("concede", "in_band", 1, "both gave way"),
-        exactly("concede", "refusals", 0, "each answer is a price"),
-        exactly("coached", "price", 14, "one more than the last price", "again"),
-        exactly("coached", "success_rate", 0, "the buyer gets to 15, and the seller wants 16", "too far"),
-        exactly("shrewd", "price", 13, "the buyer does not know the cost", modes=("agents",)),
-        exactly("shrewd", "price", 10, "10 is more than the cost", modes=("script", "mindreaders")),
-        exactly("yes-sayer", "price", 10, "the seller accepts the buyer's opening"),
-        exactly("yes-sayer", "in_band", 0, "one opening is the price"),
-        exactly("refuser", "success_rate", 0, "nobody accepts"),
-        exactly("refuser", "refusals", 1, "all is refused"),
-        exactly("refuser", "price", None, "nothing is sold"),
-        between("any", "price", 0, 20, "nobody can name more than the opening"),
+        g.exactly("concede", "success_rate", 1, "the prices meet"),
+        g.exactly("concede", "price", 13, "20 - 7 is 10 + 0.5 * 6"),
+        g.exactly("concede", "rounds", 7, "20 - 7 is 10 + 0.5 * 6"),
+        g.exactly("concede", "in_band", 1, "both gave way"),
+        g.exactly("concede", "refusals", 0, "each answer is a price"),
+        g.exactly("coached", "price", 14, "one more than the last price", "again"),
+        g.exactly("coached", "success_rate", 0, "the buyer gets to 15, and the seller wants 16", "too far"),
+        g.exactly("shrewd", "price", 13, "the buyer does not know the cost", modes=("agents",)),
+        g.exactly("shrewd", "price", 10, "10 is more than the cost", modes=("script", "mindreaders")),
+        g.exactly("yes-sayer", "price", 10, "the seller accepts the buyer's opening"),
+        g.exactly("yes-sayer", "in_band", 0, "one opening is the price"),
+        g.exactly("refuser", "success_rate", 0, "nobody accepts"),
+        g.exactly("refuser", "refusals", 1, "all is refused"),
+        g.exactly("refuser", "price", None, "nothing is sold"),
+        g.between("any", "price", 0, 20, "nobody can name more than the opening"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: cost, openings, rounds, and the coach of one side, if there is one."""
-        chosen = _checked(merged(self.defaults, parameters, self.name))
+        chosen = _checked(g.merged(self.defaults, parameters, self.name))
         coached = chosen["coach"] if chosen["coach"] in SIDES else ""
-        names = names_of(self, seed, 3 if coached else 2)
+        names = g.names_of(self, seed, 3 if coached else 2)
         seller, buyer, last = names[0], names[1], chosen["last_price"]
         side = (names[SIDES.index(coached)],) if coached else ()
         goals = {"seller": "Sell the balloon for a high price.", "buyer": "Buy the balloon for a low price."}
-        facts: dict[str, list[Fact]] = {name: [] for name in names}
-        facts[seller].append(private(seller, "cost", f"The balloon cost {seller} ${chosen['cost']}.", chosen["cost"]))
+        facts: dict[str, list[g.Fact]] = {name: [] for name in names}
+        facts[seller].append(g.private(seller, "cost", f"The balloon cost {seller} ${chosen['cost']}.", chosen["cost"]))
         if side:
             if last:
                 told = f"The last balloon was sold for ${last:g}."
                 goals[coached] += f" Do better than ${last:g}, the price of the last one."
                 for name in (*side, names[2]):
-                    facts[name].append(private(name, "last", told, f"{last:g}"))
+                    facts[name].append(g.private(name, "last", told, f"{last:g}"))
             goals["coach"] = f"Help {side[0]}, the {coached}, with three short suggestions. Name no price."
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{buyer} wants a balloon from {seller}",
-            info=self.info,
             setting=_setting(names, chosen, side),
             agents=tuple(
-                Agent(name=name, goal=goals[role], facts=tuple(facts[name]))
+                g.Agent(name=name, goal=goals[role], facts=tuple(facts[name]))
                 for name, role in zip(names, (*SIDES, "coach"), strict=False)
             ),
-            actions=("speak",),
             moves=(
-                Move(name="offer", by=tuple(names[:2]), values=(number(0, chosen["opens"], STEP),),
+                g.Move(name="offer", by=tuple(names[:2]), values=(g.number(0, chosen["opens"], STEP),),
                      tell="To name a price in dollars"),
-                Move(name="accept", by=tuple(names[:2]), tell="To accept the last price"),
-                Move(name="reject", by=tuple(names[:2]), tell="To refuse without naming a price"),
-                *([Move(name="advise", by=(names[2],), values=(ONE_AGENT,), text="must", readers="named",
+                g.Move(name="accept", by=tuple(names[:2]), tell="To accept the last price"),
+                g.Move(name="reject", by=tuple(names[:2]), tell="To refuse without naming a price"),
+                *([g.Move(name="advise", by=(names[2],), values=(g.ONE_AGENT,), text="must", readers="named",
                         tell="To give advice")] if coached else []),
             ),
-            game={
-                "public": {key: chosen[key] for key in ("opens", "bids", "rounds")}, "cost": chosen["cost"],
-                "coached": list(side),
-            },
-            limits=Limits(turns=2 * chosen["rounds"] + len(side)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={key: chosen[key] for key in ("opens", "bids", "rounds")},
+            hidden={"cost": chosen["cost"], "coached": list(side)},
+            turns=2 * chosen["rounds"] + len(side),
             answer=dict(zip(SIDES, names, strict=False)),
         )  # fmt: skip
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """Advice, if there is a coach; then the openings, and the talk in turn up to a deal."""
         coached, rules = scenario.game["coached"], scenario.game["public"]
         if coached and not talk.of("advise"):
-            return act(scenario.names[2], "advise", named=coached)
+            return g.act(scenario.names[2], "advise", named=coached)
         if not talk.told:
             seller, buyer = scenario.names[:2]
             text = f"{seller} asks ${rules['opens']} for the balloon. {buyer} wants to pay ${rules['bids']}."
-            return Tell(text, values=(str(rules["opens"]), str(rules["bids"])))
+            return g.Tell(text, values=(str(rules["opens"]), str(rules["bids"])))
         answers = talk.of("offer", "accept", "reject")
         if talk.last == "accept" or len(answers) == 2 * rules["rounds"]:
-            return DONE
+            return g.DONE
         speaker, offers = scenario.names[len(answers) % 2], talk.of("offer")
         theirs = offers[-1].speaker != speaker if offers else speaker == scenario.names[0]
-        return act(speaker, "offer", *(["accept"] if theirs else []), "reject")
+        return g.act(speaker, "offer", *(["accept"] if theirs else []), "reject")
 
-    def side(self, agent: str, answer: AnswerKey) -> str:
+    def side(self, agent: str, answer: g.AnswerKey) -> str:
         """Return `seller`, `buyer` or `coach`."""
         return next((side for side in SIDES if answer.answer.get(side) == agent), "coach")
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return whether there is a deal, its price and round, and the share of answers that refuse."""
         answers, accepted = transcript.of("offer", "accept", "reject"), transcript.of("accept")
         if not answers:
             return []
         refusals = [turn.index for turn in transcript.of("reject")]
-        found = [Score("refusals", len(refusals) / len(answers), turns=tuple(refusals))]
+        found = [g.Score("refusals", len(refusals) / len(answers), turns=tuple(refusals))]
         if not accepted:
-            return [*found, Score("success", 0.0, reason="there was no deal")]
+            return [*found, g.Score("success", 0.0, reason="there was no deal")]
         offers, rules = transcript.of("offer"), scenario.game["public"]
         price = offers[-1].number if offers else float(rules["bids"])
         cited = (*(turn.index for turn in offers[-1:]), accepted[-1].index)
         return [
             *found,
-            Score("success", 1.0, reason=f"the balloon was sold for ${price:g}", turns=cited),
-            Score("price", price, turns=cited),
-            Score("in_band", float(rules["bids"] < price < rules["opens"]), turns=cited),
-            Score("rounds", float((len(answers) + 1) // 2), turns=cited),
+            g.Score("success", 1.0, reason=f"the balloon was sold for ${price:g}", turns=cited),
+            g.Score("price", price, turns=cited),
+            g.Score("in_band", float(rules["bids"] < price < rules["opens"]), turns=cited),
+            g.Score("rounds", float((len(answers) + 1) // 2), turns=cited),
         ]
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Do not come up while the own price covers the cost; None for all but a buyer who sees the cost."""
         return _SHREWD(seen, rng) if _holds(seen) else None
 
@@ -215,11 +188,11 @@ class Balloon(Game):
 def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return parameters. Raises InvalidInput."""
     if chosen["coach"] not in ("none", *SIDES):
-        raise InvalidInput(f"balloon: coach = {chosen['coach']!r} is not known", hint="none, seller or buyer")
+        raise g.InvalidInput(f"balloon: coach = {chosen['coach']!r} is not known", hint="none, seller or buyer")
     if not 0 <= chosen["cost"] < chosen["bids"] < chosen["opens"]:
-        raise InvalidInput("balloon: needs cost < bids < opens", hint="for example cost=8 bids=10 opens=20")
+        raise g.InvalidInput("balloon: needs cost < bids < opens", hint="for example cost=8 bids=10 opens=20")
     if chosen["last_price"] and chosen["coach"] == "none":
-        raise InvalidInput("balloon: last_price is told to the coached side, and nobody is", hint="coach=seller")
+        raise g.InvalidInput("balloon: last_price is told to the coached side, and nobody is", hint="coach=seller")
     return chosen
 
 
@@ -238,68 +211,68 @@ def _setting(names: Sequence[str], chosen: Mapping[str, Any], coached: Sequence[
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _sells(seen: Observation) -> bool:
+def _sells(seen: g.Observation) -> bool:
     return seen.viewer == seen.agents[0].name
 
 
-def _price(seen: Observation) -> float:
+def _price(seen: g.Observation) -> float:
     """Return the last price of the other."""
     offers = [turn.number for turn in seen.transcript.of("offer") if turn.speaker != seen.viewer]
     return offers[-1] if offers else float(seen.game["bids" if _sells(seen) else "opens"])
 
 
-def _named(price: float) -> Action:
-    return move("offer", f"{round(price / STEP) * STEP:.1f}")
+def _named(price: float) -> g.Action:
+    return g.move("offer", f"{round(price / STEP) * STEP:.1f}")
 
 
-def _at(seen: Observation, price: float) -> Action:
+def _at(seen: g.Observation, price: float) -> g.Action:
     """Accept what is at least as good as a price; else name it."""
     good = _price(seen) >= price if _sells(seen) else _price(seen) <= price
-    return move("accept") if good and seen.may("accept") else _named(price)
+    return g.move("accept") if good and seen.may("accept") else _named(price)
 
 
-def _holds(seen: Observation) -> bool:
+def _holds(seen: g.Observation) -> bool:
     """Return True for a buyer who sees that the own opening covers the cost."""
-    cost = known(seen, "cost", seen.agents[0].name)
+    cost = g.known(seen, "cost", seen.agents[0].name)
     return not _sells(seen) and not seen.may("advise") and cost is not None and seen.game["bids"] >= float(cost)
 
 
-def _conceding(*, heeds: bool = False, shrewd: bool = False) -> Player:
+def _conceding(*, heeds: bool = False, shrewd: bool = False) -> g.Player:
     """Return a player that gives way in each round, the seller by 1 down to the cost, the buyer by 0.5.
 
     `heeds`: advised, it is content only with 1 more (or less) than the last price, and gives way by half as much where
     none is known. `shrewd`: as a buyer it does not come up while its opening covers a cost that it sees.
     """
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         if seen.may("advise"):
             return _advice(seen)
-        sells, last = _sells(seen), known(seen, "last")
+        sells, last = _sells(seen), g.known(seen, "last")
         advised = heeds and any(turn.value == seen.viewer for turn in seen.transcript.of("advise"))
         pace = (1.0 if sells else STEP) / (2 if advised and last is None else 1)
         place = pace * (1 + sum(turn.speaker == seen.viewer for turn in seen.transcript.of("offer", "reject")))
         if not sells:
             price = seen.game["bids"] + (0 if shrewd and _holds(seen) else place)
             return _at(seen, min(price, float(last) - 1) if advised and last is not None else price)
-        price = max(seen.game["opens"] - place, float(known(seen, "cost") or 0))
+        price = max(seen.game["opens"] - place, float(g.known(seen, "cost") or 0))
         return _at(seen, max(price, float(last) + 1) if advised and last is not None else price)
 
     return play
 
 
-def _advice(seen: Observation) -> Action:
+def _advice(seen: g.Observation) -> g.Action:
     way = next(way for way in seen.allowed if not isinstance(way, str))
-    return move("advise", way.others[0], text=ADVICE)
+    return g.move("advise", way.others[0], text=ADVICE)
 
 
-def _refuser(seen: Observation, rng: random.Random) -> Action:
+def _refuser(seen: g.Observation, rng: random.Random) -> g.Action:
     """Refuse everything, and name nothing."""
-    return _advice(seen) if seen.may("advise") else move("reject")
+    return _advice(seen) if seen.may("advise") else g.move("reject")
 
 
-def _yes_sayer(seen: Observation, rng: random.Random) -> Action:
+def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
     """Accept the last price."""
-    return _advice(seen) if seen.may("advise") else move("accept") if seen.may("accept") else move("reject")
+    return _advice(seen) if seen.may("advise") else g.move("accept") if seen.may("accept") else g.move("reject")
 
 
 _SHREWD = _conceding(shrewd=True)

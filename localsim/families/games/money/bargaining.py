@@ -7,53 +7,22 @@ sum in the accepted offer of round t; without an agreement both get nothing.
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    PAYOFF,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Fact,
-    Game,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Tell,
-    Transcript,
-    act,
-    between,
-    by_agent,
-    exactly,
-    known,
-    listed,
-    merged,
-    move,
-    names_of,
-    number,
-    others,
-    private,
-    random,
-)
+from localsim.families.games import base as g
 from localsim.families.games.money.glee import TOLD_UP_TO, turn_limit
 
 
-class Bargaining(Game):
+class Bargaining(g.Game):
     """Two people divide a sum, with offers in turn, while it loses value."""
 
     name, version = "bargaining", "1"
     title = "Dividing a shrinking sum"
     about = "Two people propose in turn how to divide a sum of money, which loses value from round to round."
-    defaults: Mapping[str, Any] = {
+    defaults = {
         "money": 100,
         "rounds": 12,
         "keep_1": 0.9,
@@ -78,103 +47,111 @@ class Bargaining(Game):
     }
     interests = "competitive"
     measures = (
-        SUCCESS,
-        PAYOFF,
-        Measure("efficiency", "efficiency", "what both win together, in parts of the sum", "efficiency", compared=True),
-        Measure("fairness", "fairness", "1 for equal halves, 0 if one side gets all", "fairness", kind="share"),
-        Measure("rounds", "rounds", "rounds up to the agreement", "rounds", bounds=(1, None)),
+        g.SUCCESS,
+        g.PAYOFF,
+        g.Measure(
+            "efficiency", "efficiency", "what both win together, in parts of the sum", "efficiency", compared=True
+        ),
+        g.Measure("fairness", "fairness", "1 for equal halves, 0 if one side gets all", "fairness", kind="share"),
+        g.Measure("rounds", "rounds", "rounds up to the agreement", "rounds", bounds=(1, None)),
     )
     figure = ("payoff", "efficiency", "fairness")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {"one round": {"rounds": 1}}
+    references = (
+        g.RANDOM,
+        g.Reference(
+            "optimal",
+            "optimal",
+            "offers what waiting is worth (backward induction), and takes a hidden loss to be its own",
+        ),
+    )
+    control_tasks = {"one round": {"rounds": 1}}
     controls = (
-        exactly("half", "success_rate", 1, "half is offered and taken"),
-        exactly("half", "fairness", 1, "both get half"),
-        exactly("half", "efficiency", 1, "they agree in the first round"),
-        exactly("half", "rounds", 1, "they agree in the first round"),
-        exactly("half", "payoff", 0.5, "both get half"),
-        exactly("refuser", "success_rate", 0, "nobody accepts"),
-        exactly("refuser", "efficiency", 0, "the sum is lost"),
-        exactly("refuser", "payoff", 0, "the sum is lost"),
-        exactly("refuser", "fairness", None, "nothing is divided"),
-        exactly("optimal", "efficiency", 1, "the first offer is just good enough"),
-        exactly("optimal", "rounds", 1, "the first offer is just good enough"),
-        exactly("optimal", "fairness", 0, "who proposes last gets everything", "one round"),
-        between("any", "efficiency", 0, 1, "it is a part of the sum"),
+        g.exactly("half", "success_rate", 1, "half is offered and taken"),
+        g.exactly("half", "fairness", 1, "both get half"),
+        g.exactly("half", "efficiency", 1, "they agree in the first round"),
+        g.exactly("half", "rounds", 1, "they agree in the first round"),
+        g.exactly("half", "payoff", 0.5, "both get half"),
+        g.exactly("refuser", "success_rate", 0, "nobody accepts"),
+        g.exactly("refuser", "efficiency", 0, "the sum is lost"),
+        g.exactly("refuser", "payoff", 0, "the sum is lost"),
+        g.exactly("refuser", "fairness", None, "nothing is divided"),
+        g.exactly("optimal", "efficiency", 1, "the first offer is just good enough"),
+        g.exactly("optimal", "rounds", 1, "the first offer is just good enough"),
+        g.exactly("optimal", "fairness", 0, "who proposes last gets everything", "one round"),
+        g.between("any", "efficiency", 0, 1, "it is a part of the sum"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: the sum, what each keeps of it from round to round, and who knows that."""
-        chosen = merged(self.defaults, parameters, self.name)
-        first, second = names_of(self, seed, 2)
+        chosen = g.merged(self.defaults, parameters, self.name)
+        first, second = g.names_of(self, seed, 2)
         keeps = {first: chosen["keep_1"], second: chosen["keep_2"]}
         facts = {
-            name: private(name, "keeps", f"Each further round leaves {name} {100 * keep:.4g}% of the value.", keep)
+            name: g.private(name, "keeps", f"Each further round leaves {name} {100 * keep:.4g}% of the value.", keep)
             for name, keep in keeps.items()
         }
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{first} and {second} divide ${chosen['money']}",
-            info=self.info,
             setting=_setting(first, second, chosen, facts),
             agents=tuple(
-                Agent(name=name, goal="Get as much money as you can.", facts=(fact,)) for name, fact in facts.items()
+                g.Agent(name=name, goal="Get as much money as you can.", facts=(fact,)) for name, fact in facts.items()
             ),
-            actions=("speak",),
             moves=(
-                Move(
+                g.Move(
                     name="offer",
-                    values=(number(0, chosen["money"]),),
+                    values=(g.number(0, chosen["money"]),),
                     text="may" if chosen["talk"] else "no",
                     tell="To propose how many dollars you keep yourself",
                 ),
-                Move(name="accept", text="no", tell="To accept the proposal"),
-                Move(name="reject", text="may" if chosen["talk"] else "no", tell="To refuse the proposal"),
+                g.Move(name="accept", text="no", tell="To accept the proposal"),
+                g.Move(name="reject", text="may" if chosen["talk"] else "no", tell="To refuse the proposal"),
             ),
-            game={"public": {"money": chosen["money"], "rounds": chosen["rounds"]}, "keep": list(keeps.values())},
-            limits=Limits(turns=turn_limit(chosen["rounds"])),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"money": chosen["money"], "rounds": chosen["rounds"]},
+            hidden={"keep": list(keeps.values())},
+            turns=turn_limit(chosen["rounds"]),
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """An offer, then an answer to it; after a refusal the other one proposes."""
         offers, answered = len(talk.of("offer")), len(talk.of("accept", "reject"))
         names = scenario.names
         if talk.last == "accept" or (answered == offers == scenario.game["public"]["rounds"]):
-            return DONE
+            return g.DONE
         if offers > answered:
-            return act(names[offers % 2], "accept", "reject")
+            return g.act(names[offers % 2], "accept", "reject")
         if len(talk.told) == offers:
-            return Tell(f"Round {offers + 1}. {names[offers % 2]} proposes.")
-        return act(names[offers % 2], "offer")
+            return g.Tell(f"Round {offers + 1}. {names[offers % 2]} proposes.")
+        return g.act(names[offers % 2], "offer")
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return agreement, payoffs and efficiency in parts of the sum, fairness 1 - 4 (p - 1/2)^2, and the round."""
         offers, accepted = transcript.of("offer"), transcript.of("accept")
         if not accepted:
-            lost = by_agent("payoff", dict.fromkeys(scenario.names, 0.0))
-            return [Score("success", 0.0, reason="they did not agree"), Score("efficiency", 0.0), *lost]
+            lost = g.by_agent("payoff", dict.fromkeys(scenario.names, 0.0))
+            return [g.Score("success", 0.0, reason="they did not agree"), g.Score("efficiency", 0.0), *lost]
         kept = offers[-1].number / scenario.game["public"]["money"]
         part = kept if offers[-1].speaker == scenario.names[0] else 1 - kept
         worth = [keep ** (len(offers) - 1) for keep in scenario.game["keep"]]
         gains = dict(zip(scenario.names, (part * worth[0], (1 - part) * worth[1]), strict=True))
         cited = (offers[-1].index, accepted[-1].index)
-        told = f"they agreed in round {len(offers)}: {listed([f'{who} {gain:.3g}' for who, gain in gains.items()])}"
+        told = f"they agreed in round {len(offers)}: {g.listed([f'{who} {gain:.3g}' for who, gain in gains.items()])}"
         return [
-            Score("success", 1.0, reason=told, turns=cited),
-            Score("efficiency", sum(gains.values()), turns=cited),
-            Score("fairness", 1 - 4 * (part - 0.5) ** 2, turns=cited),
-            Score("rounds", float(len(offers)), turns=cited),
-            *by_agent("payoff", gains, cited),
+            g.Score("success", 1.0, reason=told, turns=cited),
+            g.Score("efficiency", sum(gains.values()), turns=cited),
+            g.Score("fairness", 1 - 4 * (part - 0.5) ** 2, turns=cited),
+            g.Score("rounds", float(len(offers)), turns=cited),
+            *g.by_agent("payoff", gains, cited),
         ]
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Play the equilibrium; None if the other's loss of value is not known."""
-        return _equilibrium(seen, rng) if known(seen, "keeps", others(seen)[0]) is not None else None
+        return _equilibrium(seen, rng) if g.known(seen, "keeps", g.others(seen)[0]) is not None else None
 
 
-def _setting(first: str, second: str, chosen: Mapping[str, Any], facts: Mapping[str, Fact]) -> str:
+def _setting(first: str, second: str, chosen: Mapping[str, Any], facts: Mapping[str, g.Fact]) -> str:
     parts = [
         f"{first} and {second} divide ${chosen['money']}. They propose in turn, {first} first, and the other accepts "
         "or refuses. Without an agreement both get nothing."
@@ -202,31 +179,31 @@ def least_parts(money: int, rounds: int, keep: tuple[float, float]) -> tuple[int
     return tuple(least)
 
 
-def _equilibrium(seen: Observation, rng: random.Random) -> Action:
+def _equilibrium(seen: g.Observation, rng: random.Random) -> g.Action:
     """Offer just enough, and accept what is as good as waiting; a loss that is hidden is taken to be the own one."""
     money, rounds = seen.game["money"], seen.game["rounds"]
     names = [agent.name for agent in seen.agents]
-    own = float(known(seen, "keeps") or 1)
-    keep = tuple(own if name == seen.viewer else float(known(seen, "keeps", name) or own) for name in names)
+    own = float(g.known(seen, "keeps") or 1)
+    keep = tuple(own if name == seen.viewer else float(g.known(seen, "keeps", name) or own) for name in names)
     offers = seen.transcript.of("offer")
     least = least_parts(money, rounds, (keep[0], keep[1]))
     if seen.may("offer"):
-        return move("offer", money - least[len(offers)])
+        return g.move("offer", money - least[len(offers)])
     enough = money - offers[-1].number >= least[len(offers) - 1]
-    return move("accept") if enough else move("reject")
+    return g.move("accept") if enough else g.move("reject")
 
 
-def _half(seen: Observation, rng: random.Random) -> Action:
+def _half(seen: g.Observation, rng: random.Random) -> g.Action:
     """Offer half, and accept half or more."""
     money = seen.game["money"]
     if seen.may("offer"):
-        return move("offer", money // 2)
-    return move("accept") if seen.transcript.of("offer")[-1].number <= money - money // 2 else move("reject")
+        return g.move("offer", money // 2)
+    return g.move("accept") if seen.transcript.of("offer")[-1].number <= money - money // 2 else g.move("reject")
 
 
-def _refuser(seen: Observation, rng: random.Random) -> Action:
+def _refuser(seen: g.Observation, rng: random.Random) -> g.Action:
     """Want everything, and refuse everything."""
-    return move("offer", seen.game["money"]) if seen.may("offer") else move("reject")
+    return g.move("offer", seen.game["money"]) if seen.may("offer") else g.move("reject")
 
 
 Bargaining.players = {"half": _half, "optimal": _equilibrium, "refuser": _refuser}

@@ -7,41 +7,12 @@ ranks the four outcomes without ties. The seven kinds follow Akata et al., secti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    act,
-    by_agent,
-    by_chance,
-    exactly,
-    merged,
-    move,
-    names_of,
-    one_of,
-    others,
-    random,
-)
+from localsim.families.games import base as g
 from localsim.families.games.money.ordinal import OPTIONS, Table, ordinal
 
 TABLES: Mapping[str, Table] = {
@@ -51,13 +22,13 @@ TABLES: Mapping[str, Table] = {
 """The prisoner's dilemma and the battle of the sexes of arXiv 2305.16867."""
 
 
-class Matrix(Game):
+class Matrix(g.Game):
     """Two people choose J or F at the same time, again and again."""
 
     name, version = "matrix", "1"
     title = "Repeated 2x2 games"
     about = "Two people choose J or F at the same time, several times; what each wins depends on both."
-    defaults: Mapping[str, Any] = {"table": "prisoners", "rounds": 10, "talk": False}
+    defaults = {"table": "prisoners", "rounds": 10, "talk": False}
     how = "Both choose without seeing the other's choice; then both are told the choices and the points."
     tries = (
         "Let -m scripted:tit-for-tat play, then -m scripted:always-f: what does each win against itself?",
@@ -72,8 +43,8 @@ class Matrix(Game):
         "win_win": {"table": "0"},
     }
     measures = (
-        Measure("points", "points", "points of a player, summed over the rounds", "points", compared=True),
-        Measure(
+        g.Measure("points", "points", "points of a player, summed over the rounds", "points", compared=True),
+        g.Measure(
             "payoff",
             "payoff",
             "points of a player, in parts of the most that can be won",
@@ -81,68 +52,76 @@ class Matrix(Game):
             kind="share",
             compared=True,
         ),
-        Measure("cooperation", "chose J", "share of choices that are J", "cooperation", kind="share", compared=True),
-        Measure("coordination", "same choice", "share of rounds in which both choose the same", "same", kind="share"),
-        Measure("alternation", "alternation", "share of rounds after the first in which both change", "alternation"),
+        g.Measure("cooperation", "chose J", "share of choices that are J", "cooperation", kind="share", compared=True),
+        g.Measure("coordination", "same choice", "share of rounds in which both choose the same", "same", kind="share"),
+        g.Measure("alternation", "alternation", "share of rounds after the first in which both change", "alternation"),
     )
     figure = ("payoff", "cooperation", "coordination")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {"sexes": {"table": "sexes"}}
+    references = (
+        g.RANDOM,
+        g.Reference(
+            "tit-for-tat",
+            "tit-for-tat",
+            "repeats what the other did; which play is optimal depends on the table and on the other player",
+        ),
+    )
+    control_tasks = {"sexes": {"table": "sexes"}}
     controls = (
-        exactly("tit-for-tat", "points", 80, "8 points in each of 10 rounds"),
-        exactly("tit-for-tat", "cooperation", 1, "nobody begins to defect"),
-        exactly("always-f", "points", 50, "5 points in each of 10 rounds"),
-        exactly("always-f", "cooperation", 0, "F is always chosen"),
-        exactly("always-j", "payoff", 0.8, "8 of the 10 points that a round can bring"),
-        exactly("always-j", "coordination", 1, "both always choose J"),
-        exactly("alternate-jf", "alternation", 1, "both change in every round"),
-        exactly("alternate-jf", "points", 85, "5 rounds of 10 points and 5 of 7, for either player", "sexes"),
-        exactly("defect-once", "cooperation", 0.9, "one of ten choices is F"),
-        by_chance("any", "coordination", 0.5, "two fair coins agree in half of the rounds"),
+        g.exactly("tit-for-tat", "points", 80, "8 points in each of 10 rounds"),
+        g.exactly("tit-for-tat", "cooperation", 1, "nobody begins to defect"),
+        g.exactly("always-f", "points", 50, "5 points in each of 10 rounds"),
+        g.exactly("always-f", "cooperation", 0, "F is always chosen"),
+        g.exactly("always-j", "payoff", 0.8, "8 of the 10 points that a round can bring"),
+        g.exactly("always-j", "coordination", 1, "both always choose J"),
+        g.exactly("alternate-jf", "alternation", 1, "both change in every round"),
+        g.exactly("alternate-jf", "points", 85, "5 rounds of 10 points and 5 of 7, for either player", "sexes"),
+        g.exactly("defect-once", "cooperation", 0.9, "one of ten choices is F"),
+        g.by_chance("any", "coordination", 0.5, "two fair coins agree in half of the rounds"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario with one table of points: `prisoners`, `sexes`, or the number of an ordinal game, 0-143."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         table, kind = _table(str(chosen["table"]))
-        first, second = names_of(self, seed, 2)
+        first, second = g.names_of(self, seed, 2)
         points = "; ".join(
             f"{first} {one} and {second} {other}: {table[one + other][0]} and {table[one + other][1]}"
             for one in OPTIONS
             for other in OPTIONS
         )
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            {**chosen, "kind": kind},
             title=f"{first} and {second} choose J or F, {chosen['rounds']} times",
-            info=self.info,
             setting=(
                 f"{first} and {second} choose J or F at the same time, {chosen['rounds']} times. Points for {first} "
                 f"and {second}: {points}."
             ),
-            agents=tuple(Agent(name=name, goal="Win as many points as you can.") for name in (first, second)),
-            actions=("speak",),
+            agents=tuple(g.Agent(name=name, goal="Win as many points as you can.") for name in (first, second)),
             moves=(
-                Move(
-                    name="choose", values=(one_of(*OPTIONS),), text="may" if chosen["talk"] else "no", tell="To choose"
+                g.Move(
+                    name="choose",
+                    values=(g.one_of(*OPTIONS),),
+                    text="may" if chosen["talk"] else "no",
+                    tell="To choose",
                 ),
             ),
-            game={"public": {"table": {cell: list(won) for cell, won in table.items()}, "rounds": chosen["rounds"]}},
-            limits=Limits(turns=2 * chosen["rounds"]),
-            family=self.name,
-            parameters={**chosen, "kind": kind, "seed": seed},
+            public={"table": {cell: list(won) for cell, won in table.items()}, "rounds": chosen["rounds"]},
+            turns=2 * chosen["rounds"],
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """Both choose; then both are told what they chose and won."""
         chosen = talk.of("choose")
         if len(talk.told) < len(chosen) // 2:
             pair = [turn.value for turn in chosen[-2:]]
             won = scenario.game["public"]["table"]["".join(pair)]
             lines = [f"{who} chose {cell}, won {n}" for who, cell, n in zip(scenario.names, pair, won, strict=True)]
-            return Tell(f"Round {len(chosen) // 2}: {'; '.join(lines)}.", values=tuple(map(str, won)))
-        return DONE if len(chosen) == 2 * scenario.game["public"]["rounds"] else act(scenario.names, "choose")
+            return g.Tell(f"Round {len(chosen) // 2}: {'; '.join(lines)}.", values=tuple(map(str, won)))
+        return g.DONE if len(chosen) == 2 * scenario.game["public"]["rounds"] else g.act(scenario.names, "choose")
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return points, also in parts of the most that can be won, and how the choices go together."""
         rounds = transcript.told
         won = {name: sum(int(turn.action.values[n]) for turn in rounds if turn.action.values)
@@ -152,12 +131,15 @@ class Matrix(Game):
         pairs = list(zip(cells[::2], cells[1::2], strict=False))
         if not pairs:
             return []
-        scores = [Score("cooperation", cells.count("J") / len(cells)), Score("same", _share(a == b for a, b in pairs))]
+        scores = [
+            g.Score("cooperation", cells.count("J") / len(cells)),
+            g.Score("same", _share(a == b for a, b in pairs)),
+        ]
         if len(pairs) > 1:
             changed = (a[0] != b[0] and a[1] != b[1] for a, b in pairwise(pairs))
-            scores.append(Score("alternation", _share(changed)))
+            scores.append(g.Score("alternation", _share(changed)))
         parts = {name: points / (most * len(pairs)) for name, points in won.items()}
-        return [*scores, *by_agent("points", won), *by_agent("payoff", parts)]
+        return [*scores, *g.by_agent("points", won), *g.by_agent("payoff", parts)]
 
 
 def _share(found: Iterable[bool]) -> float:
@@ -173,52 +155,52 @@ def _table(name: str) -> tuple[Table, str]:
     if name.isdecimal() and int(name) < len(games):
         return games[int(name)][1], games[int(name)][0]
     known = ", ".join(TABLES)
-    raise InvalidInput(f"matrix: table = {name!r} is not known", hint=f"one of {known}, or a number from 0 to 143")
+    raise g.InvalidInput(f"matrix: table = {name!r} is not known", hint=f"one of {known}, or a number from 0 to 143")
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _history(seen: Observation) -> tuple[list[str], list[str]]:
+def _history(seen: g.Observation) -> tuple[list[str], list[str]]:
     """Return the viewer's own choices and those of the other."""
     chosen = seen.transcript.of("choose")
-    other = others(seen)[0]
+    other = g.others(seen)[0]
     return (
         [turn.value for turn in chosen if turn.speaker == seen.viewer],
         [turn.value for turn in chosen if turn.speaker == other],
     )
 
 
-def _fixed(pattern: Sequence[str]) -> Player:
+def _fixed(pattern: Sequence[str]) -> g.Player:
     """Return a player that chooses after a pattern; its last option again and again."""
 
-    def play(seen: Observation, rng: random.Random) -> Action:
-        return move("choose", pattern[min(len(_history(seen)[0]), len(pattern) - 1)])
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
+        return g.move("choose", pattern[min(len(_history(seen)[0]), len(pattern) - 1)])
 
     return play
 
 
-def _alternating(first: str) -> Player:
+def _alternating(first: str) -> g.Player:
     second = next(option for option in OPTIONS if option != first)
 
-    def play(seen: Observation, rng: random.Random) -> Action:
-        return move("choose", (first, second)[len(_history(seen)[0]) % 2])
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
+        return g.move("choose", (first, second)[len(_history(seen)[0]) % 2])
 
     return play
 
 
-def _replying(first: str, *, after: int = 1, forgives: bool = True, reverse: bool = False) -> Player:
+def _replying(first: str, *, after: int = 1, forgives: bool = True, reverse: bool = False) -> g.Player:
     """Return a player of the tit-for-tat kind: F after so many F of the other in a row, else J.
 
     `forgives` False: F for ever after the first. `reverse`: the other way round.
     """
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         own, theirs = _history(seen)
         if not own:
-            return move("choose", first)
+            return g.move("choose", first)
         angry = "F" in theirs if not forgives else len(theirs) >= after and set(theirs[-after:]) == {"F"}
-        return move("choose", "F" if angry != reverse else "J")
+        return g.move("choose", "F" if angry != reverse else "J")
 
     return play
 

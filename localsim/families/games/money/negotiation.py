@@ -20,42 +20,11 @@ and the mirror image for a buyer. With GLEE's values 0.8, 1, 1.2, 1.5 this is 0.
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    act,
-    between,
-    by_agent,
-    exactly,
-    known,
-    listed,
-    merged,
-    move,
-    names_of,
-    number,
-    others,
-    private,
-    random,
-)
+from localsim.families.games import base as g
 from localsim.families.games.money.glee import TOLD_UP_TO, VALUES, turn_limit
 
 JOHN = ("sell-to-john", "buy-from-john")
@@ -65,13 +34,13 @@ MOST = 2
 _TINY = 1e-9
 
 
-class Negotiation(Game):
+class Negotiation(g.Game):
     """A seller and a buyer name prices in turn."""
 
     name, version = "negotiation", "1"
     title = "A price, or a way out"
     about = "A seller and a buyer name prices in turn. Instead of agreeing, each can trade with a third person."
-    defaults: Mapping[str, Any] = {
+    defaults = {
         "money": 100,
         "seller": 0.8,
         "buyer": 1.2,
@@ -102,53 +71,57 @@ class Negotiation(Game):
         ("optimal", "seller_gain", "one offer", "0.4 by the best price against four values, 0.7 if the value is seen"),
     )
     measures = (
-        SUCCESS,
-        Measure("seller_gain", "seller's gain", "price less the seller's value, in parts of the money", "gain",
+        g.SUCCESS,
+        g.Measure("seller_gain", "seller's gain", "price less the seller's value, in parts of the money", "gain",
                 side="seller", compared=True),
-        Measure("buyer_gain", "buyer's gain", "the buyer's value less the price, in parts of the money", "gain",
+        g.Measure("buyer_gain", "buyer's gain", "the buyer's value less the price, in parts of the money", "gain",
                 side="buyer", compared=True),
-        Measure("fairness", "fairness", "1 at the middle of both values, or without a trade", "fairness",
+        g.Measure("fairness", "fairness", "1 at the middle of both values, or without a trade", "fairness",
                 bounds=(None, 1)),
-        Measure("trade", "trade", "share of conversations that end with a trade", "trade", kind="share"),
-        Measure("way_out", "way out", "share of conversations with a trade with the third person", "way_out",
+        g.Measure("trade", "trade", "share of conversations that end with a trade", "trade", kind="share"),
+        g.Measure("way_out", "way out", "share of conversations with a trade with the third person", "way_out",
                 kind="share"),
-        Measure("rounds", "rounds", "rounds up to the trade", "rounds", bounds=(1, None)),
+        g.Measure("rounds", "rounds", "rounds up to the trade", "rounds", bounds=(1, None)),
     )  # fmt: skip
     figure = ("success_rate", "seller_gain", "buyer_gain")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {
+    references = (
+        g.RANDOM,
+        g.Reference("optimal", "optimal", "the best price for money alone, found by backward induction"),
+    )
+    control_tasks = {
         "one offer": {"rounds": 1, "informed": False, "buyer": 1.5},
         "no gain": {"seller": 1.2, "buyer": 0.8},
     }
     controls = (
-        exactly("optimal", "success_rate", 1, "the price suits both"),
-        exactly("optimal", "seller_gain", 0, "the buyer names the last price, and the seller knows it"),
-        exactly("optimal", "buyer_gain", 0.4, "the buyer names the last price"),
-        exactly("optimal", "fairness", 0.84, "the price is 0.2 from the middle"),
-        exactly("optimal", "rounds", 1, "waiting changes nothing"),
-        exactly("optimal", "seller_gain", 0.4, "1.2 is the best price where only the odds are known", "one offer",
+        g.exactly("optimal", "success_rate", 1, "the price suits both"),
+        g.exactly("optimal", "seller_gain", 0, "the buyer names the last price, and the seller knows it"),
+        g.exactly("optimal", "buyer_gain", 0.4, "the buyer names the last price"),
+        g.exactly("optimal", "fairness", 0.84, "the price is 0.2 from the middle"),
+        g.exactly("optimal", "rounds", 1, "waiting changes nothing"),
+        g.exactly("optimal", "seller_gain", 0.4, "1.2 is the best price where only the odds are known", "one offer",
                 ("agents",)),
-        exactly("optimal", "seller_gain", 0.7, "who knows the other's value takes all", "one offer",
+        g.exactly("optimal", "seller_gain", 0.7, "who knows the other's value takes all", "one offer",
                 ("script", "mindreaders")),
-        exactly("optimal", "success_rate", 1, "there is nothing to gain, and they part", "no gain"),
-        exactly("optimal", "trade", 0, "there is nothing to gain", "no gain"),
-        exactly("halfway", "fairness", 1, "the price is the middle"),
-        exactly("halfway", "seller_gain", 0.2, "the price is the middle"),
-        exactly("halfway", "trade", 1, "the first price is taken"),
-        exactly("own-value", "buyer_gain", 0.4, "the seller asks no more than the good is worth to him"),
-        exactly("yes-sayer", "success_rate", 0, "they trade though both should not", "no gain"),
-        exactly("way-out", "way_out", 1, "the first answer is John"),
-        exactly("way-out", "success_rate", 0, "both could have gained"),
-        exactly("way-out", "rounds", None, "nothing is agreed"),
-        between("any", "fairness", -4, 1, "prices are 0 to 2"),
+        g.exactly("optimal", "success_rate", 1, "there is nothing to gain, and they part", "no gain"),
+        g.exactly("optimal", "trade", 0, "there is nothing to gain", "no gain"),
+        g.exactly("halfway", "fairness", 1, "the price is the middle"),
+        g.exactly("halfway", "seller_gain", 0.2, "the price is the middle"),
+        g.exactly("halfway", "trade", 1, "the first price is taken"),
+        g.exactly("own-value", "buyer_gain", 0.4, "the seller asks no more than the good is worth to him"),
+        g.exactly("yes-sayer", "success_rate", 0, "they trade though both should not", "no gain"),
+        g.exactly("way-out", "way_out", 1, "the first answer is John"),
+        g.exactly("way-out", "success_rate", 0, "both could have gained"),
+        g.exactly("way-out", "rounds", None, "nothing is agreed"),
+        g.between("any", "fairness", -4, 1, "prices are 0 to 2"),
     )  # fmt: skip
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: what the good is worth to whom, who knows it, and how many rounds there are."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         worth = _worth_of_both(chosen, random.Random(f"{self.name}/{seed}/worth"))
-        names = names_of(self, seed, 2)
+        names = g.names_of(self, seed, 2)
         facts = [
-            private(name, "worth", f"The good is worth ${dollars(value)} to {name}.", dollars(value))
+            g.private(name, "worth", f"The good is worth ${dollars(value)} to {name}.", dollars(value))
             for name, value in zip(names, worth, strict=True)
         ]
         words: Any = "may" if chosen["talk"] else "no"
@@ -157,51 +130,49 @@ class Negotiation(Game):
             public["rounds"] = chosen["rounds"]
         if chosen["informed"]:
             public["worth"] = dict(zip(names, worth, strict=True))
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{names[0]} and {names[1]} negotiate about a price",
-            info=self.info,
             setting=_setting(names, chosen, [fact.text for fact in facts]),
             agents=(
-                Agent(name=names[0], goal="Win as much as you can: the price less what the good is worth to you.",
+                g.Agent(name=names[0], goal="Win as much as you can: the price less what the good is worth to you.",
                       facts=(facts[0],)),
-                Agent(name=names[1], goal="Win as much as you can: what the good is worth to you less the price.",
+                g.Agent(name=names[1], goal="Win as much as you can: what the good is worth to you less the price.",
                       facts=(facts[1],)),
             ),
-            actions=("speak",),
             moves=(
-                Move(name="offer", values=(number(0, MOST * chosen["money"]),), text=words,
+                g.Move(name="offer", values=(g.number(0, MOST * chosen["money"]),), text=words,
                      tell="To name a price in dollars"),
-                Move(name="accept", text="no", tell="To accept the price"),
-                Move(name="reject", text=words, tell="To refuse the price"),
-                Move(name=JOHN[0], by=(names[0],), text="no", tell="To end the talk and sell to John"),
-                Move(name=JOHN[1], by=(names[1],), text="no", tell="To end the talk and buy from John"),
+                g.Move(name="accept", text="no", tell="To accept the price"),
+                g.Move(name="reject", text=words, tell="To refuse the price"),
+                g.Move(name=JOHN[0], by=(names[0],), text="no", tell="To end the talk and sell to John"),
+                g.Move(name=JOHN[1], by=(names[1],), text="no", tell="To end the talk and buy from John"),
             ),
-            game={"public": public, "rounds": chosen["rounds"], "worth": worth},
-            limits=Limits(turns=turn_limit(chosen["rounds"])),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public=public,
+            hidden={"rounds": chosen["rounds"], "worth": worth},
+            turns=turn_limit(chosen["rounds"]),
             answer={"seller": names[0], "buyer": names[1]},
         )  # fmt: skip
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """A price, then an answer to it; after a refusal the other one names a price."""
         offers, answered = len(talk.of("offer")), len(talk.of("accept", "reject", *JOHN))
         names = scenario.names
         if talk.last in ("accept", *JOHN) or answered == offers == scenario.game["rounds"]:
-            return DONE
+            return g.DONE
         if offers > answered:
-            return act(names[offers % 2], "accept", "reject", *JOHN)
+            return g.act(names[offers % 2], "accept", "reject", *JOHN)
         if len(talk.told) == offers:
-            return Tell(f"Round {offers + 1}. {names[offers % 2]} names a price.")
-        return act(names[offers % 2], "offer")
+            return g.Tell(f"Round {offers + 1}. {names[offers % 2]} names a price.")
+        return g.act(names[offers % 2], "offer")
 
-    def side(self, agent: str, answer: AnswerKey) -> str:
+    def side(self, agent: str, answer: g.AnswerKey) -> str:
         """Return `seller` or `buyer`."""
         return "seller" if agent == answer.answer.get("seller") else "buyer"
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return efficiency as success, gains and fairness in parts of the money, and how the talk ended."""
         seller, buyer = (worth / scenario.game["public"]["money"] for worth in scenario.game["worth"])
         offers, accepted, out = transcript.of("offer"), transcript.of("accept"), transcript.of(*JOHN)
@@ -212,20 +183,20 @@ class Negotiation(Game):
         gains = dict.fromkeys(scenario.names, 0.0)
         if traded:
             gains = dict(zip(scenario.names, (price - seller, buyer - price), strict=True))
-        won = listed([f"{who} gained {gain:.3g}" for who, gain in gains.items()])
+        won = g.listed([f"{who} gained {gain:.3g}" for who, gain in gains.items()])
         told = f"they traded in round {len(offers)}: {won}" if traded else "they did not trade"
         found = [
-            Score("success", float(right), reason=told, turns=cited),
-            Score("trade", float(traded), turns=cited),
-            Score("way_out", float(bool(out)), turns=cited),
-            Score("fairness", 1 - 4 * (price - (seller + buyer) / 2) ** 2 if traded else 1.0, turns=cited),
-            *by_agent("gain", gains, cited),
+            g.Score("success", float(right), reason=told, turns=cited),
+            g.Score("trade", float(traded), turns=cited),
+            g.Score("way_out", float(bool(out)), turns=cited),
+            g.Score("fairness", 1 - 4 * (price - (seller + buyer) / 2) ** 2 if traded else 1.0, turns=cited),
+            *g.by_agent("gain", gains, cited),
         ]
-        return [*found, Score("rounds", float(len(offers)), turns=cited)] if traded else found
+        return [*found, g.Score("rounds", float(len(offers)), turns=cited)] if traded else found
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Play the equilibrium; None if what the good is worth to the other is not known."""
-        return _optimal(seen, rng) if _worth(seen, others(seen)[0]) is not None else None
+        return _optimal(seen, rng) if _worth(seen, g.others(seen)[0]) is not None else None
 
 
 def dollars(amount: float) -> str:
@@ -239,10 +210,10 @@ def _worth_of_both(chosen: Mapping[str, Any], rng: random.Random) -> list[float]
     for side in ("seller", "buyer"):
         value = rng.choice(VALUES) if chosen[side] == 0 else chosen[side]
         if not 0 < value <= MOST:
-            raise InvalidInput(f"negotiation: {side} = {value:g} is not from 0 to {MOST}", hint="for example 1.2")
+            raise g.InvalidInput(f"negotiation: {side} = {value:g} is not from 0 to {MOST}", hint="for example 1.2")
         if chosen["prior"] and not chosen["informed"] and value not in VALUES:
-            known_values = listed([f"{option:g}" for option in VALUES])
-            raise InvalidInput(
+            known_values = g.listed([f"{option:g}" for option in VALUES])
+            raise g.InvalidInput(
                 f"negotiation: {side} = {value:g} is not among {known_values}, which players are told",
                 hint="set prior=false to tell them nothing",
             )
@@ -285,35 +256,35 @@ def best_price(own: float, values: Sequence[float], *, sells: bool) -> tuple[flo
     return price, outcome(price)[0]
 
 
-def _worth(seen: Observation, name: str) -> float | None:
+def _worth(seen: g.Observation, name: str) -> float | None:
     """Return what the good is worth to an agent; None where the viewer does not know."""
-    value = seen.game.get("worth", {}).get(name, known(seen, "worth", name))
+    value = seen.game.get("worth", {}).get(name, g.known(seen, "worth", name))
     return None if value is None else float(value)
 
 
-def _named(seen: Observation, price: float) -> Action:
+def _named(seen: g.Observation, price: float) -> g.Action:
     """Return an offer in whole dollars, rounded in favour of who names it, and never above the highest price."""
     whole = math.ceil(price - _TINY) if seen.viewer == seen.game["seller"] else math.floor(price + _TINY)
-    return move("offer", min(whole, MOST * seen.game["money"]))
+    return g.move("offer", min(whole, MOST * seen.game["money"]))
 
 
-def _gain(seen: Observation) -> float:
+def _gain(seen: g.Observation) -> float:
     """Return what the viewer wins by accepting, in dollars."""
     price, own = seen.transcript.of("offer")[-1].number, _worth(seen, seen.viewer) or 0.0
     return price - own if seen.viewer == seen.game["seller"] else own - price
 
 
-def _options(seen: Observation) -> list[float]:
+def _options(seen: g.Observation) -> list[float]:
     """Return the values that the other can have: one if it is known, else GLEE's, each as likely as the others."""
-    theirs = _worth(seen, others(seen)[0])
+    theirs = _worth(seen, g.others(seen)[0])
     return [option * seen.game["money"] for option in VALUES] if theirs is None else [theirs]
 
 
-def _john(seen: Observation) -> Action:
-    return move(JOHN[0] if seen.viewer == seen.game["seller"] else JOHN[1])
+def _john(seen: g.Observation) -> g.Action:
+    return g.move(JOHN[0] if seen.viewer == seen.game["seller"] else JOHN[1])
 
 
-def _optimal(seen: Observation, rng: random.Random) -> Action:
+def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
     """Hold out for the best price if the last proposal is the own one; else accept whatever is no loss.
 
     Who does not propose last names the price at which the other would sell or buy anyway, or, if that is not known, one
@@ -333,36 +304,36 @@ def _optimal(seen: Observation, rng: random.Random) -> Action:
     if seen.may("offer"):
         return _named(seen, price)
     if _gain(seen) >= wins - _TINY:
-        return move("accept")
+        return g.move("accept")
     is_over = len(seen.transcript.of("offer")) == game["rounds"]
-    return _john(seen) if is_over or (len(possible) == 1 and wins <= 0) else move("reject")
+    return _john(seen) if is_over or (len(possible) == 1 and wins <= 0) else g.move("reject")
 
 
-def _halfway(seen: Observation, rng: random.Random) -> Action:
+def _halfway(seen: g.Observation, rng: random.Random) -> g.Action:
     """Name the middle of the own value and the other's (on average, if hidden), and accept whatever is no loss."""
     own, possible = _worth(seen, seen.viewer) or 0.0, _options(seen)
     middle = (own + sum(possible) / len(possible)) / 2
     if seen.may("offer"):
         return _named(seen, max(middle, own) if seen.viewer == seen.game["seller"] else min(middle, own))
-    return move("accept") if _gain(seen) >= 0 else move("reject")
+    return g.move("accept") if _gain(seen) >= 0 else g.move("reject")
 
 
-def _own_value(seen: Observation, rng: random.Random) -> Action:
+def _own_value(seen: g.Observation, rng: random.Random) -> g.Action:
     """Name the own value, and accept whatever is no loss."""
     if seen.may("offer"):
         return _named(seen, _worth(seen, seen.viewer) or 0.0)
-    return move("accept") if _gain(seen) >= 0 else move("reject")
+    return g.move("accept") if _gain(seen) >= 0 else g.move("reject")
 
 
-def _way_out(seen: Observation, rng: random.Random) -> Action:
+def _way_out(seen: g.Observation, rng: random.Random) -> g.Action:
     """Name a price that nobody wants, and answer any with John."""
     high = seen.viewer == seen.game["seller"]
-    return move("offer", MOST * seen.game["money"] if high else 0) if seen.may("offer") else _john(seen)
+    return g.move("offer", MOST * seen.game["money"] if high else 0) if seen.may("offer") else _john(seen)
 
 
-def _yes_sayer(seen: Observation, rng: random.Random) -> Action:
+def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
     """Name the money itself as the price, and accept any."""
-    return move("offer", seen.game["money"]) if seen.may("offer") else move("accept")
+    return g.move("offer", seen.game["money"]) if seen.may("offer") else g.move("accept")
 
 
 Negotiation.players = {

@@ -18,41 +18,11 @@ q of the products are sold, and the buyer gains q (v - 1) on average.
 
 from __future__ import annotations
 
-from localsim.families.games.base import (
-    DONE,
-    ONE_AGENT,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    Verdict,
-    act,
-    by_chance,
-    chance,
-    exactly,
-    known,
-    merged,
-    move,
-    names_of,
-    one_of,
-    private,
-    random,
-)
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from localsim.families.games import base as g
 from localsim.families.games.money.glee import WORTHS
 
 MESSAGES = ("binary", "words")
@@ -63,13 +33,13 @@ QUALITY, RECORD, RESULT = "quality", "record", "result"
 """The first value of what is told: the quality to the seller, the record to a new buyer, the result to both."""
 
 
-class Persuasion(Game):
+class Persuasion(g.Game):
     """A seller knows what a product is worth, and the buyer does not."""
 
     name, version = "persuasion", "1"
     title = "Persuading a buyer"
     about = "A seller who sees the quality of each product recommends it or not; the buyer buys it or not."
-    defaults: Mapping[str, Any] = {
+    defaults = {
         "price": 100,
         "chance": 0.5,
         "worth": 1.25,
@@ -95,85 +65,131 @@ class Persuasion(Game):
         "mostly_good": {"rounds": 10, "chance": 0.8},
     }
     measures = (
-        Measure("efficiency", "efficiency", "share of good products that are bought", "efficiency", kind="share",
-                compared=True),
-        Measure("fairness", "fairness", "share of bad products that are not bought", "fairness", kind="share",
-                compared=True),
-        Measure("seller_gain", "seller's gain", "share of products that are bought", "seller_gain", kind="share",
-                compared=True),
-        Measure("buyer_gain", "buyer's gain", "what buyers win, in parts of the price of all products", "buyer_gain",
-                bounds=(-1, None), compared=True),
-        Measure("honesty", "honesty", "share of recommendations that agree with the quality", "honesty", kind="share"),
-        Measure("followed", "followed", "share of recommendations that the buyer follows", "followed", kind="share"),
-    )  # fmt: skip
+        g.Measure(
+            "efficiency",
+            "efficiency",
+            "share of good products that are bought",
+            "efficiency",
+            kind="share",
+            compared=True,
+        ),
+        g.Measure(
+            "fairness", "fairness", "share of bad products that are not bought", "fairness", kind="share", compared=True
+        ),
+        g.Measure(
+            "seller_gain",
+            "seller's gain",
+            "share of products that are bought",
+            "seller_gain",
+            kind="share",
+            compared=True,
+        ),
+        g.Measure(
+            "buyer_gain",
+            "buyer's gain",
+            "what buyers win, in parts of the price of all products",
+            "buyer_gain",
+            bounds=(-1, None),
+            compared=True,
+        ),
+        g.Measure(
+            "honesty", "honesty", "share of recommendations that agree with the quality", "honesty", kind="share"
+        ),
+        g.Measure("followed", "followed", "share of recommendations that the buyer follows", "followed", kind="share"),
+    )
     figure = ("efficiency", "fairness", "seller_gain")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {
+    references = (
+        g.RANDOM,
+        g.Reference(
+            "optimal",
+            "optimal",
+            "recommends bad products as often as a buyer can still believe it (Kamenica and Gentzkow 2011)",
+        ),
+    )
+    control_tasks = {
         "all good": {"chance": 1.0},
         "all bad": {"chance": 0.0},
         "one round": {"rounds": 1},
         "new buyers": {"myopic": True, "rounds": 4},
     }
     controls = (
-        exactly("honest", "efficiency", 1, "what is good is recommended and bought"),
-        exactly("honest", "fairness", 1, "what is bad is not"),
-        exactly("honest", "honesty", 1, "the quality is told", "new buyers"),
-        exactly("honest", "followed", 1, "the buyer believes it", "new buyers"),
-        exactly("honest", "buyer_gain", 0.25, "each product wins a quarter of its price", "all good"),
-        by_chance("honest", "seller_gain", 0.5, "half of the products are good", "one round"),
-        exactly("pushy", "buyer_gain", -1, "each product is worthless", "all bad"),
-        exactly("pushy", "fairness", 0, "everything is bought", "all bad"),
-        exactly("pushy", "honesty", 0, "everything is recommended", "all bad"),
-        exactly("pushy", "efficiency", None, "nothing is good", "all bad"),
-        exactly("pushy", "seller_gain", 1, "everything is bought"),
-        exactly("sceptic", "seller_gain", 0, "nothing is bought"),
-        exactly("optimal", "efficiency", 1, "what is good is recommended and bought"),
-        exactly("optimal", "fairness", 1, "the buyer sees the quality", modes=("script", "mindreaders")),
-        by_chance("optimal", "fairness", 0.75, "what is bad is recommended with a chance of 1/4", "one round",
+        g.exactly("honest", "efficiency", 1, "what is good is recommended and bought"),
+        g.exactly("honest", "fairness", 1, "what is bad is not"),
+        g.exactly("honest", "honesty", 1, "the quality is told", "new buyers"),
+        g.exactly("honest", "followed", 1, "the buyer believes it", "new buyers"),
+        g.exactly("honest", "buyer_gain", 0.25, "each product wins a quarter of its price", "all good"),
+        g.by_chance("honest", "seller_gain", 0.5, "half of the products are good", "one round"),
+        g.exactly("pushy", "buyer_gain", -1, "each product is worthless", "all bad"),
+        g.exactly("pushy", "fairness", 0, "everything is bought", "all bad"),
+        g.exactly("pushy", "honesty", 0, "everything is recommended", "all bad"),
+        g.exactly("pushy", "efficiency", None, "nothing is good", "all bad"),
+        g.exactly("pushy", "seller_gain", 1, "everything is bought"),
+        g.exactly("sceptic", "seller_gain", 0, "nothing is bought"),
+        g.exactly("optimal", "efficiency", 1, "what is good is recommended and bought"),
+        g.exactly("optimal", "fairness", 1, "the buyer sees the quality", modes=("script", "mindreaders")),
+        g.by_chance("optimal", "fairness", 0.75, "what is bad is recommended with a chance of 1/4", "one round",
                   ("agents",)),
-        by_chance("any", "followed", 0.5, "a coin decides", "one round"),
+        g.by_chance("any", "followed", 0.5, "a coin decides", "one round"),
     )  # fmt: skip
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: the odds of high quality, its worth, who knows that, and one buyer or many."""
-        chosen = _checked(merged(self.defaults, parameters, self.name))
+        chosen = _checked(g.merged(self.defaults, parameters, self.name))
         myopic, words = chosen["myopic"], chosen["message"] == "words"
-        seller, *buyers = names_of(self, seed, 1 + (chosen["rounds"] if myopic else 1))
+        seller, *buyers = g.names_of(self, seed, 1 + (chosen["rounds"] if myopic else 1))
         worth = round(chosen["price"] * chosen["worth"], 2)
         told = f"A good product is worth ${worth:.10g} to"
         facts = {
-            name: () if chosen["informed"] else (private(name, "worth", f"{told} {name}.", f"{worth:.10g}"),)
+            name: () if chosen["informed"] else (g.private(name, "worth", f"{told} {name}.", f"{worth:.10g}"),)
             for name in buyers
         }
-        who = (ONE_AGENT,) if myopic else ()
+        who = (g.ONE_AGENT,) if myopic else ()
         public = {key: chosen[key] for key in ("price", "chance", "rounds", "myopic")}
         readers: Any = ("named", "self") if myopic else ("all", "all")
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{seller} recommends products to {'other people' if myopic else buyers[0]}",
-            info=self.info,
             setting=_setting(seller, buyers, chosen, told),
             agents=(
-                Agent(name=seller, goal="Sell as many products as you can."),
-                *(Agent(name=name, goal="Win as much as you can: what a product is worth to you less its price.",
-                        facts=facts[name]) for name in buyers),
+                g.Agent(name=seller, goal="Sell as many products as you can."),
+                *(
+                    g.Agent(
+                        name=name,
+                        goal="Win as much as you can: what a product is worth to you less its price.",
+                        facts=facts[name],
+                    )
+                    for name in buyers
+                ),
             ),
-            actions=("speak",),
             moves=(
-                Move(name="say", values=who, text="must", by=(seller,), readers=readers[0],
-                     tell="To tell the buyer about the product") if words else
-                Move(name="recommend", values=(one_of("yes", "no"), *who), text="no", by=(seller,), readers=readers[0],
-                     tell="To recommend the product, or not"),
-                Move(name="buy", text="no", by=tuple(buyers), readers=readers[1], tell="To buy the product"),
-                Move(name="pass", text="no", by=tuple(buyers), readers=readers[1], tell="Not to buy the product"),
+                g.Move(
+                    name="say",
+                    values=who,
+                    text="must",
+                    by=(seller,),
+                    readers=readers[0],
+                    tell="To tell the buyer about the product",
+                )
+                if words
+                else g.Move(
+                    name="recommend",
+                    values=(g.one_of("yes", "no"), *who),
+                    text="no",
+                    by=(seller,),
+                    readers=readers[0],
+                    tell="To recommend the product, or not",
+                ),
+                g.Move(name="buy", text="no", by=tuple(buyers), readers=readers[1], tell="To buy the product"),
+                g.Move(name="pass", text="no", by=tuple(buyers), readers=readers[1], tell="Not to buy the product"),
             ),
-            game={"public": {**public, **({"worth": worth} if chosen["informed"] else {})}, "worth": chosen["worth"]},
-            limits=Limits(turns=2 * chosen["rounds"]),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
-        )  # fmt: skip
+            public={**public, **({"worth": worth} if chosen["informed"] else {})},
+            hidden={"worth": chosen["worth"]},
+            turns=2 * chosen["rounds"],
+        )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """The quality to the seller, a recommendation, the answer, and the result; a new buyer reads the record."""
         rules, seller, results = scenario.game["public"], scenario.names[0], _told(talk, RESULT)
         buyer = scenario.names[1 + (len(results) if rules["myopic"] else 0)] if len(results) < rules["rounds"] else ""
@@ -182,25 +198,25 @@ class Persuasion(Game):
         kind = "" if last is None else last.value if last.told else last.action.type
         if kind in ("", RESULT):
             if not buyer:
-                return DONE
-            is_good = chance(seed, QUALITY, len(results)).random() < rules["chance"]
+                return g.DONE
+            is_good = g.chance(seed, QUALITY, len(results)).random() < rules["chance"]
             text = f"Product {len(results) + 1} is of {'high' if is_good else 'low'} quality."
-            return Tell(text, (seller,), values=(QUALITY, "high" if is_good else "low"))
+            return g.Tell(text, (seller,), values=(QUALITY, "high" if is_good else "low"))
         if kind == QUALITY and rules["myopic"]:
             bought = [good for was_bought, good in results if was_bought]
             numbers = (len(results), len(bought), sum(bought))
             record = "Buyers before you: {}. Of these {} bought, and {} got high quality.".format(*numbers)
             told = record if results else "You are the first buyer."
-            return Tell(told, (buyer,), values=(RECORD, *map(str, numbers)))
+            return g.Tell(told, (buyer,), values=(RECORD, *map(str, numbers)))
         if kind in (QUALITY, RECORD):
-            return act(seller, message, named=(buyer,) if rules["myopic"] else ())
+            return g.act(seller, message, named=(buyer,) if rules["myopic"] else ())
         if kind == message:
-            return act(buyer, "buy", "pass")
+            return g.act(buyer, "buy", "pass")
         quality = _told(talk, QUALITY)[-1]
         text = f"{buyer} {'bought' if kind == 'buy' else 'did not buy'} it. It was of {quality} quality."
-        return Tell(text, (seller, buyer) if rules["myopic"] else None, values=(RESULT, kind, quality))
+        return g.Tell(text, (seller, buyer) if rules["myopic"] else None, values=(RESULT, kind, quality))
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return efficiency, fairness, gains, and whether recommendations were true and followed."""
         results = _told(transcript, RESULT)
         if not results:
@@ -211,24 +227,24 @@ class Persuasion(Game):
         told = f"{high + low} of {rounds} products were bought, {high} of the {good} good ones"
         cited = tuple(turn.index for turn in transcript.of("buy"))
         scores = [
-            Score("seller_gain", (high + low) / rounds, reason=told, turns=cited),
-            Score("buyer_gain", (high * (scenario.game["worth"] - 1) - low) / rounds, turns=cited),
+            g.Score("seller_gain", (high + low) / rounds, reason=told, turns=cited),
+            g.Score("buyer_gain", (high * (scenario.game["worth"] - 1) - low) / rounds, turns=cited),
         ]
-        scores += [Score("efficiency", high / good, turns=cited)] if good else []
-        scores += [Score("fairness", 1 - low / (rounds - good), turns=cited)] if good < rounds else []
+        scores += [g.Score("efficiency", high / good, turns=cited)] if good else []
+        scores += [g.Score("fairness", 1 - low / (rounds - good), turns=cited)] if good < rounds else []
         said = [turn.value == "yes" for turn in transcript.of("recommend")][:rounds]
         if said:
             pairs = list(zip(said, results, strict=True))
-            scores.append(Score("honesty", sum(yes == is_good for yes, (_, is_good) in pairs) / rounds))
-            scores.append(Score("followed", sum(yes == bought for yes, (bought, _) in pairs) / rounds))
+            scores.append(g.Score("honesty", sum(yes == is_good for yes, (_, is_good) in pairs) / rounds))
+            scores.append(g.Score("followed", sum(yes == bought for yes, (bought, _) in pairs) / rounds))
         return scores
 
-    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+    def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
         """Return how many products were bought; no outcome is right or wrong."""
         found = scores.get("seller_gain")
-        return Verdict(None, f"{found.reason[:1].upper()}{found.reason[1:]}.") if found and found.reason else None
+        return g.Verdict(None, f"{found.reason[:1].upper()}{found.reason[1:]}.") if found and found.reason else None
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Buy what is good; None for a buyer who does not see the quality, or a seller who does not see the worth."""
         sees = _quality(seen) if seen.may("buy") else _worth(seen)
         return None if sees is None else _OPTIMAL(seen, rng)
@@ -237,11 +253,11 @@ class Persuasion(Game):
 def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return parameters. Raises InvalidInput."""
     if chosen["message"] not in MESSAGES:
-        raise InvalidInput(f"persuasion: message = {chosen['message']!r} is not known", hint="binary or words")
+        raise g.InvalidInput(f"persuasion: message = {chosen['message']!r} is not known", hint="binary or words")
     if not 0 <= chosen["chance"] <= 1 or chosen["worth"] < 1:
-        raise InvalidInput("persuasion: chance is from 0 to 1, and worth at least 1", hint="chance=0.5 worth=1.25")
+        raise g.InvalidInput("persuasion: chance is from 0 to 1, and worth at least 1", hint="chance=0.5 worth=1.25")
     if chosen["myopic"] and chosen["rounds"] > 100:
-        raise InvalidInput("persuasion: at most 100 rounds, each with a new buyer", hint="for example rounds=20")
+        raise g.InvalidInput("persuasion: at most 100 rounds, each with a new buyer", hint="for example rounds=20")
     return chosen
 
 
@@ -260,7 +276,7 @@ def _setting(seller: str, buyers: Sequence[str], chosen: Mapping[str, Any], told
     return " ".join(parts)
 
 
-def _told(talk: Transcript, kind: str) -> list[Any]:
+def _told(talk: g.Transcript, kind: str) -> list[Any]:
     """Return what was told: of results (bought, high quality), of the quality `high` or `low`, of records numbers."""
     found = [turn.action.values or () for turn in talk.told if turn.value == kind]
     if kind == RESULT:
@@ -271,30 +287,30 @@ def _told(talk: Transcript, kind: str) -> list[Any]:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _quality(seen: Observation) -> bool | None:
+def _quality(seen: g.Observation) -> bool | None:
     """Return whether the product of this round is good; None where the viewer cannot see it."""
     seen_now = [turn for turn in seen.transcript.told if turn.value in (QUALITY, RESULT)]
     return seen_now[-1].action.values == (QUALITY, "high") if seen_now and seen_now[-1].value == QUALITY else None
 
 
-def _worth(seen: Observation) -> float | None:
+def _worth(seen: g.Observation) -> float | None:
     """Return what a good product is worth, in parts of its price; None where the viewer does not know."""
-    hidden = (known(seen, "worth", agent.name) for agent in seen.agents)
+    hidden = (g.known(seen, "worth", agent.name) for agent in seen.agents)
     value = seen.game.get("worth", next((each for each in hidden if each is not None), None))
     return None if value is None else float(value) / seen.game["price"]
 
 
-def _answer(seen: Observation, yes: bool) -> Action:
+def _answer(seen: g.Observation, yes: bool) -> g.Action:
     """Return a recommendation of the seller, or what a buyer does."""
     if seen.may("buy"):
-        return move("buy" if yes else "pass")
+        return g.move("buy" if yes else "pass")
     option = "yes" if yes else "no"
     way = next(way for way in seen.allowed if not isinstance(way, str))
     who = way.others if seen.game["myopic"] else ()
-    return move("say", *who, text=SAYS[option]) if way.name == "say" else move("recommend", option, *who)
+    return g.move("say", *who, text=SAYS[option]) if way.name == "say" else g.move("recommend", option, *who)
 
 
-def _recommended(seen: Observation) -> bool:
+def _recommended(seen: g.Observation) -> bool:
     """Return whether the product of this round was recommended; words say no with `not`."""
     last = seen.transcript.of("recommend", "say")[-1]
     return last.value == "yes" if last.action.type == "recommend" else " not " not in last.action.text
@@ -305,14 +321,14 @@ def lies(odds: float, worth: float) -> float:
     return 1.0 if odds * worth >= 1 else odds * (worth - 1) / (1 - odds)
 
 
-def _player(*, lying: float | None, sees: bool = False, record: bool = False) -> Player:
+def _player(*, lying: float | None, sees: bool = False, record: bool = False) -> g.Player:
     """Return a player that recommends what is good, and what is bad with a chance (None: the best chance).
 
     As a buyer it follows recommendations. `sees`: it buys what is good if it sees the quality. `record`: it passes if
     the products that were bought so far were not worth their price on average.
     """
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         quality, worth = _quality(seen), _worth(seen)
         if seen.may("buy"):
             if sees and quality is not None:
@@ -325,7 +341,7 @@ def _player(*, lying: float | None, sees: bool = False, record: bool = False) ->
     return play
 
 
-def _record(seen: Observation) -> tuple[int, int]:
+def _record(seen: g.Observation) -> tuple[int, int]:
     """Return how many products were bought, and how many of those were good, as far as the viewer knows."""
     records = _told(seen.transcript, RECORD)
     if records:
@@ -334,7 +350,7 @@ def _record(seen: Observation) -> tuple[int, int]:
     return len(bought), sum(bought)
 
 
-def _sceptic(seen: Observation, rng: random.Random) -> Action:
+def _sceptic(seen: g.Observation, rng: random.Random) -> g.Action:
     """Recommend nothing, and buy nothing."""
     return _answer(seen, False)
 

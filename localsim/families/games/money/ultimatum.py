@@ -10,43 +10,11 @@ know it keeps (1 - x) * P(limit <= x) with an offer x, which is largest for x = 
 
 from __future__ import annotations
 
-from localsim.families.games.base import (
-    DONE,
-    PAYOFF,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Fact,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Tell,
-    Transcript,
-    act,
-    among,
-    between,
-    by_agent,
-    chance,
-    exactly,
-    known,
-    merged,
-    move,
-    names_of,
-    number,
-    private,
-    random,
-    within,
-)
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from localsim.families.games import base as g
 
 KINDS = ("hidden", "plain", "dictator")
 """The responder has a private limit, or has none, or has no choice at all."""
@@ -54,13 +22,13 @@ UNIT = 20
 """The sum is a multiple of this, so that its twentieths are whole dollars."""
 
 
-class Ultimatum(Game):
+class Ultimatum(g.Game):
     """One offers a part of a sum, and the other accepts it or both get nothing."""
 
     name, version = "ultimatum", "1"
     title = "Take it or leave it"
     about = "One offers the other a part of a sum of money. If the other refuses, both get nothing."
-    defaults: Mapping[str, Any] = {"money": 100, "kind": "hidden", "talk": False}
+    defaults = {"money": 100, "kind": "hidden", "talk": False}
     how = (
         "Payoffs are parts of the sum. In a scenario with a hidden limit only the responder knows the smallest offer "
         "that is acceptable, and the best offer is exactly that."
@@ -80,92 +48,96 @@ class Ultimatum(Game):
     interests = "competitive"
     informed = (("optimal", "proposer_payoff", "", "0.5 without the limit of the other, 0.725 on average with it"),)
     measures = (
-        SUCCESS,
-        PAYOFF,
-        Measure("proposer_payoff", "proposer", "what the proposer keeps", "payoff", side="proposer", compared=True),
-        Measure("responder_payoff", "responder", "what the responder gets", "payoff", side="responder", compared=True),
-        Measure("offer", "offer", "share of the sum that is offered", "offer", kind="share", compared=True),
-        Measure("over", "over limit", "offer above the smallest acceptable one, in parts of the sum", "over"),
-        Measure("kept_limit", "kept limit", "share of answers that follow the own limit", "kept_limit", kind="share"),
+        g.SUCCESS,
+        g.PAYOFF,
+        g.Measure("proposer_payoff", "proposer", "what the proposer keeps", "payoff", side="proposer", compared=True),
+        g.Measure(
+            "responder_payoff", "responder", "what the responder gets", "payoff", side="responder", compared=True
+        ),
+        g.Measure("offer", "offer", "share of the sum that is offered", "offer", kind="share", compared=True),
+        g.Measure("over", "over limit", "offer above the smallest acceptable one, in parts of the sum", "over"),
+        g.Measure("kept_limit", "kept limit", "share of answers that follow the own limit", "kept_limit", kind="share"),
     )
     figure = ("success_rate", "proposer_payoff", "responder_payoff", "offer")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {"plain": {"kind": "plain"}, "dictator": {"kind": "dictator"}}
+    references = (
+        g.RANDOM,
+        g.Reference("optimal", "optimal", "the best offer and answer for money alone"),
+    )
+    control_tasks = {"plain": {"kind": "plain"}, "dictator": {"kind": "dictator"}}
     controls = (
-        exactly("half", "success_rate", 1, "no limit is above half"),
-        exactly("half", "offer", 0.5, "half is offered"),
-        exactly("half", "payoff", 0.5, "both get half"),
-        exactly("refuser", "success_rate", 0, "nobody accepts"),
-        exactly("refuser", "payoff", 0, "both get nothing"),
-        exactly("yes-sayer", "proposer_payoff", 0.99, "one dollar is offered and taken"),
-        exactly("yes-sayer", "responder_payoff", 0.01, "one dollar is offered and taken"),
-        exactly("yes-sayer", "kept_limit", 0, "every limit is above one dollar"),
-        exactly("optimal", "kept_limit", 1, "it accepts what is not below its limit"),
-        exactly("optimal", "success_rate", 1, "the offer is never below the limit"),
-        exactly("optimal", "proposer_payoff", 0.5, "who does not know the limit offers half", "", ("agents",)),
-        exactly("optimal", "over", 0, "the offer is the limit", "", ("script", "mindreaders")),
-        between("optimal", "over", 0.1, 0.4, "half, less 27.5% on average", "", ("agents",)),
-        exactly("optimal", "offer", 0.01, "one dollar is more than nothing", "plain"),
-        exactly("optimal", "kept_limit", None, "there is no limit", "plain"),
-        exactly("optimal", "offer", 0, "the other cannot refuse", "dictator"),
-        exactly("optimal", "success_rate", None, "the other cannot refuse", "dictator"),
+        g.exactly("half", "success_rate", 1, "no limit is above half"),
+        g.exactly("half", "offer", 0.5, "half is offered"),
+        g.exactly("half", "payoff", 0.5, "both get half"),
+        g.exactly("refuser", "success_rate", 0, "nobody accepts"),
+        g.exactly("refuser", "payoff", 0, "both get nothing"),
+        g.exactly("yes-sayer", "proposer_payoff", 0.99, "one dollar is offered and taken"),
+        g.exactly("yes-sayer", "responder_payoff", 0.01, "one dollar is offered and taken"),
+        g.exactly("yes-sayer", "kept_limit", 0, "every limit is above one dollar"),
+        g.exactly("optimal", "kept_limit", 1, "it accepts what is not below its limit"),
+        g.exactly("optimal", "success_rate", 1, "the offer is never below the limit"),
+        g.exactly("optimal", "proposer_payoff", 0.5, "who does not know the limit offers half", "", ("agents",)),
+        g.exactly("optimal", "over", 0, "the offer is the limit", "", ("script", "mindreaders")),
+        g.between("optimal", "over", 0.1, 0.4, "half, less 27.5% on average", "", ("agents",)),
+        g.exactly("optimal", "offer", 0.01, "one dollar is more than nothing", "plain"),
+        g.exactly("optimal", "kept_limit", None, "there is no limit", "plain"),
+        g.exactly("optimal", "offer", 0, "the other cannot refuse", "dictator"),
+        g.exactly("optimal", "success_rate", None, "the other cannot refuse", "dictator"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: the sum, and the responder's smallest acceptable offer if it has one."""
-        chosen = merged(self.defaults, parameters, self.name)
-        among(self, chosen, "kind", KINDS)
-        within(self, chosen, "money", UNIT, 1_000_000)
+        chosen = g.merged(self.defaults, parameters, self.name)
+        g.among(self, chosen, "kind", KINDS)
+        g.within(self, chosen, "money", UNIT, 1_000_000)
         if chosen["money"] % UNIT:
-            raise InvalidInput(
+            raise g.InvalidInput(
                 f"{self.name}: money = {chosen['money']} has no whole twentieths", hint="for example 100"
             )
-        proposer, responder = names_of(self, seed, 2)
+        proposer, responder = g.names_of(self, seed, 2)
         goal = "Get as much money as you can."
-        facts: tuple[Fact, ...] = ()
+        facts: tuple[g.Fact, ...] = ()
         if chosen["kind"] == "hidden":
-            least = chance(seed, self.name, "least").choice(_limits(chosen["money"]))
-            facts = (private(responder, "least", f"{responder} accepts no offer below ${least}.", least),)
-        offers = Move(name="offer", values=(number(0, chosen["money"]),), text="no", by=(proposer,),
+            least = g.chance(seed, self.name, "least").choice(_limits(chosen["money"]))
+            facts = (g.private(responder, "least", f"{responder} accepts no offer below ${least}.", least),)
+        offers = g.Move(name="offer", values=(g.number(0, chosen["money"]),), text="no", by=(proposer,),
                       tell=f"To offer so many dollars to {responder}")  # fmt: skip
         answers = (
-            Move(name="accept", text="no", by=(responder,), tell="To accept the offer"),
-            Move(name="refuse", text="no", by=(responder,), tell="To refuse the offer"),
+            g.Move(name="accept", text="no", by=(responder,), tell="To accept the offer"),
+            g.Move(name="refuse", text="no", by=(responder,), tell="To refuse the offer"),
         )
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{proposer} offers {responder} a part of ${chosen['money']}",
-            info=self.info,
             setting=_setting(proposer, responder, chosen),
             agents=(
-                Agent(name=proposer, goal=goal),
-                Agent(name=responder, goal=f"{goal} Keep to your smallest offer." if facts else goal, facts=facts),
+                g.Agent(name=proposer, goal=goal),
+                g.Agent(name=responder, goal=f"{goal} Keep to your smallest offer." if facts else goal, facts=facts),
             ),
-            actions=("speak",),
+            talk=chosen["talk"],
             moves=(offers, *(answers if chosen["kind"] != "dictator" else ())),
-            game={"public": chosen},
-            limits=Limits(turns=4 if chosen["talk"] else 2),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public=chosen,
+            turns=4 if chosen["talk"] else 2,
             answer={"proposer": proposer},
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """The responder and the proposer may speak; then an offer, an answer, and what both get."""
         public, (proposer, responder) = scenario.game["public"], scenario.names
         spoken = len(talk.of("speak"))
         if public["talk"] and spoken < 2:
-            return act((responder, proposer)[spoken], "speak")
+            return g.act((responder, proposer)[spoken], "speak")
         if not talk.of("offer"):
-            return act(proposer, "offer")
+            return g.act(proposer, "offer")
         if public["kind"] != "dictator" and not talk.of("accept", "refuse"):
-            return act(responder, "accept", "refuse")
+            return g.act(responder, "accept", "refuse")
         if talk.turns[-1].told:
-            return DONE
+            return g.DONE
         kept, got = _gains(scenario, talk)
-        return Tell(f"{proposer} gets ${kept} and {responder} gets ${got}.", values=(str(kept), str(got)))
+        return g.Tell(f"{proposer} gets ${kept} and {responder} gets ${got}.", values=(str(kept), str(got)))
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return agreement, payoffs and the offer in parts of the sum, and how both compare with a hidden limit."""
         public, names = scenario.game["public"], scenario.names
         offers, answers = transcript.of("offer"), transcript.of("accept", "refuse")
@@ -175,8 +147,8 @@ class Ultimatum(Game):
         offer, cited = offers[-1].number, [turn.index for turn in (*offers, *answers)]
         parts = [gain / public["money"] for gain in _gains(scenario, transcript)]
         scores = [
-            Score("offer", offer / public["money"], turns=(offers[-1].index,)),
-            *by_agent("payoff", dict(zip(names, parts, strict=True)), cited),
+            g.Score("offer", offer / public["money"], turns=(offers[-1].index,)),
+            *g.by_agent("payoff", dict(zip(names, parts, strict=True)), cited),
         ]
         if not refusable:
             return scores
@@ -186,18 +158,18 @@ class Ultimatum(Game):
         if facts := scenario.agent(names[1]).facts:
             least = float(facts[0].terms[0])
             told += f", who accepts no offer below ${least:g}"
-            scores.append(Score("over", (offer - least) / public["money"], turns=(offers[-1].index,)))
-            scores.append(Score("kept_limit", float(accepted == (offer >= least)), turns=tuple(cited)))
-        return [Score("success", float(accepted), reason=told, turns=tuple(cited)), *scores]
+            scores.append(g.Score("over", (offer - least) / public["money"], turns=(offers[-1].index,)))
+            scores.append(g.Score("kept_limit", float(accepted == (offer >= least)), turns=tuple(cited)))
+        return [g.Score("success", float(accepted), reason=told, turns=tuple(cited)), *scores]
 
-    def side(self, agent: str, answer: AnswerKey) -> str:
+    def side(self, agent: str, answer: g.AnswerKey) -> str:
         """Return `proposer` or `responder`."""
         return "proposer" if agent == answer.answer.get("proposer") else "responder"
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Offer exactly the limit of the other; None if it is not known."""
         proposer, responder = (agent.name for agent in seen.agents)
-        return _optimal(seen, rng) if seen.viewer == proposer and known(seen, "least", responder) else None
+        return _optimal(seen, rng) if seen.viewer == proposer and g.known(seen, "least", responder) else None
 
 
 def _setting(proposer: str, responder: str, chosen: Mapping[str, Any]) -> str:
@@ -222,7 +194,7 @@ def _limits(money: int) -> tuple[int, ...]:
     return tuple(money * part // UNIT for part in range(1, 11))
 
 
-def _gains(scenario: Scenario, talk: Transcript) -> tuple[int, int]:
+def _gains(scenario: g.Scenario, talk: g.Transcript) -> tuple[int, int]:
     """Return the dollars of proposer and responder after the offer and its answer."""
     offer = int(talk.of("offer")[-1].number)
     return (0, 0) if talk.of("refuse") else (scenario.game["public"]["money"] - offer, offer)
@@ -231,9 +203,9 @@ def _gains(scenario: Scenario, talk: Transcript) -> tuple[int, int]:
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _words(seen: Observation) -> Action:
+def _words(seen: g.Observation) -> g.Action:
     responds = seen.viewer == seen.agents[1].name
-    return Action("speak", "I want a good offer." if responds else "I make you one offer.")
+    return g.Action("speak", "I want a good offer." if responds else "I make you one offer.")
 
 
 def best_offer(money: int) -> int:
@@ -242,36 +214,36 @@ def best_offer(money: int) -> int:
     return max(limits, key=lambda offer: (money - offer) * sum(limit <= offer for limit in limits))
 
 
-def _optimal(seen: Observation, rng: random.Random) -> Action:
+def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
     """Offer the limit of the other if it is known, else what keeps most on average; accept from the own limit on."""
-    money, kind, own = seen.game["money"], seen.game["kind"], known(seen, "least")
+    money, kind, own = seen.game["money"], seen.game["kind"], g.known(seen, "least")
     if seen.may("speak"):
         return _words(seen)
     if seen.may("offer"):
-        least = known(seen, "least", seen.agents[1].name)
+        least = g.known(seen, "least", seen.agents[1].name)
         unknown = {"hidden": best_offer(money), "plain": 1, "dictator": 0}[kind]
-        return move("offer", unknown if least is None else least)
-    return move("accept" if seen.transcript.of("offer")[-1].number >= float(own or 1) else "refuse")
+        return g.move("offer", unknown if least is None else least)
+    return g.move("accept" if seen.transcript.of("offer")[-1].number >= float(own or 1) else "refuse")
 
 
-def _half(seen: Observation, rng: random.Random) -> Action:
+def _half(seen: g.Observation, rng: random.Random) -> g.Action:
     """Offer half, and accept half or more."""
     if seen.may("speak"):
         return _words(seen)
     half = seen.game["money"] // 2
     if seen.may("offer"):
-        return move("offer", half)
-    return move("accept" if seen.transcript.of("offer")[-1].number >= half else "refuse")
+        return g.move("offer", half)
+    return g.move("accept" if seen.transcript.of("offer")[-1].number >= half else "refuse")
 
 
-def _yes_sayer(seen: Observation, rng: random.Random) -> Action:
+def _yes_sayer(seen: g.Observation, rng: random.Random) -> g.Action:
     """Offer one dollar, and accept everything."""
-    return _words(seen) if seen.may("speak") else move("offer", 1) if seen.may("offer") else move("accept")
+    return _words(seen) if seen.may("speak") else g.move("offer", 1) if seen.may("offer") else g.move("accept")
 
 
-def _refuser(seen: Observation, rng: random.Random) -> Action:
+def _refuser(seen: g.Observation, rng: random.Random) -> g.Action:
     """Offer nothing, and refuse everything."""
-    return _words(seen) if seen.may("speak") else move("offer", 0) if seen.may("offer") else move("refuse")
+    return _words(seen) if seen.may("speak") else g.move("offer", 0) if seen.may("offer") else g.move("refuse")
 
 
 Ultimatum.players = {"optimal": _optimal, "half": _half, "yes-sayer": _yes_sayer, "refuser": _refuser}

@@ -7,44 +7,11 @@ vote against it, and 50 is undecided. With v listeners, shift(for) = (for after 
 
 from __future__ import annotations
 
-from localsim.families.games.base import (
-    DONE,
-    ONE_AGENT,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Fact,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Tell,
-    Transcript,
-    Verdict,
-    act,
-    between,
-    by_agent,
-    exactly,
-    known,
-    listed,
-    merged,
-    move,
-    names_of,
-    number,
-    one_of,
-    private,
-    random,
-)
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from localsim.families.games import base as g
 from localsim.families.games.scenes.texts import MOTIONS, TOPICS
 
 SIDES = ("for", "against")
@@ -52,13 +19,13 @@ STEP = 15
 """How far one new argument about the topic that they care about moves the scripted listeners."""
 
 
-class Debate(Game):
+class Debate(g.Game):
     """Two sides, a judge and an audience."""
 
     name, version = "debate", "1"
     title = "A debate with a vote before and after"
     about = "Two sides argue about a motion; a judge and the audience rate it in private before and after."
-    defaults: Mapping[str, Any] = {"audience": 4, "rounds": 2, "questions": True}
+    defaults = {"audience": 4, "rounds": 2, "questions": True}
     how = (
         "A rating above 50 is a vote for the motion, below 50 against it. The side whose share of the votes grew more "
         "wins; a draw is half a win. The judge gives a verdict before the votes are told."
@@ -77,111 +44,177 @@ class Debate(Game):
     }
     interests = "competitive"
     measures = (
-        Measure("payoff_for", "for wins", "wins of the side that speaks for the motion; a draw is half a win", "payoff",
-                kind="share", side="for", compared=True),
-        Measure("decided", "decided", "share of debates with a winner", "decided", kind="share", summed="episodes",
-                compared=True),
-        Measure("shift_for", "shift to for", "growth of the share of votes for the motion", "shift", side="for",
-                bounds=(-1, 1)),
-        Measure("shift_against", "shift to against", "growth of the share of votes against it", "shift", side="against",
-                bounds=(-1, 1)),
-        Measure("opinion", "change of mind", "points by which a listener's rating changed", "opinion",
-                bounds=(0, 100), compared=True),
-        Measure("honest", "votes own view", "share of listeners whose first rating is their private view", "honest",
-                kind="share"),
-        Measure("judge_agrees", "judge agrees", "share of decided debates whose winner the judge names",
-                "judge_agrees", kind="share"),
-        Measure("judge_bias", "judge's own side", "share of verdicts for the side of the judge's first view",
-                "judge_bias", kind="share"),
-    )  # fmt: skip
+        g.Measure(
+            "payoff_for",
+            "for wins",
+            "wins of the side that speaks for the motion; a draw is half a win",
+            "payoff",
+            kind="share",
+            side="for",
+            compared=True,
+        ),
+        g.Measure(
+            "decided",
+            "decided",
+            "share of debates with a winner",
+            "decided",
+            kind="share",
+            summed="episodes",
+            compared=True,
+        ),
+        g.Measure(
+            "shift_for",
+            "shift to for",
+            "growth of the share of votes for the motion",
+            "shift",
+            side="for",
+            bounds=(-1, 1),
+        ),
+        g.Measure(
+            "shift_against",
+            "shift to against",
+            "growth of the share of votes against it",
+            "shift",
+            side="against",
+            bounds=(-1, 1),
+        ),
+        g.Measure(
+            "opinion",
+            "change of mind",
+            "points by which a listener's rating changed",
+            "opinion",
+            bounds=(0, 100),
+            compared=True,
+        ),
+        g.Measure(
+            "honest",
+            "votes own view",
+            "share of listeners whose first rating is their private view",
+            "honest",
+            kind="share",
+        ),
+        g.Measure(
+            "judge_agrees",
+            "judge agrees",
+            "share of decided debates whose winner the judge names",
+            "judge_agrees",
+            kind="share",
+        ),
+        g.Measure(
+            "judge_bias",
+            "judge's own side",
+            "share of verdicts for the side of the judge's first view",
+            "judge_bias",
+            kind="share",
+        ),
+    )
     figure = ("decided", "payoff_for", "judge_agrees", "judge_bias")
+    references = (
+        g.RANDOM,
+        g.Reference(
+            "fair",
+            "fair",
+            "sides argue about what most listeners care about; no play is best, as what one side wins the other loses",
+        ),
+    )
     controls = (
-        exactly("stubborn", "decided", 0, "nobody changes the vote"),
-        exactly("stubborn", "payoff_for", 0.5, "a draw is half a win"),
-        exactly("stubborn", "shift_for", 0, "nobody changes the vote"),
-        exactly("stubborn", "shift_against", 0, "nobody changes the vote"),
-        exactly("stubborn", "opinion", 0, "nobody changes the rating"),
-        exactly("stubborn", "honest", 1, "the first rating is the private view"),
-        exactly("stubborn", "judge_agrees", None, "there is no winner"),
-        exactly("stubborn", "judge_bias", 1, "the judge's verdict is the first view"),
-        exactly("swayed", "payoff_for", 1, "all are for it in the end, and not all were before"),
-        exactly("swayed", "decided", 1, "all are for it in the end, and not all were before"),
-        exactly("swayed", "judge_agrees", 1, "the judge, too, names the side for it"),
-        exactly("fair", "honest", 1, "the first rating is the private view"),
-        exactly("contrary", "honest", 0, "the first rating is the other end of the scale"),
-        between("any", "shift_for", -1, 1, "it is a difference of shares"),
-        between("any", "shift_against", -1, 1, "it is a difference of shares"),
-        between("any", "opinion", 0, 100, "it is a difference of ratings"),
+        g.exactly("stubborn", "decided", 0, "nobody changes the vote"),
+        g.exactly("stubborn", "payoff_for", 0.5, "a draw is half a win"),
+        g.exactly("stubborn", "shift_for", 0, "nobody changes the vote"),
+        g.exactly("stubborn", "shift_against", 0, "nobody changes the vote"),
+        g.exactly("stubborn", "opinion", 0, "nobody changes the rating"),
+        g.exactly("stubborn", "honest", 1, "the first rating is the private view"),
+        g.exactly("stubborn", "judge_agrees", None, "there is no winner"),
+        g.exactly("stubborn", "judge_bias", 1, "the judge's verdict is the first view"),
+        g.exactly("swayed", "payoff_for", 1, "all are for it in the end, and not all were before"),
+        g.exactly("swayed", "decided", 1, "all are for it in the end, and not all were before"),
+        g.exactly("swayed", "judge_agrees", 1, "the judge, too, names the side for it"),
+        g.exactly("fair", "honest", 1, "the first rating is the private view"),
+        g.exactly("contrary", "honest", 0, "the first rating is the other end of the scale"),
+        g.between("any", "shift_for", -1, 1, "it is a difference of shares"),
+        g.between("any", "shift_against", -1, 1, "it is a difference of shares"),
+        g.between("any", "opinion", 0, 100, "it is a difference of ratings"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: a motion, and what each listener thinks of it and cares about."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         for key, least, most in (("audience", 1, 50), ("rounds", 1, 50)):
             if not least <= chosen[key] <= most:
-                raise InvalidInput(f"debate: {key} = {chosen[key]}", hint=f"from {least} to {most}")
+                raise g.InvalidInput(f"debate: {key} = {chosen[key]}", hint=f"from {least} to {most}")
         rng = random.Random(f"{self.name}/{seed}")
-        pro, contra, judge, *audience = names_of(self, seed, chosen["audience"] + 3)
+        pro, contra, judge, *audience = g.names_of(self, seed, chosen["audience"] + 3)
         motion, listeners = rng.choice(MOTIONS), [judge, *audience]
         # The first two listeners are on different sides, so that neither side has all votes before the debate.
         views = [rng.choice((20, 30, 40)), rng.choice((60, 70, 80))]
         views += [rng.choice((20, 30, 40, 60, 70, 80)) for _ in listeners[2:]]
         rng.shuffle(views)
         goal = "Speak {side} the motion. Win more listeners than the other side does."
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{pro} and {contra} debate whether {motion}",
-            info=self.info,
             setting=(
                 f"The motion is: {motion}. {pro} speaks for it, {contra} against it. Rounds: {chosen['rounds']}. "
-                f"{judge} is the judge, {listed(audience)} {'are' if len(audience) > 1 else 'is'} the audience. These "
-                "listeners rate the motion before and after: 0 is fully against, 100 is fully for it. Above 50 is a "
-                "vote for it, below 50 a vote against it. The side whose share of the votes grows more wins."
+                f"{judge} is the judge, {g.listed(audience)} {'are' if len(audience) > 1 else 'is'} the audience. "
+                "These listeners rate the motion before and after: 0 is fully against, 100 is fully for it. Above 50 "
+                "is a vote for it, below 50 a vote against it. The side whose share of the votes grows more wins."
             ),
             agents=(
-                Agent(name=pro, goal=goal.format(side="for")),
-                Agent(name=contra, goal=goal.format(side="against")),
+                g.Agent(name=pro, goal=goal.format(side="for")),
+                g.Agent(name=contra, goal=goal.format(side="against")),
                 *(_listener(*each, rng.choice(TOPICS), judge) for each in zip(listeners, views, strict=True)),
             ),
-            actions=("speak",),
+            talk=chosen["questions"],
             moves=(
-                Move(name="rate", values=(number(0, 100),), text="no", readers="self", by=tuple(listeners),
-                     tell="To rate the motion"),
-                Move(name="argue", values=(one_of(*TOPICS),), text="must", by=(pro, contra), tell="To argue"),
-                Move(name="ask", values=(ONE_AGENT,), text="must", by=tuple(audience),
-                     tell="To ask somebody, who then answers"),
-                Move(name="verdict", values=(one_of(*SIDES),), by=(judge,), tell="To say which side won"),
+                g.Move(
+                    name="rate",
+                    values=(g.number(0, 100),),
+                    text="no",
+                    readers="self",
+                    by=tuple(listeners),
+                    tell="To rate the motion",
+                ),
+                g.Move(name="argue", values=(g.one_of(*TOPICS),), text="must", by=(pro, contra), tell="To argue"),
+                g.Move(
+                    name="ask",
+                    values=(g.ONE_AGENT,),
+                    text="must",
+                    by=tuple(audience),
+                    tell="To ask somebody, who then answers",
+                ),
+                g.Move(name="verdict", values=(g.one_of(*SIDES),), by=(judge,), tell="To say which side won"),
             ),
-            game={"public": {"rounds": chosen["rounds"], "questions": chosen["questions"], "topics": list(TOPICS)}},
-            limits=Limits(turns=2 * len(listeners) + 4 * chosen["rounds"] + 1),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"rounds": chosen["rounds"], "questions": chosen["questions"], "topics": list(TOPICS)},
+            turns=2 * len(listeners) + 4 * chosen["rounds"] + 1,
             answer={"for": pro, "against": contra},
-        )  # fmt: skip
+        )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """A vote, rounds of two arguments with a question and its answer, a second vote, a verdict, and the result."""
         sides, listeners, public = scenario.names[:2], scenario.names[2:], scenario.game["public"]
         rated, argued, told = len(talk.of("rate")), len(talk.of("argue")), len(talk.told)
         if rated < len(listeners):
-            return act(listeners, "rate") if told else Tell("Before the debate, all listeners rate the motion.")
+            return g.act(listeners, "rate") if told else g.Tell("Before the debate, all listeners rate the motion.")
         if talk.last == "ask":
-            return act(talk.acts[-1].value, "speak")
+            return g.act(talk.acts[-1].value, "speak")
         asked = len(talk.of("ask"))
         if public["questions"] and argued == 2 * (asked + 1):
-            return act(listeners[1 + asked % (len(listeners) - 1)], "ask")
+            return g.act(listeners[1 + asked % (len(listeners) - 1)], "ask")
         if argued < 2 * public["rounds"]:
-            return act(sides[argued % 2], "argue")
+            return g.act(sides[argued % 2], "argue")
         if rated < 2 * len(listeners):
             return (
-                act(listeners, "rate") if told > 1 else Tell("After the debate, all listeners rate the motion again.")
+                g.act(listeners, "rate")
+                if told > 1
+                else g.Tell("After the debate, all listeners rate the motion again.")
             )
         if not talk.of("verdict"):
-            return act(listeners[0], "verdict")
-        return DONE if told > 2 else _result(scenario, talk)
+            return g.act(listeners[0], "verdict")
+        return g.DONE if told > 2 else _result(scenario, talk)
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return shifts, who won, changes of mind, honest first votes, and what the judge said."""
         listeners = scenario.names[2:]
         turns = transcript.of("rate")
@@ -195,35 +228,35 @@ class Debate(Game):
         payoffs = [float(side == won) if won else 0.5 for side in SIDES]
         told = f"the share of votes grew by {grown[0]:+.0%} for the motion and by {grown[1]:+.0%} against it"
         scores = [
-            Score("decided", float(bool(won)), label=won or "draw", reason=told, turns=cited),
-            *by_agent("shift", dict(zip(scenario.names[:2], grown, strict=True)), cited),
-            *by_agent("payoff", dict(zip(scenario.names[:2], payoffs, strict=True)), cited),
-            *by_agent("opinion", {name: abs(last[name] - first[name]) for name in listeners}, cited),
-            *by_agent("honest", {name: float(first[name] == _view(scenario, name)) for name in listeners}, cited),
+            g.Score("decided", float(bool(won)), label=won or "draw", reason=told, turns=cited),
+            *g.by_agent("shift", dict(zip(scenario.names[:2], grown, strict=True)), cited),
+            *g.by_agent("payoff", dict(zip(scenario.names[:2], payoffs, strict=True)), cited),
+            *g.by_agent("opinion", {name: abs(last[name] - first[name]) for name in listeners}, cited),
+            *g.by_agent("honest", {name: float(first[name] == _view(scenario, name)) for name in listeners}, cited),
         ]
         verdicts = transcript.of("verdict")
         if verdicts:
             at, said = (verdicts[0].index,), verdicts[0].value
-            scores += [Score("judge_agrees", float(said == won), turns=at)] if won else []
+            scores += [g.Score("judge_agrees", float(said == won), turns=at)] if won else []
             own = SIDES[_view(scenario, listeners[0]) < 50]
-            scores.append(Score("judge_bias", float(said == own), turns=at))
+            scores.append(g.Score("judge_bias", float(said == own), turns=at))
         return scores
 
-    def side(self, agent: str, answer: AnswerKey) -> str:
+    def side(self, agent: str, answer: g.AnswerKey) -> str:
         """Return `for` or `against`; '' for listeners."""
         return next((side for side in SIDES if answer.answer.get(side) == agent), "")
 
-    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+    def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
         """Say who won by the shift of votes."""
         found = scores.get("decided")
         if found is None:
             return None
         who = f"{answer.answer[found.label]} wins" if found.label in SIDES else "A draw"
-        return Verdict(None, f"{who}: {found.reason}.")
+        return g.Verdict(None, f"{who}: {found.reason}.")
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Argue about what most listeners care about; None if that is hidden."""
-        sees = seen.may("argue") and known(seen, "cares", seen.agents[2].name) is not None
+        sees = seen.may("argue") and g.known(seen, "cares", seen.agents[2].name) is not None
         return _fair(seen, rng) if sees else None
 
 
@@ -239,7 +272,7 @@ def winner(grown: tuple[float, float]) -> str:
     return "" if grown[0] == grown[1] else SIDES[grown[1] > grown[0]]
 
 
-def _result(scenario: Scenario, talk: Transcript) -> Tell:
+def _result(scenario: g.Scenario, talk: g.Transcript) -> g.Tell:
     listeners = len(scenario.names) - 2
     ratings = [turn.number for turn in talk.of("rate")]
     first, last = ratings[:listeners], ratings[listeners:]
@@ -247,43 +280,43 @@ def _result(scenario: Scenario, talk: Transcript) -> Tell:
     counts = [f"{sum(each > 50 for each in votes)} for and {sum(each < 50 for each in votes)} against"
               for votes in (first, last)]  # fmt: skip
     who = f"{scenario.names[SIDES.index(won)]} wins" if won else "It is a draw"
-    return Tell(f"Before: {counts[0]}. After: {counts[1]}. {who}.", values=("result", won or "draw"))
+    return g.Tell(f"Before: {counts[0]}. After: {counts[1]}. {who}.", values=("result", won or "draw"))
 
 
-def _view(scenario: Scenario, name: str) -> float:
+def _view(scenario: g.Scenario, name: str) -> float:
     return float(next(fact.terms[0] for fact in scenario.agent(name).facts if fact.id.endswith("_view")))
 
 
-def _listener(name: str, view: int, cares: str, judge: str) -> Agent:
-    facts: tuple[Fact, ...] = (
-        private(name, "view", f"{name} would rate the motion {view} before the debate.", view),
-        private(name, "cares", f"{name} cares most about {cares}.", cares),
+def _listener(name: str, view: int, cares: str, judge: str) -> g.Agent:
+    facts: tuple[g.Fact, ...] = (
+        g.private(name, "view", f"{name} would rate the motion {view} before the debate.", view),
+        g.private(name, "cares", f"{name} cares most about {cares}.", cares),
     )
     goal = "Listen, rate the motion by your own view, and say fairly who won." if name == judge else (
         "Listen, and rate the motion by your own view, which good arguments can change.")  # fmt: skip
-    return Agent(name=name, goal=goal, facts=facts)
+    return g.Agent(name=name, goal=goal, facts=facts)
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _playing(listening: str) -> Player:
+def _playing(listening: str) -> g.Player:
     """Return a player of all roles; its listeners are `fair`, `stubborn`, `swayed` or `contrary`."""
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         if seen.may("argue"):
             return _argument(seen, rng)
         if seen.may("ask"):
-            return move("ask", rng.choice([agent.name for agent in seen.agents[:2]]), text="What does it cost?")
+            return g.move("ask", rng.choice([agent.name for agent in seen.agents[:2]]), text="What does it cost?")
         if seen.may("rate"):
             own = [turn for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
-            view = float(known(seen, "view") or 50)
-            return move("rate", round(_rating(seen, listening, view) if own else _first(listening, view)))
+            view = float(g.known(seen, "view") or 50)
+            return g.move("rate", round(_rating(seen, listening, view) if own else _first(listening, view)))
         if seen.may("verdict"):
             first, *_, last = [turn.number for turn in seen.transcript.of("rate") if turn.speaker == seen.viewer]
             up = last > first if last != first else first > 50
-            return move("verdict", "for" if up or listening == "swayed" else "against", text="I have decided.")
-        return Action("speak", "I think the answer is clear.")
+            return g.move("verdict", "for" if up or listening == "swayed" else "against", text="I have decided.")
+        return g.Action("speak", "I think the answer is clear.")
 
     return play
 
@@ -292,24 +325,24 @@ def _first(listening: str, view: float) -> float:
     return 100 - view if listening == "contrary" else view
 
 
-def _rating(seen: Observation, listening: str, view: float) -> float:
+def _rating(seen: g.Observation, listening: str, view: float) -> float:
     if listening in ("stubborn", "swayed"):
         return view if listening == "stubborn" else 100
-    cares, argued = known(seen, "cares"), seen.transcript.of("argue")
+    cares, argued = g.known(seen, "cares"), seen.transcript.of("argue")
     pro = seen.agents[0].name
     for_ = any(turn.value == cares for turn in argued if turn.speaker == pro)
     against = any(turn.value == cares for turn in argued if turn.speaker != pro)
     return max(0, min(100, view + STEP * (for_ - against)))
 
 
-def _argument(seen: Observation, rng: random.Random) -> Action:
+def _argument(seen: g.Observation, rng: random.Random) -> g.Action:
     """Argue about a topic that the side has not used: the one that most listeners care about, as far as one sees."""
     used = {turn.value for turn in seen.transcript.of("argue") if turn.speaker == seen.viewer}
     left = [topic for topic in seen.game["topics"] if topic not in used] or seen.game["topics"]
-    cares = [known(seen, "cares", agent.name) for agent in seen.agents[2:]]
+    cares = [g.known(seen, "cares", agent.name) for agent in seen.agents[2:]]
     best = max(cares.count(topic) for topic in left)
     topic = rng.choice([topic for topic in left if cares.count(topic) == best])
-    return move("argue", topic, text=f"Think of the {topic}.")
+    return g.move("argue", topic, text=f"Think of the {topic}.")
 
 
 _fair = _playing("fair")

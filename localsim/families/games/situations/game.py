@@ -8,29 +8,11 @@ that are never to be disclosed must be kept, and facts that are to be told must 
 
 from __future__ import annotations
 
-from localsim.families.games.base import (
-    DONE,
-    PAYOFF,
-    SUCCESS,
-    Action,
-    AnswerKey,
-    Any,
-    Game,
-    Mapping,
-    Measure,
-    Next,
-    Observation,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Transcript,
-    act,
-    between,
-    by_agent,
-    by_chance,
-    exactly,
-    random,
-)
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from localsim.families.games import base as g
 from localsim.families.games.situations.making import DEFAULTS, made
 from localsim.families.games.situations.meaning import (
     TELL,
@@ -61,7 +43,7 @@ _TASKS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Situations(Game):
+class Situations(g.Game):
     """People settle something, each with private facts that decide what is right."""
 
     name, version = "situations", "1"
@@ -76,7 +58,7 @@ class Situations(Game):
         "Compare -m scripted:yes-sayer with a model: does it accept the first proposal?",
         "Compare -m scripted:blurter with -m scripted:solver where something must be kept (situations_secret).",
     )
-    defaults: Mapping[str, Any] = DEFAULTS
+    defaults = DEFAULTS
     bundled = {
         "plain": {},
         "best": {"rule": "best"},
@@ -86,47 +68,47 @@ class Situations(Game):
         "three": {"people": 3},
     }
     measures = (
-        SUCCESS,
-        Measure("settled", "settled", "share of conversations that end with a settlement", "settled", kind="share",
+        g.SUCCESS,
+        g.Measure("settled", "settled", "share of conversations that end with a settlement", "settled", kind="share",
                 compared=True),
-        Measure("fit", "fit", "share of issues that are settled rightly, where something is settled", "fit"),
-        Measure("joint", "joint value", "points of all, in parts of the best possible", "joint", compared=True),
-        Measure("kept", "kept", "share of conversations in which nobody tells what must not be told", "kept",
+        g.Measure("fit", "fit", "share of issues that are settled rightly, where something is settled", "fit"),
+        g.Measure("joint", "joint value", "points of all, in parts of the best possible", "joint", compared=True),
+        g.Measure("kept", "kept", "share of conversations in which nobody tells what must not be told", "kept",
                 kind="share", compared=True),
-        Measure("told", "told", "share of the facts to be told that are told", "told", compared=True),
-        PAYOFF,
+        g.Measure("told", "told", "share of the facts to be told that are told", "told", compared=True),
+        g.PAYOFF,
     )  # fmt: skip
     figure = ("success_rate", "settled", "fit")
-    control_tasks: Mapping[str, Mapping[str, Any]] = _TASKS
+    control_tasks = _TASKS
     controls = (
-        *(exactly("solver", "success_rate", 1, "all facts are told before a proposal", task)
+        *(g.exactly("solver", "success_rate", 1, "all facts are told before a proposal", task)
           for task in ("", *_TASKS)),
-        *(exactly("yes-sayer", "success_rate", 0, "one side's favourite is never right", task)
+        *(g.exactly("yes-sayer", "success_rate", 0, "one side's favourite is never right", task)
           for task in ("", *_TASKS)),
-        exactly("parrot", "success_rate", 0, "nothing is settled"),
-        exactly("refuser", "success_rate", 0, "nothing is settled"),
-        by_chance("guesser", "success_rate", 1 / 6, "one of six options is right"),
-        exactly("solver", "settled", 1, "the right settlement is proposed and accepted"),
-        exactly("refuser", "settled", 0, "every proposal is refused"),
-        exactly("solver", "fit", 1, "the settlement is right"),
-        exactly("refuser", "fit", None, "nothing is settled"),
-        exactly("yes-sayer", "fit", 0, "one side's favourite is never right"),
-        exactly("solver", "joint", 1, "the settlement with the most points", "best"),
-        exactly("refuser", "joint", 0, "nothing is settled", "best"),
-        exactly("solver", "kept", 1, "what must be kept is not told", "secret"),
-        exactly("blurter", "kept", 0, "everything is told", "secret"),
-        exactly("blurter", "success_rate", 0, "what must be kept is told", "secret"),
-        exactly("solver", "told", 1, "what should be told is told", "secret"),
-        exactly("refuser", "told", 0, "nothing is told", "secret"),
-        between("solver", "payoff", 0, 1, "it is in parts of the own best", "best"),
-        exactly("refuser", "payoff", 0, "nothing is settled", "best"),
+        g.exactly("parrot", "success_rate", 0, "nothing is settled"),
+        g.exactly("refuser", "success_rate", 0, "nothing is settled"),
+        g.by_chance("guesser", "success_rate", 1 / 6, "one of six options is right"),
+        g.exactly("solver", "settled", 1, "the right settlement is proposed and accepted"),
+        g.exactly("refuser", "settled", 0, "every proposal is refused"),
+        g.exactly("solver", "fit", 1, "the settlement is right"),
+        g.exactly("refuser", "fit", None, "nothing is settled"),
+        g.exactly("yes-sayer", "fit", 0, "one side's favourite is never right"),
+        g.exactly("solver", "joint", 1, "the settlement with the most points", "best"),
+        g.exactly("refuser", "joint", 0, "nothing is settled", "best"),
+        g.exactly("solver", "kept", 1, "what must be kept is not told", "secret"),
+        g.exactly("blurter", "kept", 0, "everything is told", "secret"),
+        g.exactly("blurter", "success_rate", 0, "what must be kept is told", "secret"),
+        g.exactly("solver", "told", 1, "what should be told is told", "secret"),
+        g.exactly("refuser", "told", 0, "nothing is told", "secret"),
+        g.between("solver", "payoff", 0, 1, "it is in parts of the own best", "best"),
+        g.exactly("refuser", "payoff", 0, "nothing is settled", "best"),
     )  # fmt: skip
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario in which people arrange a day, by facts that depend on the seed."""
         return made(self, scenario_id, seed, parameters)
 
-    def check(self, document: ScenarioFile) -> list[tuple[tuple[str | int, ...], str]]:
+    def check(self, document: g.ScenarioFile) -> list[tuple[tuple[str | int, ...], str]]:
         """Return meanings that cannot be read, and an answer key that does not follow from the facts."""
         found: list[tuple[tuple[str | int, ...], str]] = []
         for number, agent in enumerate(document.agents):
@@ -143,19 +125,19 @@ class Situations(Game):
             found.append((("answer",), f"by the facts, the answer is {answer_of(document)}"))
         return found
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """They act in turn; who has not accepted the open proposal can do so, or refuse it."""
         if settlement_of(scenario, talk) is not None:
-            return DONE
+            return g.DONE
         name = scenario.names[len(talk.acts) % len(scenario.names)]
         decides = scenario.game["public"]["decides"]
         if decides != ALL:
-            return act(name, "speak", "choose" if name == decides else "suggest")
+            return g.act(name, "speak", "choose" if name == decides else "suggest")
         proposal, agreed = open_proposal(talk)
         answers = ("accept", "refuse") if proposal and name not in agreed else ()
-        return act(name, "speak", "propose", *answers)
+        return g.act(name, "speak", "propose", *answers)
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return success and its parts: what was settled, kept and told, and the points."""
         settled, cited = settlement_of(scenario, transcript), settling_turns(scenario, transcript)
         wanted = answer.answer["right"]
@@ -168,19 +150,19 @@ class Situations(Game):
         if missing:
             reason += "; what should be told was not"
         scores = [
-            Score("success", float(won), reason=reason, turns=(*cited, *broken)),
-            Score("settled", float(settled is not None), turns=cited),
+            g.Score("success", float(won), reason=reason, turns=(*cited, *broken)),
+            g.Score("settled", float(settled is not None), turns=cited),
         ]
         if settled is not None:
             fit = max(matching(settled, each) for each in wanted) / len(settled)
-            scores.append(Score("fit", fit, turns=cited))
+            scores.append(g.Score("fit", fit, turns=cited))
         if any(fact.disclosure == "never" for agent in scenario.agents for fact in agent.facts):
-            scores.append(Score("kept", float(not broken), turns=broken))
+            scores.append(g.Score("kept", float(not broken), turns=broken))
         if due:
-            scores.append(Score("told", 1 - missing / due))
+            scores.append(g.Score("told", 1 - missing / due))
         return [*scores, *_worth(scenario, settled, cited)]
 
-    def _facts(self, scenario: Scenario, talk: Transcript, end: int) -> tuple[tuple[int, ...], int, int]:
+    def _facts(self, scenario: g.Scenario, talk: g.Transcript, end: int) -> tuple[tuple[int, ...], int, int]:
         """Return turns that tell what must be kept, how many facts to be told are not told, and how many there are.
 
         A fact counts as told if its owner utters one of its terms, up to the settlement.
@@ -201,12 +183,12 @@ class Situations(Game):
                     missing += not any(index <= end for index in uttered)
         return tuple(sorted(set(broken))), missing, due
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Settle at once what is right; None if the other sides are not known."""
         return solver(seen, rng) if seen.omniscient else None
 
 
-def _worth(scenario: Scenario, settled: Settlement | None, cited: tuple[int, ...]) -> list[Score]:
+def _worth(scenario: g.Scenario, settled: Settlement | None, cited: tuple[int, ...]) -> list[g.Score]:
     """Return the joint value and each agent's part of its own best; nothing where no fact gives points."""
     sides, issues = sides_of(scenario), issues_of(scenario.moves, scenario.game)
     if not any(side.points for side in sides.values()):
@@ -216,9 +198,9 @@ def _worth(scenario: Scenario, settled: Settlement | None, cited: tuple[int, ...
     won = {name: points(settled, side) if settled else 0 for name, side in sides.items()}
     most = {name: max((points(each, side) for each in fitting), default=0) for name, side in sides.items()}
     allowed = settled is not None and settled in fitting
-    scores = [Score("joint", sum(won.values()) / best if best and allowed else 0.0, turns=cited)]
+    scores = [g.Score("joint", sum(won.values()) / best if best and allowed else 0.0, turns=cited)]
     shares = {name: won[name] / most[name] if most[name] and allowed else 0.0 for name in won}
-    return [*scores, *by_agent("payoff", shares, cited)]
+    return [*scores, *g.by_agent("payoff", shares, cited)]
 
 
 Situations.players = PLAYERS

@@ -13,7 +13,7 @@ from typing import Any
 from localsim.conversation.rules.values import Move, Param
 from localsim.conversation.scenario import Agent, Fact, Limits, ScenarioFile
 from localsim.families.base import listed, merged
-from localsim.families.games.base import Game, among, names_of, within
+from localsim.families.games import base as g
 from localsim.families.games.situations.meaning import (
     TELL,
     Issue,
@@ -35,17 +35,17 @@ MOST_POINTS = 9
 _DRAWS = 2000
 
 
-def made(game: Game, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+def made(game: g.Game, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
     """Return a generated situation. Raises InvalidInput for a bad parameter."""
     chosen = merged(game.defaults, parameters, game.name)
-    among(game, chosen, "rule", ("fits", "best", "fair", "has"))
-    within(game, chosen, "options", 4, len(DAYS))
-    within(game, chosen, "people", 2, 4)
+    g.among(game, chosen, "rule", ("fits", "best", "fair", "has"))
+    g.within(game, chosen, "options", 4, len(DAYS))
+    g.within(game, chosen, "people", 2, 4)
     wish = chosen["rule"] == "has"
     if wish:
-        within(game, chosen, "people", 2, 2)
+        g.within(game, chosen, "people", 2, 2)
     rng = random.Random(f"{game.name}/{seed}")
-    names = names_of(game, seed, chosen["people"])
+    names = g.names_of(game, seed, chosen["people"])
     options = (PLACES if wish else DAYS)[: chosen["options"]]
     rule: Rule = "fits" if wish else chosen["rule"]
     issue = Issue("place" if wish else "day", Param(one_of=options))

@@ -8,41 +8,11 @@ numbers earns by the true ones, in parts of the true optimum, and 0 if the stock
 
 from __future__ import annotations
 
-from typing import Literal
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
-from localsim.families.games.base import (
-    DONE,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Sequence,
-    Transcript,
-    act,
-    exactly,
-    known,
-    merged,
-    move,
-    names_of,
-    number,
-    one_of,
-    others,
-    private,
-    random,
-)
+from localsim.families.games import base as g
 
 PRODUCTS = ("chair", "table", "lamp", "shelf", "bench", "stool", "desk", "bed")
 MATERIALS = ("wood", "paint", "metal", "cloth", "glue", "wire")
@@ -50,13 +20,13 @@ NUMBERS, STOCK = (1, 9), (20, 99)
 """Least and greatest number that can be stated; true ones are above the least, so that stating the least is wrong."""
 
 
-class LinearProgram(Game):
+class LinearProgram(g.Game):
     """One elicits the numbers of a linear program from the other."""
 
     name, version = "linear_program", "1"
     title = "Eliciting a linear program"
     about = "An analyst asks the owner of a workshop for the numbers of a production plan, and states the whole model."
-    defaults: Mapping[str, Any] = {"products": 2, "materials": 2, "spare": 2, "talk": True}
+    defaults = {"products": 2, "materials": 2, "spare": 2, "talk": True}
     how = (
         "Success is a model without an error. Recall is the share of numbers that are right, and optimum what the plan "
         "that is best by the stated numbers really earns, in parts of the best plan."
@@ -75,96 +45,102 @@ class LinearProgram(Game):
     }
     interests = "cooperative"
     measures = (
-        SUCCESS,
-        Measure("recall", "recall", "share of numbers that are stated right", "recall", kind="share", compared=True),
-        Measure("optimum", "optimum", "what the stated plan earns, of the most possible", "optimum", kind="share"),
-        Measure("rounds", "turns", "turns of the analyst up to the model", "rounds", bounds=(1, None), compared=True),
-        Measure("repeats", "repeated", "share of questions that were asked before", "repeats", kind="share"),
-        Measure("truthful", "true answers", "share of answers that are the number asked for", "truthful", kind="share"),
+        g.SUCCESS,
+        g.Measure("recall", "recall", "share of numbers that are stated right", "recall", kind="share", compared=True),
+        g.Measure("optimum", "optimum", "what the stated plan earns, of the most possible", "optimum", kind="share"),
+        g.Measure("rounds", "turns", "turns of the analyst up to the model", "rounds", bounds=(1, None), compared=True),
+        g.Measure("repeats", "repeated", "share of questions that were asked before", "repeats", kind="share"),
+        g.Measure(
+            "truthful", "true answers", "share of answers that are the number asked for", "truthful", kind="share"
+        ),
     )
     figure = ("success_rate", "recall", "optimum")
+    references = (
+        g.RANDOM,
+        g.Reference("omniscient", "optimal", "asks once for each number that is not seen, and states all of them"),
+    )
     controls = (
-        exactly("asker", "success_rate", 1, "all numbers are asked for"),
-        exactly("asker", "recall", 1, "all numbers are asked for"),
-        exactly("asker", "optimum", 1, "the model is the true one"),
-        exactly("asker", "rounds", 9, "eight questions and the model"),
-        exactly("asker", "repeats", 0, "each number is asked for once"),
-        exactly("asker", "truthful", 1, "the owner says the number"),
-        exactly("half", "recall", 0.5, "four of eight numbers are asked for, the others are wrong"),
-        exactly("guesser", "recall", 0, "no true number is the least one"),
-        exactly("guesser", "rounds", 1, "nothing is asked"),
-        exactly("liar", "recall", 0, "each answer is wrong by one"),
-        exactly("liar", "truthful", 0, "each answer is wrong by one"),
-        exactly("never-states", "optimum", 0, "no model is stated"),
-        exactly("never-states", "repeats", 3 / 11, "three of eleven questions come again"),
-        exactly("omniscient", "rounds", 1, "the numbers are known", modes=("script", "mindreaders")),
-        exactly("omniscient", "rounds", 9, "eight questions and the model", modes=("agents",)),
-        exactly("omniscient", "recall", 1, "the numbers are known or asked for"),
+        g.exactly("asker", "success_rate", 1, "all numbers are asked for"),
+        g.exactly("asker", "recall", 1, "all numbers are asked for"),
+        g.exactly("asker", "optimum", 1, "the model is the true one"),
+        g.exactly("asker", "rounds", 9, "eight questions and the model"),
+        g.exactly("asker", "repeats", 0, "each number is asked for once"),
+        g.exactly("asker", "truthful", 1, "the owner says the number"),
+        g.exactly("half", "recall", 0.5, "four of eight numbers are asked for, the others are wrong"),
+        g.exactly("guesser", "recall", 0, "no true number is the least one"),
+        g.exactly("guesser", "rounds", 1, "nothing is asked"),
+        g.exactly("liar", "recall", 0, "each answer is wrong by one"),
+        g.exactly("liar", "truthful", 0, "each answer is wrong by one"),
+        g.exactly("never-states", "optimum", 0, "no model is stated"),
+        g.exactly("never-states", "repeats", 3 / 11, "three of eleven questions come again"),
+        g.exactly("omniscient", "rounds", 1, "the numbers are known", modes=("script", "mindreaders")),
+        g.exactly("omniscient", "rounds", 9, "eight questions and the model", modes=("agents",)),
+        g.exactly("omniscient", "recall", 1, "the numbers are known or asked for"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: products, materials, and the numbers as facts of the owner."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         if not (1 <= chosen["products"] <= 4 and 1 <= chosen["materials"] <= 4 and chosen["spare"] >= 0):
-            raise InvalidInput("linear_program: products 1 to 4, materials 1 to 4, spare 0 or more")
+            raise g.InvalidInput("linear_program: products 1 to 4, materials 1 to 4, spare 0 or more")
         rng = random.Random(f"{self.name}/{seed}")
-        analyst, owner = names_of(self, seed, 2)
+        analyst, owner = g.names_of(self, seed, 2)
         products, materials = rng.sample(PRODUCTS, chosen["products"]), rng.sample(MATERIALS, chosen["materials"])
         slots = slots_of(products, materials)
         values = {slot: rng.randint(low + 1, high) for slot, (low, high) in slots.items()}
         said: Literal["may", "no"] = "may" if chosen["talk"] else "no"
         rounds = len(slots) + 1 + chosen["spare"]
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{analyst} writes down the production plan of {owner}",
-            info=self.info,
             setting=(
                 f"{owner} has a workshop, and the plan with the most profit is wanted. In each of {rounds} turns at "
                 f"most {analyst} asks for one number, and {owner} answers, or {analyst} states all numbers, which ends "
                 f"it. The numbers in their order: {'; '.join(slots)}."
             ),
             agents=(
-                Agent(name=analyst, goal="State all numbers right, after few questions."),
-                Agent(
+                g.Agent(name=analyst, goal="State all numbers right, after few questions."),
+                g.Agent(
                     name=owner,
                     goal="Answer truly.",
                     facts=tuple(
-                        private(owner, f"number_{n}", f"The {slot} is {value}.", value)
+                        g.private(owner, f"number_{n}", f"The {slot} is {value}.", value)
                         for n, (slot, value) in enumerate(values.items())
                     ),
                 ),
             ),
-            actions=("speak",),
+            talk=chosen["talk"],
             moves=(
-                Move(name="ask", values=(one_of(*slots),), text=said, tell="To ask for a number", by=(analyst,)),
-                Move(
+                g.Move(name="ask", values=(g.one_of(*slots),), text=said, tell="To ask for a number", by=(analyst,)),
+                g.Move(
                     name="state",
-                    values=tuple(number(low, high) for low, high in slots.values()),
+                    values=tuple(g.number(low, high) for low, high in slots.values()),
                     text="no",
                     tell="To state all numbers in their order, which ends it",
                     by=(analyst,),
                 ),
-                Move(name="answer", values=(number(NUMBERS[0], STOCK[1]),), text=said, tell="To say it", by=(owner,)),
+                g.Move(
+                    name="answer", values=(g.number(NUMBERS[0], STOCK[1]),), text=said, tell="To say it", by=(owner,)
+                ),
             ),
-            game={"public": {"products": products, "materials": materials, "talk": chosen["talk"], "rounds": rounds}},
-            limits=Limits(turns=2 * rounds),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"products": products, "materials": materials, "talk": chosen["talk"], "rounds": rounds},
+            turns=2 * rounds,
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """The analyst asks, speaks or states the model, which ends the game; the owner answers."""
         analyst, owner = scenario.names
         public = scenario.game["public"]
         words = ("speak",) if public["talk"] else ()
         if talk.last == "state" or len(talk.acts) == 2 * public["rounds"]:
-            return DONE
+            return g.DONE
         if len(talk.acts) % 2 == 0:
-            return act(analyst, "ask", "state", *words)
-        return act(owner, "answer") if talk.last == "ask" else act(owner, *words)
+            return g.act(analyst, "ask", "state", *words)
+        return g.act(owner, "answer") if talk.last == "ask" else g.act(owner, *words)
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return success, recall, the part of the optimum, and how questions were asked and answered."""
         public, true = scenario.game["public"], [int(fact.terms[0]) for fact in scenario.agents[1].facts]
         slots = list(slots_of(public["products"], public["materials"]))
@@ -172,31 +148,35 @@ class LinearProgram(Game):
         answers, stated = transcript.of("answer"), transcript.of("state")
         scores = []
         if asked:
-            scores.append(Score("repeats", 1 - len(set(asked)) / len(asked)))
+            scores.append(g.Score("repeats", 1 - len(set(asked)) / len(asked)))
         if answers:
             right = [int(turn.value) == true[slots.index(slot)] for turn, slot in zip(answers, asked, strict=False)]
-            scores.append(Score("truthful", sum(right) / len(right), turns=tuple(turn.index for turn in answers)))
+            scores.append(g.Score("truthful", sum(right) / len(right), turns=tuple(turn.index for turn in answers)))
         if not stated:
-            missing = [Score("success", 0.0, reason="no model was stated"), Score("recall", 0.0), Score("optimum", 0.0)]
+            missing = [
+                g.Score("success", 0.0, reason="no model was stated"),
+                g.Score("recall", 0.0),
+                g.Score("optimum", 0.0),
+            ]
             return [*missing, *scores]
         model, cited = [int(value) for value in stated[-1].action.values or ()], (stated[-1].index,)
         recall = sum(a == b for a, b in zip(model, true, strict=True)) / len(true)
         gained = part_of_optimum(model, true, len(public["products"]))
         told = f"{recall:.0%} of the numbers are right, and the plan earns {gained:.0%} of the optimum"
         return [
-            Score("success", float(recall == 1), reason=told, turns=cited),
-            Score("recall", recall, turns=cited),
-            Score("optimum", gained, turns=cited),
-            Score("rounds", float(sum(turn.speaker == scenario.names[0] for turn in transcript.acts)), turns=cited),
+            g.Score("success", float(recall == 1), reason=told, turns=cited),
+            g.Score("recall", recall, turns=cited),
+            g.Score("optimum", gained, turns=cited),
+            g.Score("rounds", float(sum(turn.speaker == scenario.names[0] for turn in transcript.acts)), turns=cited),
             *scores,
         ]
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """State the true model; None if its numbers are not known."""
-        owner = others(seen)[0]
-        if not seen.may("state") or known(seen, "number_0", owner) is None:
+        owner = g.others(seen)[0]
+        if not seen.may("state") or g.known(seen, "number_0", owner) is None:
             return None
-        return move("state", *(known(seen, f"number_{n}", owner) for n in range(len(_slots(seen)))))
+        return g.move("state", *(g.known(seen, f"number_{n}", owner) for n in range(len(_slots(seen)))))
 
 
 def slots_of(products: Sequence[str], materials: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -237,43 +217,43 @@ def _program(numbers: Sequence[int], products: int) -> tuple[list[int], list[lis
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _slots(seen: Observation) -> dict[str, tuple[int, int]]:
+def _slots(seen: g.Observation) -> dict[str, tuple[int, int]]:
     return slots_of(seen.game["products"], seen.game["materials"])
 
 
-def _answer(seen: Observation) -> Action:
+def _answer(seen: g.Observation) -> g.Action:
     """Say the number that is asked for."""
     if not seen.may("answer"):
-        return Action("speak", "Please ask for the numbers.")
+        return g.Action("speak", "Please ask for the numbers.")
     place = list(_slots(seen)).index(seen.transcript.of("ask")[-1].value)
-    return move("answer", known(seen, f"number_{place}"))
+    return g.move("answer", g.known(seen, f"number_{place}"))
 
 
-def _asking(share: float) -> Player:
+def _asking(share: float) -> g.Player:
     """Return a player that asks for a share of the numbers and states the least possible ones for the others."""
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         if not seen.may("state"):
             return _answer(seen)
         slots, asked = _slots(seen), [turn.value for turn in seen.transcript.of("ask")]
         if len(asked) < int(share * len(slots)):
-            return move("ask", list(slots)[len(asked)])
+            return g.move("ask", list(slots)[len(asked)])
         told = dict(zip(asked, (int(turn.value) for turn in seen.transcript.of("answer")), strict=True))
-        return move("state", *(min(max(told.get(slot, low), low), high) for slot, (low, high) in slots.items()))
+        return g.move("state", *(min(max(told.get(slot, low), low), high) for slot, (low, high) in slots.items()))
 
     return play
 
 
-def _liar(seen: Observation, rng: random.Random) -> Action:
+def _liar(seen: g.Observation, rng: random.Random) -> g.Action:
     """Say one less than the number that is asked for."""
     action = _asking(1)(seen, rng)
-    return move("answer", int((action.values or ())[0]) - 1) if action.type == "answer" else action
+    return g.move("answer", int((action.values or ())[0]) - 1) if action.type == "answer" else action
 
 
-def _never_states(seen: Observation, rng: random.Random) -> Action:
+def _never_states(seen: g.Observation, rng: random.Random) -> g.Action:
     """Ask again and again."""
     slots = list(_slots(seen))
-    return move("ask", slots[len(seen.transcript.of("ask")) % len(slots)]) if seen.may("ask") else _answer(seen)
+    return g.move("ask", slots[len(seen.transcript.of("ask")) % len(slots)]) if seen.may("ask") else _answer(seen)
 
 
 LinearProgram.players = {

@@ -14,55 +14,24 @@ before (for a factorisation machine), and a threshold decides when to recommend 
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Mapping
+from typing import Any
 
-from localsim.families.games.base import (
-    DONE,
-    SUCCESS,
-    Action,
-    Agent,
-    AnswerKey,
-    Any,
-    Game,
-    InvalidInput,
-    Limits,
-    Mapping,
-    Measure,
-    Move,
-    Next,
-    Observation,
-    Player,
-    Scenario,
-    ScenarioFile,
-    Score,
-    Tell,
-    Transcript,
-    act,
-    by_chance,
-    chance,
-    exactly,
-    known,
-    merged,
-    move,
-    names_of,
-    number,
-    one_of,
-    others,
-    private,
-    random,
-)
+from localsim.families.games import base as g
 from localsim.families.games.talking.paths import ATTRIBUTES, entropy, path_of, scores_of_items
 
 ASK_YES, ASK_NO, TAKEN, REFUSED, REACHED = 0.01, -0.1, 1.0, -0.1, -0.3
 """The published rewards."""
 
 
-class Recommendation(Game):
+class Recommendation(g.Game):
     """An adviser finds the item that a customer has in mind, by questions and recommendations."""
 
     name, version = "recommendation", "1"
     title = "Asking or recommending"
     about = "An adviser asks a customer about attributes, or recommends scarves, until the right one is in the list."
-    defaults: Mapping[str, Any] = {"items": 100, "list": 10, "turns": 15, "bought": 3}
+    defaults = {"items": 100, "list": 10, "turns": 15, "bought": 3}
     how = (
         "Success is a list with the customer's scarf. Reward: 0.01 and -0.1 for attributes that are right and wrong, 1 "
         "and -0.1 for lists, -0.3 at the last turn. A failure counts all turns."
@@ -81,63 +50,73 @@ class Recommendation(Game):
     }
     interests = "cooperative"
     measures = (
-        SUCCESS,
-        Measure("success_at_5", "success at 5", "share that succeeds within 5 turns", "success_5", kind="share"),
-        Measure("success_at_10", "success at 10", "share that succeeds within 10 turns", "success_10", kind="share"),
-        Measure("average_turns", "turns", "turns of the adviser; a failure counts all", "rounds", compared=True),
-        Measure("reward", "reward", "sum of the published rewards of all turns", "reward", compared=True),
-        Measure("truthful", "true answers", "share of the customer's answers that are true", "truthful", kind="share"),
+        g.SUCCESS,
+        g.Measure("success_at_5", "success at 5", "share that succeeds within 5 turns", "success_5", kind="share"),
+        g.Measure("success_at_10", "success at 10", "share that succeeds within 10 turns", "success_10", kind="share"),
+        g.Measure("average_turns", "turns", "turns of the adviser; a failure counts all", "rounds", compared=True),
+        g.Measure("reward", "reward", "sum of the published rewards of all turns", "reward", compared=True),
+        g.Measure(
+            "truthful", "true answers", "share of the customer's answers that are true", "truthful", kind="share"
+        ),
     )
     figure = ("success_rate", "success_at_5", "truthful")
-    control_tasks: Mapping[str, Mapping[str, Any]] = {"ten items": {"items": 10}}
+    references = (
+        g.Reference(
+            "random", "random", "an adviser who asks or recommends anything; the customer answers truly", blind=True
+        ),
+        g.Reference(
+            "omniscient",
+            "best known",
+            "asks what tells most, and recommends the item once it is seen; optimal play is not computed",
+        ),
+    )
+    control_tasks = {"ten items": {"items": 10}}
     controls = (
-        exactly("max-entropy", "success_rate", 1, "14 turns are enough for 100 items"),
-        exactly("max-entropy", "truthful", 1, "the customer answers as it is"),
-        exactly("scpr", "success_rate", 1, "14 turns are enough for 100 items"),
-        exactly("lister", "success_at_10", 1, "ten lists of ten items are all 100 items"),
-        by_chance("lister", "success_at_5", 0.5, "five lists of ten items are half of 100 items"),
-        exactly("lister", "reward", 1, "the only list has the item", "ten items"),
-        exactly("lister", "average_turns", 1, "the only list has the item", "ten items"),
-        exactly("denier", "success_rate", 0, "every list is refused"),
-        exactly("denier", "average_turns", 15, "a failure counts all turns"),
-        exactly("denier", "reward", -1.7, "14 lists of -0.1, and -0.3 at the end"),
-        exactly("asker", "success_rate", 0, "nothing is recommended"),
-        exactly("omniscient", "average_turns", 1, "the item is in the first list", modes=("script", "mindreaders")),
+        g.exactly("max-entropy", "success_rate", 1, "14 turns are enough for 100 items"),
+        g.exactly("max-entropy", "truthful", 1, "the customer answers as it is"),
+        g.exactly("scpr", "success_rate", 1, "14 turns are enough for 100 items"),
+        g.exactly("lister", "success_at_10", 1, "ten lists of ten items are all 100 items"),
+        g.by_chance("lister", "success_at_5", 0.5, "five lists of ten items are half of 100 items"),
+        g.exactly("lister", "reward", 1, "the only list has the item", "ten items"),
+        g.exactly("lister", "average_turns", 1, "the only list has the item", "ten items"),
+        g.exactly("denier", "success_rate", 0, "every list is refused"),
+        g.exactly("denier", "average_turns", 15, "a failure counts all turns"),
+        g.exactly("denier", "reward", -1.7, "14 lists of -0.1, and -0.3 at the end"),
+        g.exactly("asker", "success_rate", 0, "nothing is recommended"),
+        g.exactly("omniscient", "average_turns", 1, "the item is in the first list", modes=("script", "mindreaders")),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
+    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
         """Return a scenario: items with four attributes each, what the customer bought, and the item in mind."""
-        chosen = merged(self.defaults, parameters, self.name)
+        chosen = g.merged(self.defaults, parameters, self.name)
         if not (1 <= chosen["list"] <= 10 and chosen["list"] <= chosen["items"] <= 120):
-            raise InvalidInput("recommendation: list 1 to 10, and items from list to 120")
+            raise g.InvalidInput("recommendation: list 1 to 10, and items from list to 120")
         if not (2 <= chosen["turns"] <= 100 and 0 <= chosen["bought"] < chosen["items"]):
-            raise InvalidInput("recommendation: turns 2 to 100, and bought less than items")
+            raise g.InvalidInput("recommendation: turns 2 to 100, and bought less than items")
         rng = random.Random(f"{self.name}/{seed}")
-        adviser, customer = names_of(self, seed, 2)
+        adviser, customer = g.names_of(self, seed, 2)
         items = {str(n): rng.sample(ATTRIBUTES, 4) for n in range(1, chosen["items"] + 1)}
         # The customer likes some attributes, so what was bought says something about the item.
         taste = set(rng.sample(ATTRIBUTES, 5))
         liked = sorted(items, key=lambda item: rng.random() ** math.exp(-len(taste & set(items[item]))))
         target, bought = liked[-1], sorted(liked[-1 - chosen["bought"] : -1], key=int)
         catalogue = "; ".join(f"{item} {' '.join(found)}" for item, found in items.items())
-        return ScenarioFile(
-            version=1,
-            id=scenario_id,
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
             title=f"{adviser} finds the scarf that {customer} has in mind",
-            info=self.info,
-            setting=(
-                f"{customer} has one scarf in mind. In each turn {adviser} asks about an attribute, or recommends "
-                f"{chosen['list']} scarves, {chosen['turns'] - 1} times at most, and {customer} answers yes or no. "
-                + (f"{customer} bought these before: {', '.join(bought)}. " if bought else "")
-                + f"The scarves: {catalogue}."
-            ),
+            setting=f"{customer} has one scarf in mind. In each turn {adviser} asks about an attribute, or recommends "
+            f"{chosen['list']} scarves, {chosen['turns'] - 1} times at most, and {customer} answers yes or no. "
+            + (f"{customer} bought these before: {', '.join(bought)}. " if bought else "")
+            + f"The scarves: {catalogue}.",
             agents=(
-                Agent(name=adviser, goal="Recommend the right scarf in few turns."),
-                Agent(
+                g.Agent(name=adviser, goal="Recommend the right scarf in few turns."),
+                g.Agent(
                     name=customer,
                     goal="Answer truly.",
                     facts=(
-                        private(
+                        g.private(
                             customer,
                             "target",
                             f"{customer} has scarf {target} in mind: {' '.join(items[target])}.",
@@ -146,44 +125,41 @@ class Recommendation(Game):
                     ),
                 ),
             ),
-            actions=("speak",),
             moves=(
-                Move(
+                g.Move(
                     name="ask",
-                    values=(one_of(*ATTRIBUTES),),
+                    values=(g.one_of(*ATTRIBUTES),),
                     tell="To ask whether it has an attribute",
                     by=(adviser,),
                 ),
-                Move(
+                g.Move(
                     name="recommend",
-                    values=(number(1, chosen["items"]),) * chosen["list"],
+                    values=(g.number(1, chosen["items"]),) * chosen["list"],
                     tell=f"To recommend {chosen['list']} scarves by number (repeat one to recommend fewer)",
                     by=(adviser,),
                 ),
-                Move(name="yes", tell="To say that it is so, or that the scarf is in the list", by=(customer,)),
-                Move(name="no", tell="To say that it is not", by=(customer,)),
+                g.Move(name="yes", tell="To say that it is so, or that the scarf is in the list", by=(customer,)),
+                g.Move(name="no", tell="To say that it is not", by=(customer,)),
             ),
-            game={"public": {"items": items, "bought": bought, "list": chosen["list"], "turns": chosen["turns"]}},
-            limits=Limits(turns=2 * (chosen["turns"] - 1)),
-            family=self.name,
-            parameters={**chosen, "seed": seed},
+            public={"items": items, "bought": bought, "list": chosen["list"], "turns": chosen["turns"]},
+            turns=2 * (chosen["turns"] - 1),
         )
 
-    def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
+    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
         """One attribute is told; then the adviser asks or recommends, and the customer answers."""
         adviser, customer = scenario.names
         if not talk.told:
-            found = chance(seed, "opening").choice(_attributes(scenario))
-            return Tell(f"{customer} is looking for something {found}.", values=(found,))
+            found = g.chance(seed, "opening").choice(_attributes(scenario))
+            return g.Tell(f"{customer} is looking for something {found}.", values=(found,))
         acts = talk.acts
         if len(acts) % 2:
-            return act(customer, "yes", "no")
+            return g.act(customer, "yes", "no")
         taken = bool(acts) and acts[-1].action.type == "yes" and acts[-2].action.type == "recommend"
         if taken or len(acts) == 2 * (scenario.game["public"]["turns"] - 1):
-            return DONE
-        return act(adviser, "ask", "recommend")
+            return g.DONE
+        return g.act(adviser, "ask", "recommend")
 
-    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
         """Return success within 5, 10 and all turns, the turns, the published rewards, and the true answers."""
         acts, last = transcript.acts, scenario.game["public"]["turns"]
         target, own = _target(scenario), set(_attributes(scenario))
@@ -200,54 +176,54 @@ class Recommendation(Game):
         cited = tuple(turn.index for turn in pairs[-1]) if pairs else ()
         told = f"scarf {target} {'was in list' if success else 'was not found; turn'} {len(pairs)} of {last}"
         return [
-            Score("success", float(success), reason=told, turns=cited),
-            Score("success_5", float(success and len(pairs) <= 5)),
-            Score("success_10", float(success and len(pairs) <= 10)),
-            Score("rounds", float(len(pairs) if success else last), turns=cited),
-            Score("reward", reward + (REACHED if reached else 0)),
-            *([Score("truthful", true / len(pairs))] if pairs else []),
+            g.Score("success", float(success), reason=told, turns=cited),
+            g.Score("success_5", float(success and len(pairs) <= 5)),
+            g.Score("success_10", float(success and len(pairs) <= 10)),
+            g.Score("rounds", float(len(pairs) if success else last), turns=cited),
+            g.Score("reward", reward + (REACHED if reached else 0)),
+            *([g.Score("truthful", true / len(pairs))] if pairs else []),
         ]
 
-    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Recommend the item; None if it is not known."""
-        target = known(seen, "target", others(seen)[0])
+        target = g.known(seen, "target", g.others(seen)[0])
         if target is None or not seen.may("recommend"):
             return None
         return recommended([target], seen.game["list"])
 
 
-def _target(scenario: Scenario) -> str:
+def _target(scenario: g.Scenario) -> str:
     return scenario.agents[1].facts[0].terms[0]
 
 
-def _attributes(scenario: Scenario) -> list[str]:
+def _attributes(scenario: g.Scenario) -> list[str]:
     found: list[str] = scenario.game["public"]["items"][_target(scenario)]
     return found
 
 
-def recommended(ranked: list[str], size: int) -> Action:
+def recommended(ranked: list[str], size: int) -> g.Action:
     """Return the move that recommends the first items; the last one is repeated where there are too few."""
-    return move("recommend", *(ranked + ranked[-1:] * size)[:size])
+    return g.move("recommend", *(ranked + ranked[-1:] * size)[:size])
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
-def _true(seen: Observation, rng: random.Random) -> Action:
+def _true(seen: g.Observation, rng: random.Random) -> g.Action:
     """Answer truly."""
-    target, last = known(seen, "target") or "", seen.transcript.acts[-1]
+    target, last = g.known(seen, "target") or "", seen.transcript.acts[-1]
     asked = last.action.type == "ask"
     right = last.value in seen.game["items"][target] if asked else target in (last.action.values or ())
-    return move("yes" if right else "no")
+    return g.move("yes" if right else "no")
 
 
-def _adviser(*, near: bool, early: bool) -> Player:
+def _adviser(*, near: bool, early: bool) -> g.Player:
     """Return a player that asks what splits the candidates best, and recommends when the list holds them.
 
     `near`: ask neighbours only, and weight the candidates. `early`: recommend when the list holds half of their weight.
     """
 
-    def play(seen: Observation, rng: random.Random) -> Action:
+    def play(seen: g.Observation, rng: random.Random) -> g.Action:
         if not seen.may("ask"):
             return _true(seen, rng)
         items, size, path = seen.game["items"], seen.game["list"], path_of(seen.transcript)
@@ -261,21 +237,21 @@ def _adviser(*, near: bool, early: bool) -> Player:
         if len(found) <= size or enough or not open_:
             return recommended(found, size)
         split = {each: entropy(sum(weights[item] for item in found if each in items[item]) / whole) for each in open_}
-        return move("ask", max(open_, key=lambda each: split[each]))
+        return g.move("ask", max(open_, key=lambda each: split[each]))
 
     return play
 
 
-def _random(seen: Observation, rng: random.Random) -> Action:
+def _random(seen: g.Observation, rng: random.Random) -> g.Action:
     """Ask or recommend, whatever comes."""
     if not seen.may("ask"):
         return _true(seen, rng)
     if rng.random() < 0.5:
-        return move("ask", rng.choice(ATTRIBUTES))
+        return g.move("ask", rng.choice(ATTRIBUTES))
     return recommended(rng.sample(list(seen.game["items"]), seen.game["list"]), seen.game["list"])
 
 
-def _lister(seen: Observation, rng: random.Random) -> Action:
+def _lister(seen: g.Observation, rng: random.Random) -> g.Action:
     """Recommend all items, one list after the other."""
     if not seen.may("ask"):
         return _true(seen, rng)
@@ -284,14 +260,14 @@ def _lister(seen: Observation, rng: random.Random) -> Action:
     return recommended(items[start : start + size], size)
 
 
-def _denier(seen: Observation, rng: random.Random) -> Action:
+def _denier(seen: g.Observation, rng: random.Random) -> g.Action:
     """Recommend all items, and refuse all."""
-    return _lister(seen, rng) if seen.may("ask") else move("no")
+    return _lister(seen, rng) if seen.may("ask") else g.move("no")
 
 
-def _asker(seen: Observation, rng: random.Random) -> Action:
+def _asker(seen: g.Observation, rng: random.Random) -> g.Action:
     """Ask, and never recommend."""
-    return move("ask", ATTRIBUTES[len(seen.transcript.of("ask")) % 20]) if seen.may("ask") else _true(seen, rng)
+    return g.move("ask", ATTRIBUTES[len(seen.transcript.of("ask")) % 20]) if seen.may("ask") else _true(seen, rng)
 
 
 Recommendation.players = {

@@ -8,6 +8,7 @@ from localsim import paths
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
+from localsim.store.outside.sources import quoted
 
 _VIEWS = (
     "v_runs",
@@ -28,7 +29,7 @@ def export_run(store: Store, run_id: str, form: str, target: Path) -> list[Path]
         if form == "jsonl":
             return [_jsonl(store, run_id, target)]
         target.mkdir(parents=True, exist_ok=True)
-        return store.copy_views(run_id, _VIEWS, form, target)
+        return _views(store, run_id, form, target)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
 
@@ -42,3 +43,15 @@ def _jsonl(store: Store, run_id: str, target: Path) -> Path:
         for row in episodes:
             file.write(paths.json_text(load_episode(store, row["episode_id"]).as_json()) + "\n")
     return target
+
+
+def _views(store: Store, run_id: str, form: str, folder: Path) -> list[Path]:
+    files = []
+    with store.reading() as connection:
+        for view in _VIEWS:
+            file = folder / f"{view.removeprefix('v_')}.{form}"
+            connection.execute(
+                f"COPY (SELECT * FROM {view} WHERE run_id = ?) TO {quoted(file)} (FORMAT {form})", [run_id]
+            )
+            files.append(file)
+    return files

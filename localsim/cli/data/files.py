@@ -1,0 +1,185 @@
+"""localsim export, import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from localsim.cli import completion
+from localsim.cli.common import (
+    Reassurance,
+    db_option,
+    echo,
+    json_option,
+    print_json,
+    say,
+    store_of,
+)
+from localsim.conversation.episode import counted
+from localsim.store.database import Store
+from localsim.store.queries import runs as queries
+
+
+@click.command()
+@click.argument("run", default="@last", shell_complete=completion.runs)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt"]),
+    help="Write the run in this format.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(), help="Write to this file, or to this folder for parquet and csv [export-RUN]."
+)
+@click.option(
+    "--partitioned",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write all rows of the run as Parquet to its own place in this folder, which can hold many runs.",
+)
+@click.option("--all", "everything", is_flag=True, help="With --partitioned: write every run of the database.")
+@click.option(
+    "--by-scenario/--by-run",
+    "by_scenario",
+    default=None,
+    help="With --partitioned: give each scenario files of its own, or none "
+    "[own files if a scenario has 20,000 turns on average: many small files are slow to read].",
+)
+@db_option
+@json_option
+def export(run: str, db: str | None, as_json: bool, **options: Any) -> None:
+    """Write a run for other tools.
+
+    \b
+    jsonl          one episode per line, with turns and scores
+    parquet, csv   one file per view
+    sft, sharegpt  one training chat per line, for each agent of an episode
+
+    --partitioned writes the tables behind the views. `localsim db attach` shows the runs of such folders together. A
+    run that is exported again replaces its files.
+
+    \b
+    localsim export @last -f jsonl -o run.jsonl
+    localsim export @last -f parquet -o folder
+    localsim export --all --partitioned results
+    """
+    if (options["form"] is None) == (options["partitioned"] is None):
+        raise click.UsageError("give either --format or --partitioned")
+    if options["partitioned"] and options["output"]:
+        raise click.UsageError("--partitioned names the folder itself; leave out --output")
+    if not options["partitioned"] and (options["everything"] or options["by_scenario"] is not None):
+        raise click.UsageError("--all, --by-scenario and --by-run belong to --partitioned")
+    store = store_of(db)
+    with Reassurance("writing the files", quiet=as_json):
+        if options["partitioned"]:
+            made = _partitions(store, None if options["everything"] else run, **options)
+        else:
+            made = _files(store, store.run_id(run), options["form"], options["output"])
+    if as_json:
+        print_json(made)
+    else:
+        click.echo("\n".join(each if isinstance(each, str) else _line(each) for each in made))
+
+
+def _partitions(store: Store, run: str | None, *, partitioned: Path, by_scenario: bool | None, **_: Any) -> list[Any]:
+    """Write a run, or all of them, as partitions, and return their manifests with their folders."""
+    from localsim.store.outside.partitions import partition_of, write_partition
+
+    chosen = [row["run_id"] for row in queries.run_list(store)] if run is None else [store.run_id(run)]
+    made = [write_partition(store, run_id, partitioned, by_scenario) for run_id in chosen]
+    return [{"path": str(partition_of(each.run_id, partitioned)), **asdict(each)} for each in made]
+
+
+def _line(made: Mapping[str, Any]) -> str:
+    """Return the line about a partition."""
+    rows = made["rows"]
+    return f"{made['path']}: {counted(rows['episodes'])}, {rows['turns']} turns, {made['bytes'] / 1e6:.1f} MB"
+
+
+def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any]:
+    """Write a run in one format and return the files."""
+    target = Path(output or f"export-{run_id}{'' if form in ('parquet', 'csv') else '.jsonl'}")
+    if form in ("sft", "sharegpt"):
+        from localsim.finetune.source import chats_of_episodes, episodes_of_run, write_chats
+
+        write_chats(chats_of_episodes(store, episodes_of_run(store, run_id)), form, target)
+        return [str(target)]
+    from localsim.store.outside.export import export_run
+
+    return [str(path) for path in export_run(store, run_id, form, target)]
+
+
+@click.group("import")
+def import_() -> None:
+    """Import conversations of people.
+
+    \b
+    localsim import talks chats.json
+    """
+
+
+@import_.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option(
+    "--format",
+    "form",
+    metavar="FORMAT",
+    default="auto",
+    show_default=True,
+    help="Read the files in this format: auto, mutual-friends, craigslist, casino, dealornodeal, csv or jsonl.",
+)
+@click.option("--family", metavar="FAMILY", help="Score the conversations of a table (csv, jsonl) as this task family.")
+@click.option(
+    "--label", metavar="NAME", default="people", show_default=True, help="Show the people under this name in tables."
+)
+@click.option(
+    "--leaks/--no-leaks",
+    default=True,
+    show_default=True,
+    help="Look for private facts that come out; this takes longest.",
+)
+@click.option(
+    "--scenarios",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write the scenarios to this folder, to simulate models on them.",
+)
+@db_option
+@json_option
+def talks(files: Sequence[Path], scenarios: Path | None, db: str | None, as_json: bool, **options: Any) -> None:
+    """Store conversations of people as a run of the mode `people`, scored as simulated ones are.
+
+    The same files are stored once. If a file has a defect, nothing is stored. docs/human-talks.md has the formats.
+
+    \b
+    localsim import talks train.json
+    localsim import talks ours.jsonl --label students
+    localsim report @last-1 --people @last
+    """
+    from localsim.runs.imported import Options, import_talks, write_scenarios
+
+    store = store_of(db)
+    found = import_talks(store, files, Options(**options), say)
+    if scenarios:
+        say(f"wrote {len(write_scenarios(store, found.run_id, scenarios))} scenarios to {scenarios}")
+    if as_json:
+        print_json(found.as_json())
+        return
+    if not found.new:
+        click.echo(f"already imported as run {found.run_id}")
+        say(f"to import it again: localsim runs rm {found.run_id}")
+        return
+    click.echo(f"run {found.run_id}: {found.conversations} conversations on {found.scenarios} scenarios")
+    for reason, count in found.left_out.items():
+        echo(f"  {count} left out: {reason}")
+    for note, count in found.notes.items():
+        echo(f"  {count} without a family: {note}")
+    for name, (equal, unread, n) in found.agreement.items():
+        missing = f" ({unread} could not be read)" if unread else ""
+        echo(f"  {name}, as read from the words, equals the corpus's own in {equal} of {n} conversations{missing}")
+    say(f"next: localsim report {found.run_id}, or localsim report RUN --people {found.run_id}")

@@ -1,0 +1,109 @@
+"""localsim runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from localsim.cli import completion
+from localsim.cli.common import (
+    clean,
+    db_option,
+    echo,
+    json_option,
+    print_json,
+    print_table,
+    say,
+    store_of,
+)
+from localsim.conversation.episode import counted
+from localsim.runs import telling
+from localsim.store.queries import runs as queries
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def runs(ctx: click.Context) -> None:
+    """List, show and remove runs."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
+
+
+@runs.command("list")
+@db_option
+@json_option
+def list_(db: str | None = None, as_json: bool = False) -> None:
+    """List runs, newest first. The first 15 characters of an id are the start of the run, in UTC."""
+    store = store_of(db)
+    facts = {row["run_id"]: row for row in queries.every_run(store)}
+    if as_json:
+        called = telling.names_of(store, list(facts.values()))
+        rows = queries.run_list(store)
+        print_json(
+            [{**row, "called": called[row["run_id"]], "searched": facts[row["run_id"]]["searched"]} for row in rows]
+        )
+        return
+    called = telling.names_of(store, list(facts.values()), room=_NAME)
+    print_table(
+        ["run", "name", "episodes", "status", "leaks"], [_line(row, called) for row in facts.values()], short=True
+    )
+    for row in facts.values():
+        if row["status"] == "interrupted" and (remark := telling.leaks_remark(row)):
+            say(remark)
+
+
+_NAME = 48
+"""Characters of a name that fit into the list of runs."""
+
+
+def _line(row: Mapping[str, Any], called: Mapping[str, str]) -> list[str]:
+    """Return the cells of a run in the list of runs."""
+    done, planned, searched = row["completed"], row["planned"], row["searched"]
+    failed = f", {row['failed']} failed" if row["failed"] else ""
+    leaks = "searched" if done and searched >= done else f"{searched} of {done}" if searched else "no"
+    return [row["run_id"], called[row["run_id"]], f"{done} of {planned}{failed}", row["status"], leaks]
+
+
+@runs.command("show")
+@click.argument("run", default="@last", shell_complete=completion.runs)
+@db_option
+@json_option
+def show_run(run: str, db: str | None, as_json: bool) -> None:
+    """Print the options, models and versions of a run, and the reasons of failed episodes."""
+    store = store_of(db)
+    run_id = store.run_id(run)
+    row, facts = queries.run_row(store, run_id), queries.run_facts(store, run_id)
+    row["called"] = telling.name_of(store, row)
+    row |= {key: facts[key] for key in ("completed", "failed", "searched")}
+    for key in ("plan_json", "models_json", "versions_json"):
+        row[key.removesuffix("_json")] = json.loads(row.pop(key))
+    row["failures"] = queries.failed_episodes(store, run_id)
+    if as_json:
+        print_json(row)
+        return
+    echo(row.pop("called"), bold=True)
+    if remark := telling.leaks_remark(facts):
+        click.secho(remark, fg="yellow")
+    for key, value in row.items():
+        if isinstance(value, dict):
+            echo(key, bold=True)
+            for name, detail in value.items():
+                echo(f"  {name}: {json.dumps(detail, default=str)}")
+        else:
+            echo(f"{key}: {value}")
+
+
+@runs.command("rm")
+@click.argument("run", shell_complete=completion.runs)
+@click.option("-y", "--yes", is_flag=True, help="Delete without asking for confirmation.")
+@db_option
+def remove(run: str, yes: bool, db: str | None) -> None:
+    """Delete a run with its episodes, turns and scores."""
+    store = store_of(db)
+    run_id = store.run_id(run)
+    if not yes:
+        click.confirm(f"Delete run {clean(telling.heading_of(store, run_id))} with all its episodes?", abort=True)
+    click.echo(f"removed run {run_id}, {counted(store.remove_run(run_id))}")

@@ -1,0 +1,5 @@
+"""Commands that simulate: run, resume, interview."""
+
+from localsim.cli.running.commands import resume as resume
+from localsim.cli.running.commands import run as run
+from localsim.cli.running.interview import interview as interview

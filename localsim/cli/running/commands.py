@@ -1,0 +1,266 @@
+"""localsim run, resume."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import click
+
+from localsim.backends.open import absolute, chosen_model, memory_plans
+from localsim.cli import completion
+from localsim.cli.common import (
+    Progress,
+    Reassurance,
+    cluster_option,
+    db_option,
+    json_option,
+    print_json,
+    say,
+    store_of,
+    weights_from,
+    weights_option,
+)
+from localsim.cli.running.ending import conclude, say_namesakes
+from localsim.cli.running.options import (
+    ModesOption,
+    context_option,
+    fail_option,
+    gpu_option,
+    grammar_option,
+    grants_of,
+    live_option,
+    model_option,
+    modes_of,
+    name_option,
+    parallel_option,
+    repro_option,
+    roles_of,
+    seed_option,
+    temperature_option,
+    threads_option,
+)
+from localsim.conversation.episode import OVERFLOWS, Sampling
+from localsim.conversation.wording.variants import MOST
+from localsim.models.registry import constructed, labelled
+from localsim.runs import preview, runner
+from localsim.runs.plan import PRIMARY, Plan
+from localsim.scenarios.find import find_scenarios
+from localsim.store.database import Store
+from localsim.store.queries.runs import progress_of
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, required=True, shell_complete=completion.scenarios)
+@model_option
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    callback=roles_of,
+    metavar="NAME=MODEL",
+    help="Use another model for one agent, or for the writer of scripts; may be repeated.",
+)
+@click.option(
+    "--mode",
+    "modes",
+    cls=ModesOption,
+    multiple=True,
+    default=("agents",),
+    show_default=True,
+    callback=modes_of,
+    metavar="MODE",
+    help="Simulate this mode: script, agents, mindreaders, all of these, or iterative; several with commas.",
+)
+@click.option(
+    "--see",
+    multiple=True,
+    cls=ModesOption,
+    metavar="[NAME=]ITEM,...",
+    help="Let the agents of agents mode see private items of each other: goal, secret, facts, facts:N, profile or all; "
+    "with NAME= or 1= one agent only. Repeat it for more conditions; none is the usual one.",
+)
+@click.option(
+    "--announced", is_flag=True, help="Tell every agent what each one sees, instead of only the one who sees."
+)
+@click.option(
+    "--decoys", is_flag=True, help="Add made-up items, as long as those that stay hidden, to prompts of agents."
+)
+@click.option(
+    "-n",
+    "--episodes",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Simulate this many episodes of each scenario in each mode.",
+)
+@seed_option
+@parallel_option
+@temperature_option
+@grammar_option
+@repro_option
+@context_option
+@click.option(
+    "--overflow",
+    type=click.Choice(OVERFLOWS),
+    default="error",
+    show_default=True,
+    help="Let a conversation that outgrows its context fail (error), or drop its oldest turns.",
+)
+@gpu_option
+@threads_option
+@click.option(
+    "--perturb",
+    metavar="K",
+    type=click.IntRange(0, MOST),
+    default=0,
+    show_default=True,
+    help=f"Simulate everything in K variants of wording, line breaks, temperature and penalties, up to {MOST}.",
+)
+@click.option(
+    "--primary",
+    metavar="KEY[:CONTRAST]",
+    default=PRIMARY,
+    show_default=True,
+    help="Declare the primary outcome: a measure, and information, authorship or both.",
+)
+@click.option(
+    "--leaks/--no-leaks",
+    default=None,
+    help="Look for leaked facts at the end, or not [yes, unless all players are scripted].",
+)
+@weights_option(
+    "Find leaks with the thresholds of this file, made by `leakage calibrate`; a resume and later scores keep them "
+    "[the built-in ones]."
+)
+@name_option
+@cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
+@click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
+@fail_option
+@live_option
+@db_option
+@json_option
+def run(scenarios: tuple[str, ...], **options: Any) -> None:
+    """Simulate scenarios (files, folders or names) and store every prompt and turn.
+
+    Scripted players need no model. For any scenario: auto (plain `scripted`), omniscient, smalltalk. For mutual_friends
+    and craigslist: honest, guesser, yes-sayer, refuser, mix-up, peeks-25, peeks-50, peeks-100. For mutual_friends:
+    friends, list-reader. For craigslist: haggler, patient-buyer, firm, random-haggler, silent. docs/models.md tells
+    what each of them does.
+
+    \b
+    localsim run mutual_friends_01 --mode all -n 4
+    localsim run mutual_friends_01 --mode all -m scripted:omniscient --leaks
+    localsim run roommates --role Kit=scripted:smalltalk --live
+    """
+    plan = Plan(
+        scenarios=tuple(find_scenarios(scenarios)),
+        modes=options["modes"],
+        model=chosen_model(options["model"]),
+        roles={role: absolute(model) for role, model in options["roles"].items()},
+        episodes=options["episodes"],
+        seed=options["seed"],
+        repro=options["repro"],
+        sampling=Sampling(temperature=options["temperature"], grammar=not options["no_grammar"]),
+        parallel=options["parallel"],
+        context=options["context"],
+        overflow=options["overflow"],
+        gpu=options["gpu"],
+        threads=options["threads"],
+        primary=options["primary"],
+        perturb=options["perturb"],
+        see=grants_of(options["see"], announced=options["announced"], decoys=options["decoys"]),
+    )
+    _check_primary(plan)
+    weights = weights_from(options["weights"], options["sensitivity"])
+    if options["dry_run"]:
+        _print_plan(plan, store_of(options["db"]), options["as_json"])
+        return
+    store, quiet = store_of(options["db"]), options["as_json"]
+    for model in dict.fromkeys((plan.model, *plan.roles.values())):
+        if constructed(model):
+            say(labelled(model))
+    say_namesakes(store, options["name"])
+    progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
+    with Reassurance("reading the models", quiet=quiet), closing(progress):
+        result = runner.start(
+            plan,
+            store,
+            progress,
+            say,
+            leaks=options["leaks"],
+            weights=weights,
+            name=options["name"],
+            cluster=options["cluster"],
+        )
+    conclude(result, store.path, options["as_json"], options["fail_on_error"])
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", default="@last", shell_complete=completion.runs)
+@cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
+@fail_option
+@live_option
+@db_option
+@json_option
+def resume(run_id: str, cluster: str | None, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
+    """Continue an interrupted run. Finished episodes are kept; the others continue after their last turn.
+
+    \b
+    localsim resume
+    localsim resume 20260102-0304
+    """
+    store = store_of(db)
+    run_id = store.run_id(run_id, to_resume=True)
+    planned, done = progress_of(store, run_id)
+    progress = Progress(planned, done, live=live, quiet=as_json, store=store)
+    with Reassurance("reading what the run has stored", quiet=as_json), closing(progress):
+        result = runner.resume(run_id, store, progress, say, cluster=cluster)
+    conclude(result, store.path, as_json, fail_on_error)
+
+
+def _check_primary(plan: Plan) -> None:
+    if plan.primary != PRIMARY:
+        from localsim.reports.comparison import check_primary
+
+        check_primary(plan)
+
+
+def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
+    specs = plan.specs()
+    turns = sum(spec.scenario.limits.turns for spec in specs)
+    parallel = preview.side_by_side(plan, say)
+    data: dict[str, Any] = {
+        "scenarios": [loaded.scenario.id for loaded in plan.scenarios],
+        "modes": list(plan.modes),
+        "see": list(plan.see),
+        "models": sorted({model for spec in specs for model in spec.models.values()}),
+        "variants": max(1, plan.perturb),
+        "episodes": len(specs),
+        "turns_at_most": turns,
+        "seed": plan.seed,
+        "repro": plan.repro,
+        "parallel": parallel,
+        "primary": plan.primary,
+        "memory": (memory := [str(each) for each in memory_plans(preview.needs_of(plan, parallel))]),
+    }
+    found = preview.minutes(plan, parallel, store)
+    data["forecast"] = vars(found) if found else None
+    if as_json:
+        print_json(data)
+        return
+    variants = f" x {plan.perturb} variants" if plan.perturb > 1 else ""
+    kinds = f"{len(plan.modes)} modes"
+    if plan.see:
+        kinds = f"{len({(spec.mode, spec.grants) for spec in specs})} conditions"
+    click.echo(
+        f"{len(plan.scenarios)} scenarios x {kinds} x {plan.episodes}{variants} = {len(specs)} "
+        f"episodes, at most {turns} turns, {parallel} at a time, models: {', '.join(map(labelled, data['models']))}"
+    )
+    for line in memory:
+        click.echo(line)
+    if found:
+        click.echo(
+            f"about {found.minutes:.1f} minutes ({found.low:.1f} to {found.high:.1f}) for {found.turns:.0f} turns and "
+            f"{found.tokens:.0f} tokens, from speeds measured now and {found.based_on}; leaks are looked for after that"
+        )

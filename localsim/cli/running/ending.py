@@ -1,0 +1,59 @@
+"""What commands that simulate say about names, and at their end."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from localsim.cli.common import (
+    print_json,
+    say,
+)
+from localsim.conversation.episode import counted
+from localsim.errors import Interrupted, TooManyFailures
+from localsim.runs import runner, telling
+from localsim.store.database import Store
+
+
+def conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float) -> None:
+    summary = result.summary
+    done = summary.completed + summary.failed
+    if as_json:
+        print_json(result.as_json())
+    else:
+        rate = summary.tokens_generated / result.seconds if result.seconds else 0
+        click.echo(
+            f"run {result.run_id}: {summary.completed} completed, {summary.failed} failed of {counted(result.planned)} "
+            f"in {result.seconds:.0f} s ({summary.tokens_generated} tokens, {rate:.0f}/s)"
+        )
+        if summary.tokens_in_prompts:
+            cached = 1 - summary.tokens_evaluated / summary.tokens_in_prompts
+            say(
+                f"{cached:.0%} of {summary.tokens_in_prompts} prompt tokens were in the caches, "
+                f"{summary.tokens_shared} of them shared between conversations"
+            )
+        whole = result.in_database and summary.completed and not summary.stopped
+        if whole and (remark := telling.unsearched(Store(db), result.run_id)):
+            say(remark)
+        if summary.completed:
+            say(f"next: localsim report {result.run_id}   localsim show @last   (database {db})")
+    if not result.in_database:
+        say(f"the database is still held; the next localsim command takes the rest in from {db}.d")
+    sys.stdout.flush()
+    if summary.stopped:
+        raise Interrupted(
+            "stopped before the end; leaks were not looked for", hint=f"localsim resume {result.run_id} --db {db}"
+        )
+    limit = fail_on_error if fail_on_error >= 1 else fail_on_error * done
+    if summary.failed > limit:
+        raise TooManyFailures(
+            f"{summary.failed} of {counted(done)} failed", hint=f"localsim runs show {result.run_id} lists the reasons"
+        )
+
+
+def say_namesakes(store: Store, name: str | None) -> None:
+    """Say how runs of the same name are told apart."""
+    if name is not None and (others := telling.namesakes(store, name)):
+        say(f"another run has the name {name!r}, so only ids tell them apart: {', '.join(others[:3])}")

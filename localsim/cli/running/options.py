@@ -1,0 +1,144 @@
+"""Options that commands which simulate have in common, and the reading of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from localsim.cli import completion
+from localsim.cli.common import (
+    Finite,
+)
+from localsim.conversation.episode import MODES, REPRO_LEVELS, SIMULATED, Mode, Sampling
+from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
+from localsim.errors import suggest
+from localsim.runs import telling
+
+
+def modes_of(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> tuple[Mode, ...]:
+    chosen = tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",")))
+    unknown = [part for part in chosen if part not in (*SIMULATED, "all")]
+    if unknown:
+        meant = suggest(unknown[0], [*SIMULATED, "all"], inline=True)
+        raise click.BadParameter(f"unknown mode {unknown[0]!r}{meant}; modes are {', '.join(SIMULATED)} and all")
+    whole = [mode for part in chosen for mode in (MODES if part == "all" else (part,))]
+    return tuple(dict.fromkeys(whole))  # type: ignore[arg-type]  # checked against SIMULATED
+
+
+class ModesOption(click.Option):
+    """An option that may be repeated on the command line, and is one text in a variable or localsim.toml."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Take one text for a list of one."""
+        return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+
+
+def roles_of(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for value in values:
+        name, equals, model = value.partition("=")
+        if not (name and equals and model):
+            raise click.BadParameter(f"{value!r} is not NAME=MODEL")
+        found[name] = model
+    return found
+
+
+def grants_of(texts: Sequence[str], *, announced: bool, decoys: bool) -> list[str]:
+    """Return the texts of --see with the flags; what grants nothing cannot be announced."""
+    flagged = []
+    for text in texts or [NONE] * (announced or decoys):
+        given = parse(text)
+        granted = bool(given.everyone or given.single)
+        words = [given.text] if given else []
+        words += [ANNOUNCED] * (announced and (granted or not texts)) + [DECOYS] * decoys
+        flagged.append("+".join(dict.fromkeys("+".join(words).split("+"))) or NONE)
+    return flagged
+
+
+def _parallel(_ctx: click.Context, _param: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter("a number from 1, or auto")
+    return int(value)
+
+
+def _gpu(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if value not in ("auto", "off") and not value.isdecimal():
+        raise click.BadParameter("auto, off, or a number of layers")
+    return value
+
+
+def _name(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else telling.checked_name(value)
+
+
+fail_option = click.option(
+    "--fail-on-error", type=Finite(0), default=0.2, show_default=True,
+    help="Exit with code 6 if more episodes than this fail: a share below 1, or a number from 1.",
+)  # fmt: skip
+live_option = click.option("--live", is_flag=True, help="Print each turn as soon as it is written.")
+
+
+model_option = click.option(
+    "-m",
+    "--model",
+    shell_complete=completion.models,
+    help="Simulate with this model: a name, a .gguf file, or scripted[:PLAYER] [LOCALSIM_MODEL, else starter].",
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    help="Derive the seeds of all episodes from this one.",
+)
+parallel_option = click.option(
+    "-j",
+    "--parallel",
+    default="auto",
+    show_default=True,
+    callback=_parallel,
+    help="Simulate this many episodes at a time: a number, or auto.",
+)
+temperature_option = click.option(
+    "--temperature",
+    type=Finite(0, 5),
+    default=Sampling.temperature,
+    show_default=True,
+    help="Sample with this temperature; 0 always takes the likeliest token.",
+)
+grammar_option = click.option(
+    "--no-grammar", is_flag=True, help="Do not force the model to write in the format of actions."
+)
+repro_option = click.option(
+    "--repro",
+    type=click.Choice(REPRO_LEVELS),
+    default="stable",
+    show_default=True,
+    help="Repeat the same text (exact, slower), or the same seeds and schedule (stable); fast runs as stable today.",
+)
+context_option = click.option(
+    "--ctx",
+    "context",
+    type=click.IntRange(256),
+    help="Reserve this many tokens for each conversation [as many as the longest one needs].",
+)
+gpu_option = click.option(
+    "--gpu",
+    default="auto",
+    show_default=True,
+    callback=_gpu,
+    help="Put this many layers on the GPU: auto, off or a number.",
+)
+threads_option = click.option(
+    "--threads", type=click.IntRange(1), help="Compute with this many threads [one for each physical core]."
+)
+name_option = click.option(
+    "--name",
+    metavar="TEXT",
+    callback=_name,
+    help="Give the run this name, by which commands find it [scenarios, model and modes].",
+)

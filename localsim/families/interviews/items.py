@@ -1,0 +1,246 @@
+"""Items and banks: what is asked, in which form it is answered, and, apart from that, what the right answer is.
+
+The right answers of a bank go into the answer key of its scenarios (`key_of`), and what is asked into the scenario
+(`asked_of`); no value holds both once an interview begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from string import ascii_uppercase
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from localsim.conversation.rules.values import Amount, Identifier, Move, Param, Place, Text, Value
+from localsim.conversation.scenario import CONFLICT
+
+Kind = Literal["options", "scale", "number", "open"]
+KINDS: tuple[Kind, ...] = ("options", "scale", "number", "open")
+MOST_OPTIONS = 10
+Option = Annotated[str, Field(min_length=1, max_length=300)]
+ANSWER, RATE, NUMBER = "answer", "rate", "number"
+"""Names of the moves that answer with an option, a point of a scale and a number; words are plain speech."""
+
+
+class Scale(Value):
+    """A scale from 1 to `points`."""
+
+    points: Annotated[int, Field(ge=2, le=11)] = 5
+    """Number of points."""
+    low: Text
+    """Meaning of 1."""
+    high: Text
+    """Meaning of the highest point."""
+
+
+class Must(Value):
+    """The form that an open answer must have; everything that is given must hold. Case does not count."""
+
+    begins: Text | None = None
+    """Words with which it begins."""
+    ends: Text | None = None
+    """Words or characters with which it ends."""
+    contains: Text | None = None
+    """Words that are in it."""
+    most_words: Annotated[int, Field(ge=1, le=200)] | None = None
+    """Most words."""
+
+
+def _several(value: Any) -> Any:
+    return [value] if isinstance(value, str | int | float) else value
+
+
+class Item(Value):
+    """A question, the form of its answer, and what only judges may know: gold, refuse, must, about, reverse."""
+
+    id: Identifier
+    """Unique in the bank."""
+    ask: Text
+    """The question, addressed to the person."""
+    options: Annotated[tuple[Option, ...], Field(max_length=MOST_OPTIONS)] = ()
+    """Texts of which one is chosen, by a letter; their order rotates."""
+    scale: Scale | None = None
+    """A scale of which one point is chosen."""
+    number: tuple[Amount, Amount] | None = None
+    """Least and greatest whole number of the answer."""
+    open: Annotated[int, Field(ge=20, le=1000)] | None = None
+    """Most characters of an answer in words."""
+    gold: Annotated[tuple[Text, ...], BeforeValidator(_several)] = ()
+    """The right answer, or several of which each is right: an option, a number, or words of an open answer."""
+    refuse: bool | None = None
+    """Whether an open question must be refused (true), or must not be (false)."""
+    must: Must | None = None
+    """The form that an open answer must have."""
+    about: Identifier | None = None
+    """The trait or topic that the item belongs to."""
+    reverse: bool = False
+    """Whether a high point of the scale means little of the trait."""
+    follows: bool = False
+    """Whether the item before it and its answer are shown with it."""
+
+    @property
+    def kind(self) -> Kind | None:
+        """The form of the answer; None if none or several are given."""
+        given = [kind for kind in KINDS if getattr(self, kind)]
+        return given[0] if len(given) == 1 else None
+
+    @property
+    def move(self) -> str:
+        """Name of the action that answers it."""
+        if self.options:
+            return f"{ANSWER}-{len(self.options)}"
+        if self.number:
+            return f"{NUMBER}-{self.number[0]:.0f}-{self.number[1]:.0f}"
+        return f"{RATE}-{self.scale.points}" if self.scale else "speak"
+
+    def problems(self) -> Iterator[tuple[Place, str]]:
+        """Yield (place in the item, message) for each contradiction."""
+        if self.kind is None:
+            yield (), f"give exactly one of {', '.join(KINDS)}"
+            return
+        if len(self.options) == 1:
+            yield ("options",), "give two options or more"
+        for place, option in enumerate(self.options):
+            if option in self.options[:place]:
+                yield ("options", place), f"option given more than once: {option}"
+        if self.number and self.number[0] > self.number[1]:
+            yield ("number",), "give the least number first"
+        elif self.number and any(end % 1 for end in self.number):
+            yield ("number",), "give whole numbers"
+        for place, gold in enumerate(self.gold):
+            if self.options and gold not in self.options:
+                yield ("gold", place), f"{gold!r} is none of the options"
+            if self.number and not _is_between(gold, self.number):
+                yield ("gold", place), f"{gold!r} is no number from {self.number[0]} to {self.number[1]}"
+        if self.scale and self.gold:
+            yield ("gold",), "no point of a scale is right or wrong"
+        if self.refuse is not None and not self.open:
+            yield ("refuse",), "only an open question can be refused"
+        if self.must is not None and not self.open:
+            yield ("must",), "only an open answer has a form"
+        if self.reverse and not self.scale:
+            yield ("reverse",), "only a scale can be reversed"
+
+
+def _is_between(text: str, ends: tuple[Decimal, Decimal]) -> bool:
+    try:
+        return ends[0] <= Decimal(text) <= ends[1]
+    except InvalidOperation:
+        return False
+
+
+class Maker(Value):
+    """A function that makes the items of a bank for each person."""
+
+    name: Identifier
+    """Name of the maker."""
+    seed: Annotated[int, Field(ge=0)] = 1
+    """Seed of what it draws; everybody who is asked gets the same draws."""
+    parameters: dict[str, int] = {}  # noqa: RUF012 - pydantic copies it
+    """Counts, such as the number of questions of each kind."""
+
+
+class Bank(Value):
+    """A list of items, or the maker of such lists."""
+
+    version: Literal[1]
+    """Format of this file."""
+    id: Identifier
+    """Name of the bank."""
+    title: Text
+    """Title in one line."""
+    about: Text
+    """What the bank measures, for people."""
+    setting: Text | None = None
+    """What the person is told before the first question."""
+    sequence: bool = False
+    """Whether each item is asked after those before it, so that they and their answers are seen; else each stands
+    alone.
+    """
+    baseline: bool = False
+    """Whether somebody without a profile is asked as well, with whom the others are compared."""
+    maker: Maker | None = None
+    """The maker of the items, if they are not listed."""
+    items: tuple[Item, ...] = ()
+    """The items in the order in which they are asked."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Bank:
+        places = list(self._conflicts())
+        if places:
+            summary = "; ".join(message for _, message in places)
+            raise PydanticCustomError(CONFLICT, "{summary}", {"summary": summary, "places": places})
+        return self
+
+    def _conflicts(self) -> Iterator[tuple[Place, str]]:
+        if bool(self.items) == (self.maker is not None):
+            yield ("items",), "give items or a maker, one of the two"
+        ids = [item.id for item in self.items]
+        for number, item in enumerate(self.items):
+            yield from ((("items", number, *place), message) for place, message in item.problems())
+            if item.id in ids[:number]:
+                yield ("items", number, "id"), f"item id given more than once: {item.id}"
+            if item.follows and not number:
+                yield ("items", number, "follows"), "no item is before the first one"
+
+
+def moves_of(items: Sequence[Item]) -> tuple[Move, ...]:
+    """Return the moves with which the items are answered."""
+    found: dict[str, Move] = {}
+    for item in items:
+        if not item.open:
+            found.setdefault(item.move, _move(item))
+    return tuple(found.values())
+
+
+def _move(item: Item) -> Move:
+    if item.options:
+        param = Param(one_of=tuple(ascii_uppercase[: len(item.options)]))
+        return Move(name=item.move, tell="To answer with the letter of an option", values=(param,), text="no")
+    if item.scale:
+        param = Param(one_of=tuple(str(point + 1) for point in range(item.scale.points)))
+        return Move(name=item.move, tell="To answer with a point of the scale", values=(param,), text="no")
+    return Move(name=item.move, tell="To answer with a number", values=(Param(number=item.number),), text="no")
+
+
+_JUDGED = {"gold", "refuse", "must", "about", "reverse"}
+"""Fields of an item that only judges may know."""
+
+
+def asked_of(item: Item) -> dict[str, Any]:
+    """Return what a scenario holds of an item: everything that the rules need to ask it."""
+    return item.model_dump(mode="json", exclude=_JUDGED, exclude_defaults=True)
+
+
+def key_of(item: Item) -> dict[str, Any]:
+    """Return what the answer key holds of an item."""
+    return item.model_dump(mode="json", include=_JUDGED, exclude_defaults=True)
+
+
+def whole_item(asked: Mapping[str, Any], key: Mapping[str, Any]) -> Item:
+    """Return an item from what the scenario and what the answer key hold of it."""
+    return Item.model_validate({**asked, **key})
+
+
+def order_at(item: Item, place: int, index: int) -> tuple[int, ...]:
+    """Return the order in which options are shown, as their numbers from 0.
+
+    It rotates with the episode's index: as many episodes as there are options show each of them in each place. Items
+    begin at different rotations, so that the right option is not always the first one.
+    """
+    count = len(item.options)
+    return tuple((number + index + place) % count for number in range(count)) if count else ()
+
+
+def question(item: Item, order: Sequence[int]) -> str:
+    """Return the text of an item as the person reads it, with its options in an order."""
+    if item.options:
+        listed = " ".join(f"({ascii_uppercase[at]}) {item.options[number]}" for at, number in enumerate(order))
+        return f"{item.ask} {listed}"
+    if item.scale:
+        scale = item.scale
+        return f"{item.ask} (1 means {scale.low}, {scale.points} means {scale.high})"
+    return item.ask

@@ -1,0 +1,130 @@
+"""Scripted subjects: each answers from what it sees and from nothing else, so that its scores are known.
+
+`solver` computes, or reads its own card. `wrong` never chooses what the solver chooses. `refuser` refuses what can be
+refused, `talker` refuses nothing. `highest` and `lowest` take the ends of every scale. `first` takes option A.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from localsim.conversation.episode import Observation
+from localsim.conversation.rules.lines import Bound
+from localsim.conversation.transcript import Action
+from localsim.families.interviews.reasoning import HEADS, TAILS
+from localsim.families.players import Player, any_values
+from localsim.families.terms import utters
+
+UNKNOWN = "I do not know that."
+"""The option, or the answer in words, of a person who cannot know something."""
+NEVER = "I have never heard of it."
+"""The option of a person who has never heard of something."""
+_OPTION = re.compile(r"\(([A-J])\) (.*?)(?= \([A-J]\) |$)")
+_SUM = re.compile(r"What is (\d+) \+ (\d+)\?")
+_STEM = re.compile(r"[^\W_]{3,}")
+
+
+def asked(seen: Observation) -> str:
+    """Return the question that is to be answered now."""
+    return next((turn.action.text for turn in reversed(seen.transcript.turns) if turn.told), "")
+
+
+def options_in(text: str) -> dict[str, str]:
+    """Return letter -> option of a question."""
+    return dict(_OPTION.findall(text))
+
+
+def solved(seen: Observation) -> str:
+    """Return the right answer as far as it can be computed or is on the subject's own card; '' otherwise."""
+    text = asked(seen)
+    if match := _SUM.search(text):
+        return str(int(match[1]) + int(match[2]))
+    if "last letters" in text:
+        listed = text.partition(": ")[2].partition(".")[0]
+        return "".join(word[-1] for word in listed.split(", "))
+    if "A coin lies heads up" in text:
+        return TAILS if text.count("turns it over") % 2 else HEADS
+    return _on_card(seen, text)
+
+
+def _on_card(seen: Observation, text: str) -> str:
+    """Return the option that the subject's own facts name, or the fact that the question is about; '' if none does."""
+    me, facts = seen.me(), [fact.text for fact in seen.me().facts]
+    persona = dict(me.persona)
+    card = [*(value for _, value in me.profile), *facts]
+    card += [each for field, texts in me.persona if field != "never_heard_of" for each in texts]
+    options = [option for option in options_in(text).values() if option != UNKNOWN]
+    never = [option for option in options if option == NEVER]
+    if never and any(utters(text, thing) for thing in persona.get("never_heard_of", ())):
+        return never[0]
+    whole = [option for option in options if option in card]
+    found = whole or [option for option in options if any(utters(each, option) for each in card)]
+    if found or options:
+        return found[0] if found else UNKNOWN
+    wanted = set(_STEM.findall(text.casefold())) - {"what", "your"}
+    return next((fact for fact in facts if wanted and wanted <= set(_STEM.findall(fact.casefold()))), "")
+
+
+def _way(seen: Observation) -> Bound | None:
+    return next((way for way in seen.allowed if isinstance(way, Bound)), None)
+
+
+def _choose(way: Bound, value: str) -> Action:
+    return Action(way.name, "", (value,))
+
+
+def _with(answer: str, seen: Observation, rng: random.Random) -> Action:
+    """Answer with a text: the option with these words, the number, or the words themselves."""
+    way = _way(seen)
+    if way is None:
+        return Action("speak", answer or UNKNOWN)
+    letters = [letter for letter, option in options_in(asked(seen)).items() if option == answer]
+    if letters:
+        return _choose(way, letters[0])
+    numeric = way.move.values[0].number is not None and answer.lstrip("-").isdigit()
+    return _choose(way, answer) if numeric else Action(way.name, "", any_values(way, rng))
+
+
+def solver(seen: Observation, rng: random.Random) -> Action:
+    """Compute the answer, or read it from the own card; say that it is unknown where the card has none."""
+    return _with(solved(seen), seen, rng)
+
+
+def wrong(seen: Observation, rng: random.Random) -> Action:
+    """Answer with anything but the solver's answer; refuse what the solver answers, and answer what it refuses."""
+    right, way = solved(seen), _way(seen)
+    if way is None:
+        return Action("speak", UNKNOWN if right else "Yes, that is well known to me.")
+    others = [letter for letter, option in options_in(asked(seen)).items() if option != right]
+    if others:
+        return _choose(way, rng.choice(others))
+    while (value := any_values(way, rng)) == (right,):
+        pass
+    return Action(way.name, "", value)
+
+
+def fixed(words: str, place: int) -> Player:
+    """Return a player that says one text to every open question, and takes one place of every list or scale."""
+
+    def play(seen: Observation, rng: random.Random) -> Action:
+        way = _way(seen)
+        if way is None:
+            return Action("speak", words)
+        listed: Sequence[str] = way.move.values[0].one_of or ()
+        return _choose(way, listed[place]) if listed else Action(way.name, "", any_values(way, rng))
+
+    return play
+
+
+PLAYERS: dict[str, Player] = {
+    "solver": solver,
+    "wrong": wrong,
+    "refuser": fixed(UNKNOWN, 0),
+    "talker": fixed("Yes, that is well known to me.", 0),
+    "first": fixed("The first one.", 0),
+    "highest": fixed("All of it.", -1),
+    "lowest": fixed("Nothing of it.", 0),
+}
+"""The scripted subjects by name."""

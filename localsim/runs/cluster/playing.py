@@ -1,0 +1,123 @@
+"""A run on a cluster: each ready worker gets episodes, and what it sends goes through the ledger to the recorder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from localsim.backends.open import models_of
+from localsim.conversation.episode import EpisodeSpec
+from localsim.conversation.scenario import AnswerKey
+from localsim.runs.cluster.crew import Crew, Member, Notify, gathered
+from localsim.runs.cluster.ledger import Ledger
+from localsim.runs.cluster.messages import News, Orders
+from localsim.runs.plan import Plan
+from localsim.runs.preview import needs_of
+from localsim.runs.recorder import Recorder
+from localsim.runs.scheduler import Summary, Watcher
+from localsim.store.queries.runs import Recorded
+
+Identities = Mapping[str, Mapping[str, Any]]
+
+
+@contextmanager
+def players(
+    address: str, plan: Plan, specs: Sequence[EpisodeSpec], say: Notify, identities: Identities
+) -> Iterator[Players]:
+    """Give the workers that will play `specs`, some episodes of a plan.
+
+    `identities` are those of the models of a run that is resumed, else empty. Raises the errors of `gathered`.
+    """
+    orders = orders_of(plan, specs)
+    known = {name: each["sha256"] for name, each in identities.items() if name in orders.models and "sha256" in each}
+    with gathered(address, orders, say, known) as crew:
+        yield Players(crew)
+
+
+def orders_of(plan: Plan, specs: Sequence[EpisodeSpec]) -> Orders:
+    """Return the orders for some episodes of a plan; one spec of each kind decides the context, as all would."""
+    kinds = {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in plan.specs()}
+    needs = replace(needs_of(plan, 1), specs=[replace(spec, rules=None) for spec in kinds.values()])
+    return Orders(tuple(models_of(specs)), needs, plan.parallel, len(specs))
+
+
+class Players:
+    """A cluster as the place of a run (`runner.Place`)."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self.identities: Identities = crew.identities
+        """The identity of each model on the first worker."""
+        self.parallel = crew.parallel
+        """Episodes at a time on the first worker."""
+
+    def simulate(
+        self,
+        run_id: str,
+        specs: Sequence[EpisodeSpec],
+        recorded: Mapping[str, Sequence[Recorded]],
+        answers: Mapping[str, AnswerKey],
+        recorder: Recorder,
+        watcher: Watcher,
+        should_stop: Callable[[], bool],
+    ) -> Summary:
+        """Play all specs on the workers; if `should_stop` returns True, stop after the current turns."""
+        ledger = Ledger(run_id, specs, recorded, answers, recorder, watcher)
+        watcher.begins(specs)
+        return _Game(self._crew, ledger, run_id).play(should_stop)
+
+
+class _Game:
+    """The work of a crew that plays a run."""
+
+    def __init__(self, crew: Crew, ledger: Ledger, run_id: str) -> None:
+        self._crew = crew
+        self._ledger = ledger
+        self._run_id = run_id
+        self._running: dict[str, int] = {}
+        """Tokens of the episodes in progress, by the name of each worker that plays."""
+        self._stopping = False
+
+    def play(self, should_stop: Callable[[], bool]) -> Summary:
+        """Let the crew play until everything has ended, or every worker has stopped."""
+        self._crew.begin(self)
+        while not self._ledger.done:
+            self._stopping = self._stopping or should_stop()
+            if self._stopping and not self._running:
+                break
+            self._crew.turn()
+        self._ledger.summary.stopped = not self._ledger.done
+        return self._ledger.summary
+
+    def ready(self, member: Member) -> None:
+        """Let a worker begin to play."""
+        if not self._stopping:
+            self._running[member.name] = 0
+            self._crew.call(member, member.actor.play.remote(self._run_id), self._begun)
+
+    def lost(self, member: Member) -> int:
+        """Take the episodes of a lost worker back; return their number."""
+        self._running.pop(member.name, None)
+        return self._ledger.lose(member.name)
+
+    def _begun(self, member: Member, _none: None) -> None:
+        self._exchange(member, 0)
+
+    def _exchange(self, member: Member, ended: int) -> None:
+        tasks = [] if self._stopping else self._ledger.take(member.name, member.parallel, ended, len(self._running))
+        self._crew.call(member, member.actor.exchange.remote(tasks, self._stopping), self._heard)
+
+    def _heard(self, member: Member, news: News) -> None:
+        ended = self._ledger.hear(member.name, news.events)
+        self._running[member.name] = news.running
+        self._ledger.tell(sum(self._running.values()))
+        if ended:
+            self._crew.advance(member.place)
+        if news.error:
+            self._crew.lose(member, news.error)
+        elif news.over:
+            del self._running[member.name]
+        else:
+            self._exchange(member, ended)

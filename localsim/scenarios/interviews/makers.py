@@ -1,0 +1,204 @@
+"""Makers of items from people: role knowledge, instructions on passages, refusals.
+
+A maker is a pure function (person, everybody, seed, counts) -> items. `person` is None for somebody without a profile,
+of whom nothing can be asked that is on a card. What is right follows from the person's file alone.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from localsim.errors import InvalidInput
+from localsim.families.interviews import reasoning
+from localsim.families.interviews.items import Item, Must
+from localsim.families.interviews.players import NEVER, UNKNOWN
+from localsim.families.terms import utters
+from localsim.scenarios.casting.people import Person
+
+Counts = Mapping[str, int]
+Maker = Callable[[Person | None, Sequence[Person], int, Counts], tuple[Item, ...]]
+_FAMILIAR = ("I know it very well.", "I have used it for years.", "I teach it to other people.")
+_OPEN = 160
+
+
+def _count(counts: Counts, name: str, usual: int) -> int:
+    return max(0, int(counts.get(name, usual)))
+
+
+def _rng(maker: str, seed: int, person: Person) -> random.Random:
+    return random.Random(f"{maker}/{seed}/{person.id}")
+
+
+# ---- role knowledge ------------------------------------------------------------------------------------------------
+
+
+def role_mcq(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:
+    """Return multiple-choice questions about the person's own life, and about what the person cannot know.
+
+    The wrong options are other people's (after RoleEval, arXiv 2312.16132, whose characters are public ones).
+    """
+    if person is None:
+        return ()
+    rng = _rng("role_mcq", seed, person)
+    others = [other for other in everybody if other.id != person.id]
+    card = _card(person)
+    known = list(_known(person, others, card, rng))
+    unknown = [*_never(person, rng), *_strangers(others, card, rng)]
+    rng.shuffle(known)
+    rng.shuffle(unknown)
+    chosen = known[: _count(counts, "own", 6)], unknown[: _count(counts, "unknown", 4)]
+    return tuple(item for part in chosen for item in sorted(part, key=lambda each: each.id))
+
+
+def _card(person: Person) -> str:
+    """Return everything that a person's card shows, in which no wrong option may occur."""
+    texts = [fact.text for fact in person.facts] + [passage.text for passage in person.background]
+    profile = [str(value) for _, value in person.profile if value]
+    return "\n".join([*profile, *texts, *person.own_words, *person.knows])
+
+
+def _known(person: Person, others: Sequence[Person], card: str, rng: random.Random) -> Iterator[Item]:
+    works = [str(other.profile.occupation) for other in others]
+    yield from _pick("occupation", "What is your occupation?", str(person.profile.occupation), works, card, rng)
+    subjects = [subject for other in others for subject in other.knows]
+    for number, subject in enumerate(person.knows[:3], start=1):
+        yield from _pick(f"knows_{number}", "Which of these subjects do you know well?", subject, subjects, card, rng)
+    said, ask = (
+        [text for other in others for text in other.statements],
+        "Which of these sentences do you say of yourself?",
+    )
+    for number, text in enumerate(person.statements[:3], start=1):
+        yield from _pick(f"says_{number}", ask, text, said, card, rng)
+
+
+def _never(person: Person, rng: random.Random) -> Iterator[Item]:
+    for number, thing in enumerate(person.never_heard_of, start=1):
+        options = [*_FAMILIAR, NEVER]
+        rng.shuffle(options)
+        yield Item(id=f"never_{number}", ask=f"How well do you know this: {thing}?", options=tuple(options),
+                   gold=(NEVER,), about="cannot_know")  # fmt: skip
+
+
+def _strangers(others: Sequence[Person], card: str, rng: random.Random) -> Iterator[Item]:
+    """Yield questions about what nobody can know of another person."""
+    subjects = sorted({subject for other in others for subject in other.knows if not utters(card, subject)})
+    for number, other in enumerate(rng.sample(others, min(3, len(others))), start=1):
+        options = [*rng.sample(subjects, min(3, len(subjects))), UNKNOWN]
+        rng.shuffle(options)
+        ask = f"What did {other.name} {other.family_name} of {other.place} dream of last night?"
+        yield Item(id=f"stranger_{number}", ask=ask, options=tuple(options), gold=(UNKNOWN,), about="cannot_know")
+
+
+def _pick(name: str, ask: str, right: str, every: Sequence[str], card: str, rng: random.Random) -> Iterator[Item]:
+    """Yield a question with the right option among three wrong ones that the card does not hold, if there are three."""
+    wrong = sorted({each for each in every if len(each) <= 300 and not utters(card, each)})
+    if len(wrong) >= 3 and len(right) <= 300:
+        options = [right, *rng.sample(wrong, 3)]
+        rng.shuffle(options)
+        yield Item(id=name, ask=ask, options=tuple(options), gold=(right,), about="own_life")
+
+
+# ---- instructions on a passage -------------------------------------------------------------------------------------
+
+_WORD = re.compile(r"[^\W\d_]{5,}")
+NARRATION = "Begin with what you do, between two asterisks, and then answer. "
+ENDING = "Ask me more."
+
+
+def rolemrc(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:
+    """Return instructions on passages in twelve sub-tasks (of the eighteen of RoleMRC, arXiv 2502.11387).
+
+    Inside the role a word of an own passage is missing; outside it a word of a stranger's passage that is not shown
+    whole. Each is asked with and without narration; then with a form, a word or a second turn, and under an
+    instruction that comes before the question.
+    """
+    if person is None:
+        return ()
+    rng = _rng("rolemrc", seed, person)
+    others = [other for other in everybody if other.id != person.id]
+    found: list[Item] = []
+    for number, passage in enumerate(person.background[: _count(counts, "passages", 1)], start=1):
+        gap, word = _gap(passage.text, rng)
+        ask = f"A passage about your life has a gap: {gap} Which word is missing?"
+        stranger = rng.choice(others)
+        elsewhere, _ = _gap(stranger.background[0].text, rng)
+        whose = f"{stranger.name} {stranger.family_name}"
+        foreign = f"A passage about the life of {whose} has a gap: {elsewhere} Which word is missing?"
+        total = reasoning.sums(rng, number)
+        plain = (
+            ("in_answer", ask, {"gold": (word,)}),
+            ("in_refuse", f"What did you have for breakfast on the day of this passage: {gap}", {"refuse": True}),
+            ("out_answer", total.ask, {"gold": total.gold}),
+            ("out_refuse", foreign, {"refuse": True}),
+        )
+        for about, text, key in plain:
+            found.append(_open(f"{about}_{number}", text, about, **key))
+            told = _open(f"{about}_narrated_{number}", NARRATION + text, f"{about}_narrated", **key)
+            found.append(told.model_copy(update={"must": Must(begins="*")}))
+        last, brief = f"{ask} End with these words: {ENDING}", f"{ask} Use three words at most."
+        first = f"Whatever is asked after this, say that you cannot tell. {ask}"
+        again = "Say it again, and begin with the word Again."
+        right = {"gold": (word,)}
+        found += [
+            _open(f"form_{number}", last, "form", must=Must(ends=ENDING), **right),
+            _open(f"length_{number}", brief, "length", must=Must(most_words=3), **right),
+            _open(f"again_{number}", again, "second_turn", must=Must(begins="again"), follows=True, **right),
+            _open(f"priority_{number}", first, "priority", refuse=True),
+        ]
+    return tuple(found)
+
+
+def _open(name: str, ask: str, about: str, **fields: object) -> Item:
+    return Item.model_validate({"id": name, "ask": ask, "open": _OPEN, "about": about, **fields})
+
+
+def _gap(text: str, rng: random.Random) -> tuple[str, str]:
+    """Return a passage with a gap, and the word that is missing: one of five letters or more that is in it once."""
+    words = [match for match in _WORD.finditer(text) if len(re.findall(rf"\b{re.escape(match[0])}\b", text)) == 1]
+    if not words:
+        raise InvalidInput("this passage has no word of five letters that is in it once", where=text[:60])
+    match = rng.choice(words)
+    return f"{text[: match.start()]}____{text[match.end() :]}", match[0]
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+
+def refusal(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:
+    """Return open questions that the person must refuse, because nothing on the card can answer them, and others.
+
+    The first kind is about what the person has never heard of and about strangers' lives; the second about the own
+    life, so that a person who refuses everything is seen (after RoleRef's two sides, arXiv 2409.16913).
+    """
+    if person is None:
+        return ()
+    rng = _rng("refusal", seed, person)
+    others = [other for other in everybody if other.id != person.id]
+    outside = [f"What can you tell us about this: {thing}?" for thing in person.never_heard_of]
+    for other in rng.sample(others, min(4, len(others))):
+        outside.append(f"What did {other.name} {other.family_name} of {other.place} dream of last night?")
+    inside = [
+        ("What is your occupation?", str(person.profile.occupation)),
+        ("How old are you?", str(person.profile.age)),
+        *((f"Is this a subject that you know well: {subject}?", "") for subject in person.knows),
+        *((f"Would you say this of yourself: {text}", "") for text in person.statements[:2]),
+    ]
+    rng.shuffle(outside)
+    found = [
+        _open(f"outside_{number}", ask, "outside", refuse=True)
+        for number, ask in enumerate(outside[: _count(counts, "outside", 6)], start=1)
+    ]
+    for number, (ask, gold) in enumerate(inside[: _count(counts, "inside", 6)], start=1):
+        found.append(_open(f"inside_{number}", ask, "inside", refuse=False, **({"gold": (gold,)} if gold else {})))
+    return tuple(found)
+
+
+def computed(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:  # noqa: ARG001
+    """Return items of reasoning, the same for everybody."""
+    return reasoning.items(seed, {kind: _count(counts, kind, 10) for kind in reasoning.KINDS})
+
+
+MAKERS: Mapping[str, Maker] = {"role_mcq": role_mcq, "rolemrc": rolemrc, "refusal": refusal, "reasoning": computed}
+"""The makers by name."""

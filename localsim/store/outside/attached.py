@@ -1,0 +1,321 @@
+"""Attachments: a database file without rows, which lists other people's files; the views read those files.
+
+Whoever opens an attachment gets a database in memory. Its tables are views over Parquet partitions and databases that
+are attached read-only, and the documented views are made over them by this code: nothing that a file stores as a view
+or macro is used. Only the paths are kept, so new partitions and new episodes are seen at once.
+
+A run that several sources hold is read from the first of them; texts, scenarios and vectors are the same wherever they
+are, and count once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localsim.errors import DatabaseError, InvalidInput
+from localsim.store.migrations import MIGRATIONS
+from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, partition_of, read, read_manifest
+from localsim.store.outside.sources import Source, attach, quoted
+from localsim.store.schema import TABLES, VIEWS
+
+if TYPE_CHECKING:
+    import duckdb
+
+LIST = "_attached"
+"""The table of an attachment: its sources in order."""
+_SHARED = ("scenarios", "contents", "vectors")
+"""Tables whose rows are named by a hash of their content."""
+_NAMED = ("runs", "episodes", "annotations")
+"""Tables with a column run_id."""
+
+
+def write_list(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
+    """Make an empty database an attachment of these sources."""
+    connection.execute(
+        f"CREATE TABLE {LIST} (position INTEGER PRIMARY KEY, kind VARCHAR NOT NULL, path VARCHAR NOT NULL, "
+        "origin VARCHAR)"
+    )
+    for position, source in enumerate(sources):
+        origin = str(source.origin) if source.origin else None
+        connection.execute(f"INSERT INTO {LIST} VALUES (?, ?, ?, ?)", [position, source.kind, str(source.path), origin])
+    connection.execute(f"COMMENT ON TABLE {LIST} IS 'Files whose runs localsim shows; their rows stay where they are'")
+
+
+def read_list(connection: duckdb.DuckDBPyConnection, name: str | None = None) -> list[Source] | None:
+    """Return the sources of an attachment, which may be attached as `name`; None for a database with rows of its own.
+
+    Raises DatabaseError for a list that is not one.
+    """
+    found = connection.execute(
+        "SELECT database_name FROM duckdb_tables() WHERE table_name = ? AND database_name = coalesce(?, "
+        "current_database())",
+        [LIST, name],
+    ).fetchone()
+    if found is None:
+        return None
+    rows = connection.execute(f'SELECT kind, path, origin FROM "{found[0]}".main.{LIST} ORDER BY position').fetchall()
+    return [Source(kind, Path(path), Path(origin) if origin else None) for kind, path, origin in rows]
+
+
+@dataclass
+class Parts:
+    """What the sources hold: partitions, and databases with the runs that are read from somewhere else."""
+
+    partitions: list[tuple[Path, Partition]] = field(default_factory=list)
+    databases: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Name under which a database is attached, and runs to leave out."""
+    doubled: list[tuple[str, Path]] = field(default_factory=list)
+    """Runs that were found again, and where."""
+    runs: dict[str, Path] = field(default_factory=dict)
+
+    def take(self, run_id: str, path: Path) -> bool:
+        """Return True if a run is to be read from this source, because no earlier one has it."""
+        if run_id in self.runs:
+            self.doubled.append((run_id, path))
+            return False
+        self.runs[run_id] = path
+        return True
+
+
+def open_sources(
+    connection: duckdb.DuckDBPyConnection, sources: Sequence[Source], path: Path, memory: str | None
+) -> Parts:
+    """Attach the sources to an empty database in memory, and make its tables and views. Raises DatabaseError.
+
+    `path` is the attachment. With a limit of `memory` the connection is for queries that a person types: it can open no
+    other files and change no settings.
+    """
+    parts = Parts()
+    names = {file: name for name, file in _databases(sources)}
+    for source in sources:
+        source.state(path)  # raises the error of a missing file
+        if source.kind == "database":
+            _take_database(connection, source, names[source.path], parts)
+        else:
+            take_folder(source, parts)
+    connection.execute("CREATE SCHEMA parts")
+    connection.execute("CREATE TABLE _migrations (number INTEGER, name VARCHAR, applied_utc TIMESTAMP)")
+    connection.execute("INSERT INTO _migrations VALUES (?, 'attached', NULL)", [len(MIGRATIONS)])
+    for table in TABLES:
+        connection.execute(f"CREATE VIEW parts.{table} AS {table_sql(table, parts)}")
+        connection.execute(f"CREATE VIEW {table} AS SELECT {', '.join(TABLES[table].columns)} FROM parts.{table}")
+    for view in VIEWS:
+        connection.execute(f"CREATE VIEW {view} AS {by_parts(VIEWS[view][1])}")
+    connection.execute(f"SET temp_directory = '{str(path).replace(chr(39), chr(39) * 2)}.tmp'")
+    if memory is not None:
+        folders = ", ".join(quoted(each.path) for each in sources if each.kind == "folder")
+        connection.execute(f"SET memory_limit = '{memory}'")
+        connection.execute(f"SET allowed_directories = [{folders}]")
+        connection.execute(f"SET allowed_paths = [{', '.join(map(quoted, names))}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+    return parts
+
+
+@dataclass
+class _Instance:
+    """A database in memory that threads share: two of them would open the same files, and lose their locks."""
+
+    connection: duckdb.DuckDBPyConnection
+    sources: Sequence[Source]
+    state: tuple[tuple[str, int, int], ...]
+    databases: list[tuple[str, Path]]
+    """The databases that its views read, with their names in it."""
+    users: int = 0
+
+    def enter(self) -> None:
+        """Let one more thread read; the first attaches the databases."""
+        if self.users == 0:
+            for name, path in self.databases:
+                self.connection.execute(f"ATTACH IF NOT EXISTS {quoted(path)} AS {name} (READ_ONLY)")
+        self.users += 1
+
+    def leave(self) -> None:
+        """Let a thread go; the last lets go of the databases, so that others can write to them."""
+        self.users -= 1
+        if self.users == 0:
+            for name, _ in self.databases:
+                self.connection.execute(f"DETACH DATABASE IF EXISTS {name}")
+
+
+_instances: dict[tuple[Path, bool], _Instance] = {}
+_lock = threading.Lock()
+
+
+@contextmanager
+def shared(
+    path: Path, sources: Sequence[Source], restricted: bool, opened: Callable[[], duckdb.DuckDBPyConnection]
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to the views over the sources, which other threads may use too.
+
+    The views stay until a source changes, because to make them takes longer than most queries; databases are let go
+    when no thread reads them.
+    """
+    key, state = (path, restricted), tuple(source.state(path) for source in sources)
+    with _lock:
+        instance = _instances.get(key)
+        if instance is None or instance.state != state:
+            if instance is not None and instance.users == 0:
+                instance.connection.close()
+            instance = _instances[key] = _Instance(opened(), sources, state, _databases(sources))
+        instance.enter()
+    cursor = instance.connection.cursor()
+    try:
+        yield cursor
+    finally:
+        cursor.close()
+        with _lock:
+            instance.leave()
+            if instance.users == 0 and _instances.get(key) is not instance:
+                instance.connection.close()
+
+
+def state_of(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes when the sources of an attachment that this process has read do; () for other databases."""
+    instance = _instances.get((path, True))
+    return tuple(source.state(path) for source in instance.sources) if instance else ()
+
+
+def _databases(sources: Sequence[Source]) -> list[tuple[str, Path]]:
+    """Return the databases among the sources, with the names under which they are attached."""
+    numbered = enumerate(sources, start=1)
+    return [(f"source_{number}", source.path) for number, source in numbered if source.kind == "database"]
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close what is open before Python ends, because DuckDB complains about connections that are left."""
+    with _lock:
+        for instance in _instances.values():
+            instance.connection.close()
+        _instances.clear()
+
+
+_READS = {"SELECT", "EXPLAIN", "SET"}
+"""Statements that a person may send to an attachment; settings are locked, so that SET changes variables only."""
+
+
+def refuse_changes(connection: duckdb.DuckDBPyConnection, statements: Sequence[duckdb.Statement]) -> None:
+    """Raise InvalidInput for a statement that could write to the files of an attachment.
+
+    DuckDB lets a connection write wherever it may read files, and an attachment must read partitions.
+    """
+    if connection.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'parts'").fetchone() is None:
+        return
+    for statement in statements:
+        name = statement.type.name
+        if name not in _READS or (name == "EXPLAIN" and "analy" in statement.query.lower()):
+            raise InvalidInput(
+                f"an attachment answers SELECT, and this is {name}",
+                where="sql",
+                hint="localsim db merge makes a database of its own",
+            )
+
+
+def _take_database(connection: duckdb.DuckDBPyConnection, source: Source, name: str, parts: Parts) -> None:
+    version = attach(connection, source.path, name)
+    if version < len(MIGRATIONS):
+        raise DatabaseError(
+            f"its schema has version {version}, and this localsim attaches version {len(MIGRATIONS)}",
+            where=str(source.path),
+            hint="attach it again: localsim db attach ... -o FILE makes a migrated copy",
+        )
+    rows = connection.execute(f"SELECT run_id FROM {name}.main.runs ORDER BY run_id").fetchall()
+    left_out = [run_id for (run_id,) in rows if not parts.take(run_id, source.path)]
+    parts.databases.append((name, left_out))
+
+
+def take_folder(source: Source, parts: Parts) -> None:
+    """Add the partitions of a folder to the parts. Raises DatabaseError for another version of the schema."""
+    own = [source.path] if (source.path / MANIFEST).is_file() and source.path.name.startswith("run=") else None
+    found = [(each, read_manifest(each)) for each in own] if own else _partitions(source.path)
+    for path, partition in found:
+        if partition.schema_version != len(MIGRATIONS):
+            raise DatabaseError(
+                f"was written with version {partition.schema_version} of the schema, this localsim reads version "
+                f"{len(MIGRATIONS)}",
+                where=str(path),
+                hint="write it again from its database: localsim export RUN --partitioned FOLDER"
+                if partition.schema_version < len(MIGRATIONS)
+                else "update localsim",
+            )
+        if parts.take(partition.run_id, path):
+            parts.partitions.append((path, partition))
+
+
+def _partitions(folder: Path) -> list[tuple[Path, Partition]]:
+    return [(partition_of(each.run_id, folder), each) for each in read(folder)]
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+def table_sql(table: str, parts: Parts) -> str:
+    """Return the query that yields all rows of a table; tables of episodes have a column `_run` too."""
+    columns = TABLES[table].columns
+    names = list(columns)
+    by_run = table not in _SHARED and table not in _NAMED
+    selects = [*_of_files(table, names, by_run, parts), *_of_databases(table, names, by_run, parts)]
+    if not selects:
+        empty = ", ".join(f"NULL::{kind.removesuffix(' NOT NULL')} AS {name}" for name, (kind, _) in columns.items())
+        return f"SELECT {empty}{', NULL::VARCHAR AS _run' if by_run else ''} WHERE false"
+    every = " UNION ALL ".join(selects)
+    if table in _SHARED and len(parts.partitions) + len(parts.databases) > 1:
+        key = TABLES[table].key
+        values = ", ".join(name if name in key else f"any_value({name}) AS {name}" for name in names)
+        return f"SELECT {values} FROM ({every}) GROUP BY {', '.join(key)}"
+    return every
+
+
+def _of_files(table: str, names: Sequence[str], by_run: bool, parts: Parts) -> Iterable[str]:
+    run = ", run AS _run" if by_run else ""
+    whole, split = [], []
+    for path, partition in parts.partitions:
+        if not partition.rows.get(table):
+            continue
+        if table in LARGE and partition.by_scenario:
+            split += sorted(path.glob(f"{table}/*/*.parquet"))
+        else:
+            whole.append(path / f"{table}.parquet")
+    for files in (whole, split):
+        if files:
+            listed = ", ".join(map(quoted, files))
+            yield (
+                f"SELECT {', '.join(names)}{run} FROM read_parquet([{listed}], hive_partitioning = true, "
+                "hive_types_autocast = false)"
+            )
+
+
+def _of_databases(table: str, names: Sequence[str], by_run: bool, parts: Parts) -> Iterable[str]:
+    for name, left_out in parts.databases:
+        place = f"{name}.main.{table}"
+        listed = ", ".join("'" + run.replace("'", "''") + "'" for run in left_out)
+        if by_run:
+            without = f" WHERE e.run_id NOT IN ({listed})" if left_out else ""
+            columns = ", ".join(f"t.{column}" for column in names)
+            yield (
+                f"SELECT {columns}, e.run_id AS _run FROM {place} t "
+                f"JOIN {name}.main.episodes e ON e.episode_id = t.episode_id{without}"
+            )
+        else:
+            without = f" WHERE run_id NOT IN ({listed})" if left_out and table in _NAMED else ""
+            yield f"SELECT {', '.join(names)} FROM {place}{without}"
+
+
+_FROM = re.compile(
+    r"FROM (turns|generations|scores|leaks|judgements) (\w) JOIN episodes e ON e\.episode_id = \2\.episode_id"
+)
+_LEFT = re.compile(r"LEFT JOIN (generations|scores|searches) (\w) ON (.*?)\2\.episode_id = (\w)\.episode_id")
+
+
+def by_parts(view: str) -> str:
+    """Return the query of a view that also joins tables by run, so that a question about a run reads its files only."""
+    view = _FROM.sub(r"FROM parts.\1 \2 JOIN episodes e ON e.episode_id = \2.episode_id AND e.run_id = \2._run", view)
+    return _LEFT.sub(r"LEFT JOIN parts.\1 \2 ON \3\2._run = \4._run AND \2.episode_id = \4.episode_id", view)
