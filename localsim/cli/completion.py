@@ -56,9 +56,10 @@ def _after_last(named: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _scenarios(_ctx: click.Context) -> list[tuple[str, str]]:
+    from localsim.scenarios.casting.situations import situation_files
     from localsim.scenarios.find import shipped_files
 
-    return [(file.stem, "") for file in shipped_files()]
+    return [(file.stem, "") for file in [*shipped_files(), *situation_files()]]
 
 
 def _models(_ctx: click.Context) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, permutations
+from math import comb
 
 from localsim.conversation.rules.values import Move
 from localsim.conversation.scenario import Agent, Fact, Info, Limits, Relationship, RelationshipLevel, ScenarioFile
@@ -19,28 +20,55 @@ FAMILY = "situations"
 """The family that plays and scores situations."""
 
 
-def castings(situation: Situation, people: Mapping[str, Person], relations: Relations) -> list[tuple[str, ...]]:
-    """Return all castings of a situation, as ids in the order of its roles, in an order drawn by its id.
+DRAWS = 10_000
+"""So many groups are tried where there are more; all of them only if few of these suit."""
+FEW = 200
 
-    Each group of people is in it once, whoever of them could take which role.
+
+def castings(situation: Situation, people: Mapping[str, Person], relations: Relations) -> list[tuple[str, ...]]:
+    """Return castings of a situation, as ids in the order of its roles, in an order drawn by its id.
+
+    Each group of people is in it at most once, whoever of them could take which role; of more than DRAWS groups, those
+    that were drawn.
     """
-    found: list[tuple[str, ...]] = []
     rng = random.Random(f"{situation.id}/castings")
-    for group in combinations(sorted(people), len(situation.roles)):
-        if not all(relations.level(*pair) in situation.needs.relation for pair in combinations(group, 2)):
-            continue
-        ways = [way for way in permutations(group) if _suit(situation, [people[name] for name in way])]
-        if ways:
-            found.append(rng.choice(ways))
+    names, size = sorted(people), len(situation.roles)
+    groups: list[tuple[str, ...]] = []
+    if comb(len(names), size) > DRAWS:
+        drawn = dict.fromkeys(tuple(sorted(rng.sample(names, size))) for _ in range(DRAWS))
+        groups = [group for group in drawn if _know_each_other(situation, group, relations)]
+    if len(groups) < FEW:
+        groups = list(_groups(situation, names, size, relations))
+    found = [way for group in groups if (way := _way(situation, group, people, rng))]
     rng.shuffle(found)
     return found
 
 
-def _suit(situation: Situation, group: Sequence[Person]) -> bool:
-    return all(
-        role.needs.age[0] <= person.age <= role.needs.age[1]
-        for role, person in zip(situation.roles, group, strict=True)
-    )
+def _groups(
+    situation: Situation, names: Sequence[str], size: int, relations: Relations, chosen: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Yield all groups in which every pair has an allowed relation."""
+    if len(chosen) == size:
+        yield chosen
+        return
+    for place, name in enumerate(names):
+        if all(relations.level(name, other) in situation.needs.relation for other in chosen):
+            yield from _groups(situation, names[place + 1 :], size, relations, (*chosen, name))
+
+
+def _know_each_other(situation: Situation, group: Sequence[str], relations: Relations) -> bool:
+    return all(relations.level(*pair) in situation.needs.relation for pair in combinations(group, 2))
+
+
+def _way(
+    situation: Situation, group: Sequence[str], people: Mapping[str, Person], rng: random.Random
+) -> tuple[str, ...] | None:
+    """Return one way to give the roles to a group; None if ages allow none."""
+    ages = [role.needs.age for role in situation.roles]
+    for way in permutations(rng.sample(list(group), len(group))):
+        if all(low <= people[name].age <= high for (low, high), name in zip(ages, way, strict=True)):
+            return way
+    return None
 
 
 def cast(situation: Situation, people: Mapping[str, Person], relations: Relations, seed: int) -> ScenarioFile:
@@ -146,9 +174,3 @@ def moves_of(situation: Situation, names: Mapping[str, str]) -> tuple[Move, ...]
         Move(name="choose", values=values, tell=f"To choose {what}, which settles the matter", by=(decides,)),
         Move(name="suggest", values=values, tell=f"To suggest {what}", by=others),
     )
-
-
-def every_casting(situation: Situation, people: Mapping[str, Person], relations: Relations) -> Iterator[ScenarioFile]:
-    """Yield the scenarios of all castings."""
-    for number, group in enumerate(castings(situation, people, relations), start=1):
-        yield casted(situation, [people[name] for name in group], relations, number)

@@ -16,6 +16,9 @@ from localsim.scenarios.casting.people import Person
 from localsim.scenarios.casting.relations import Relations
 from localsim.scenarios.casting.situations import Situation
 
+MOST = 1000
+"""So many castings of a situation are considered."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -61,7 +64,7 @@ def sample(
         chosen[name] = []
         for _ in range(min(pairs, len(pool[name]))):
             free = [task for task in pool[name] if task not in chosen[name]]
-            rng.shuffle(free)
+            free = rng.sample(free, len(free))
             best = min(
                 free, key=lambda task: (max(load[who] for who in task.people), sum(load[w] for w in task.people))
             )
@@ -76,7 +79,7 @@ def sample(
 
 
 def _tasks(situation: Situation, people: Mapping[str, Person], relations: Relations) -> list[Task]:
-    groups = castings(situation, people, relations)
+    groups = castings(situation, people, relations)[:MOST]
     return [Task(situation.id, number, group) for number, group in enumerate(groups, start=1)]
 
 
