@@ -39,7 +39,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "adapters": ("finetune", "List, show, verify and remove adapters."),
     "runs": ("data", "List, show and remove runs."),
     "db": ("data", "Show where the database is, and check it."),
-    "scenarios": ("scenarios", "List, show, validate and generate scenarios."),
+    "scenarios": ("scenarios", "List, show, validate, generate and import scenarios."),
     "leakage": ("score", "Measure the leakage detector, or fit it to your labels."),
     "controls": ("score", "Check every measure with players whose behaviour is known."),
     "models": ("models", "List, fetch, verify, measure and optimize models."),

@@ -140,12 +140,15 @@ def _read(file: str) -> str:
     "-f",
     "--format",
     "form",
-    type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt"]),
+    type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt", "sotopia", "inspect", "hf"]),
     required=True,
     help="Write the run in this format.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(), help="Write to this file, or to this folder for parquet and csv [export-RUN]."
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="Write to this file, or to this folder for parquet, csv, sotopia and hf [export-RUN].",
 )
 @db_option
 @json_option
@@ -156,22 +159,29 @@ def export(run: str, form: str, output: str | None, db: str | None, as_json: boo
     jsonl          one episode per line, with turns and scores
     parquet, csv   one file per view
     sft, sharegpt  one training chat per line, for each agent of an episode
+    sotopia        profiles and episode logs in Sotopia's JSON
+    inspect        one log that Inspect opens (inspect view)
+    hf             a folder that load_dataset of Hugging Face's datasets reads
 
     \b
     localsim export @last -f jsonl -o run.jsonl
     localsim export @last -f parquet -o folder
     """
+    from localsim.runs.exchange.sending import FORMATS, send
     from localsim.store.export import export_run
 
     store = store_of(db)
     run_id = store.run_id(run)
-    target = Path(output or f"export-{run_id}{'' if form in ('parquet', 'csv') else '.jsonl'}")
+    ending = {"parquet": "", "csv": "", "sotopia": "", "hf": "", "inspect": ".json"}.get(form, ".jsonl")
+    target = Path(output or f"export-{run_id}{ending}")
     with Reassurance("writing the files", quiet=as_json):
         if form in ("sft", "sharegpt"):
             from localsim.finetune.source import chats_of_episodes, episodes_of_run, write_chats
 
             write_chats(chats_of_episodes(store, episodes_of_run(store, run_id)), form, target)
             written = [str(target)]
+        elif form in FORMATS:
+            written = [str(path) for path in send(store, run_id, form, target, say)]
         else:
             written = [str(path) for path in export_run(store, run_id, form, target)]
     if as_json:

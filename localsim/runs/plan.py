@@ -197,7 +197,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
 
     `scenarios` are paths; without them the command contains SCENARIO...
     """
-    if plan["modes"] == [PEOPLE]:
+    if "source" in plan:
         return _import_of(plan)
     sampling = plan["sampling"]
     modes = "all" if set(plan["modes"]) == set(MODES) else ",".join(plan["modes"])
@@ -230,8 +230,12 @@ def _thresholds_of(name: str) -> tuple[tuple[str, Any, Any], ...]:
 
 
 def _import_of(plan: Mapping[str, Any]) -> str:
-    """Return the command that imports the conversations of people again."""
+    """Return the command that imports the conversations again."""
     source = plan["source"]
+    if source["kind"] != PEOPLE:
+        return shlex.join(
+            ["localsim", "scenarios", "import", source["format"], *(file["name"] for file in source["files"])]
+        )
     parts = ["localsim", "import", "talks", *(file["name"] for file in source["files"])]
     parts += ["--format", source["format"], "--label", plan["model"]]
     parts += ["--family", source["family"]] if source["family"] else []

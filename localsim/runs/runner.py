@@ -260,11 +260,12 @@ def _now() -> str:
 
 
 def _refuse_people(run: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for a run of people, or with a person in a role, which nothing can continue."""
+    """Raise InvalidInput for an imported run, or one with a person in a role, which nothing can continue."""
     plan = json.loads(run["plan_json"])
-    if plan["modes"] == [PEOPLE] or NAME in plan["roles"].values():
+    if run["repro"] == "imported" or NAME in plan["roles"].values():
+        held = "imported conversations" if plan["modes"] != [PEOPLE] and "source" in plan else "conversations of people"
         hint = f"localsim report {run['run_id']}"
-        raise InvalidInput(f"run {run['run_id']} holds conversations of people: there is nothing to resume", hint=hint)
+        raise InvalidInput(f"run {run['run_id']} holds {held}: there is nothing to resume", hint=hint)
 
 
 def _plan_of(run: Mapping[str, Any], store: Store) -> Plan:

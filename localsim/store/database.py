@@ -345,17 +345,22 @@ class Store:
             cursor = connection.execute(statement, values)
         return cursor
 
-    def copy_views(self, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
-        """Write the rows of one run in each view to `folder` as parquet or csv."""
+    def copy_views(
+        self, run_id: str, views: Sequence[str], form: str, folder: Path, *, empty: bool = True
+    ) -> list[Path]:
+        """Write the rows of one run in each view to `folder` as parquet or csv. `empty`: also views without rows."""
         files = []
         with self.reading() as connection:
             for view in views:
                 file = folder / f"{view.removeprefix('v_')}.{form}"
                 place = str(file).replace("'", "''")
-                connection.execute(
+                copied = connection.execute(
                     f"COPY (SELECT * FROM {view} WHERE run_id = ?) TO '{place}' (FORMAT {form})", [run_id]
-                )
-                files.append(file)
+                ).fetchone()
+                if empty or (copied and copied[0]):
+                    files.append(file)
+                else:
+                    file.unlink()
         return files
 
     def info(self) -> dict[str, Any]:

@@ -22,13 +22,16 @@ _VIEWS = (
 )
 
 
-def export_run(store: Store, run_id: str, form: str, target: Path) -> list[Path]:
-    """Write one run as `jsonl`, `parquet` or `csv`; return the files. Raises InvalidInput if it cannot write."""
+def export_run(store: Store, run_id: str, form: str, target: Path, *, empty: bool = True) -> list[Path]:
+    """Write one run as `jsonl`, `parquet` or `csv`; return the files. Raises InvalidInput if it cannot write.
+
+    `empty`: also write a file for a view without rows.
+    """
     try:
         if form == "jsonl":
             return [_jsonl(store, run_id, target)]
         target.mkdir(parents=True, exist_ok=True)
-        return store.copy_views(run_id, _VIEWS, form, target)
+        return store.copy_views(run_id, _VIEWS, form, target, empty=empty)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
 
