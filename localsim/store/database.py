@@ -345,22 +345,17 @@ class Store:
             cursor = connection.execute(statement, values)
         return cursor
 
-    def copy_views(
-        self, run_id: str, views: Sequence[str], form: str, folder: Path, *, empty: bool = True
-    ) -> list[Path]:
-        """Write the rows of one run in each view to `folder` as parquet or csv. `empty`: also views without rows."""
+    def copy_views(self, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
+        """Write the rows of one run in each view to `folder` as parquet or csv."""
         files = []
         with self.reading() as connection:
             for view in views:
                 file = folder / f"{view.removeprefix('v_')}.{form}"
                 place = str(file).replace("'", "''")
-                copied = connection.execute(
+                connection.execute(
                     f"COPY (SELECT * FROM {view} WHERE run_id = ?) TO '{place}' (FORMAT {form})", [run_id]
-                ).fetchone()
-                if empty or (copied and copied[0]):
-                    files.append(file)
-                else:
-                    file.unlink()
+                )
+                files.append(file)
         return files
 
     def info(self) -> dict[str, Any]:

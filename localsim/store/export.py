@@ -31,9 +31,14 @@ def export_run(store: Store, run_id: str, form: str, target: Path, *, empty: boo
         if form == "jsonl":
             return [_jsonl(store, run_id, target)]
         target.mkdir(parents=True, exist_ok=True)
-        return store.copy_views(run_id, _VIEWS, form, target, empty=empty)
+        filled = [view for view in _VIEWS if empty or _has_rows(store, view, run_id)]
+        return store.copy_views(run_id, filled, form, target)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
+
+
+def _has_rows(store: Store, view: str, run_id: str) -> bool:
+    return bool(store.rows(f"SELECT 1 FROM {view} WHERE run_id = ? LIMIT 1", [run_id]))
 
 
 def _jsonl(store: Store, run_id: str, target: Path) -> Path:
