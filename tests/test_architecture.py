@@ -39,6 +39,7 @@ HEAVY = {
     "huggingface_hub": {"models.downloads"},
     "matplotlib": {"reports.figures.draw"},
     "py3langid": {"evaluators.language"},
+    "inspect_ai": {"runs.exchange.inspect_task"},
 }
 
 
