@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -184,6 +184,14 @@ class Plan:
         if data.pop("primary") != PRIMARY:
             return [self.as_json()]
         return [self.as_json(), json.dumps(data, sort_keys=True)]
+
+
+def plan_of(plan_json: str, scenario_of: Callable[[str], LoadedScenario]) -> Plan:
+    """Return a plan from its stored form; `scenario_of` returns the scenario of a hash."""
+    data = json.loads(plan_json)
+    scenarios = tuple(map(scenario_of, data.pop("scenarios")))
+    data |= {"scenarios": scenarios, "modes": tuple(data["modes"]), "sampling": Sampling(**data["sampling"])}
+    return Plan(**data)
 
 
 def primary_of(plan_json: str) -> tuple[str, str]:

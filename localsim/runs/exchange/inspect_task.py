@@ -1,9 +1,9 @@
 """Tasks for Inspect (inspect.aisi.org.uk): `inspect eval localsim/FAMILY --model MODEL -T mode=agents`.
 
 Inspect imports this module through its entry point `inspect_ai`; nothing else does. There is a task for each family. A
-sample is a scenario, an epoch an episode. The modes of localsim play it, with Inspect's model in every role: each agent
-sees only what `observe` gives it, as in any run. A role of Inspect with an agent's name (`--model-role Ana=MODEL`) gives
-that agent a model of its own. The family's rules score the conversation; no model judges it.
+sample is a scenario, an epoch an episode. The modes of localsim play it, with Inspect's model in every role, so each
+agent sees only what `observe` gives it. A role of Inspect with an agent's name (`--model-role Ana=MODEL`) gives that
+agent a model of its own. The family's rules score the conversation; no model judges it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from inspect_ai.solver import solver
 
 from localsim.backends.endpoint import after_start, server_messages
 from localsim.conversation.episode import EpisodeSpec, Mode, Sampling, Score, Subject
-from localsim.conversation.exchange import Generation, Message, Request
+from localsim.conversation.exchange import Generation, Message, Request, StopCause
 from localsim.conversation.modes import MODES, Ask, Reject, Say, roles
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
@@ -123,7 +123,7 @@ async def _written(request: Request) -> Generation:
     config = GenerateConfig(seed=request.seed, max_tokens=request.max_tokens)
     output = await model.generate([_said(message) for message in server_messages(request)], config=config)
     text, details = after_start(request, output.completion)
-    cause = "length" if output.stop_reason in _LIMITS else "finished"
+    cause: StopCause = "length" if output.stop_reason in _LIMITS else "finished"
     return Generation(text, cause, str(model), details=details)
 
 

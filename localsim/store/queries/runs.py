@@ -103,6 +103,34 @@ def models_of_episodes(store: Store, run_id: str) -> dict[str, dict[str, str]]:
     return {row["episode_id"]: json.loads(row["spec_json"])["models"] for row in rows}
 
 
+def texts_of_run(store: Store, run_id: str) -> tuple[list[Row], dict[str, list[Row]], dict[str, list[Row]]]:
+    """Return what was written in a run, without anything that another run of its plan would have differently: its ended
+    episodes in the order of scenario, mode and index, and by episode id the turns and the raw replies.
+    """
+    episodes = store.rows(
+        "SELECT e.episode_id, s.scenario_id AS scenario, e.mode, coalesce(e.see, '') AS see, e.variant, "
+        "e.episode_index, e.seed, e.status, e.stop_reason, e.error FROM episodes e JOIN scenarios s "
+        "USING (scenario_hash) WHERE e.run_id = ? AND e.status <> 'interrupted' ORDER BY ALL",
+        [run_id],
+    )
+    episodes.sort(key=lambda row: [row[name] for name in ("scenario", "mode", "see", "variant", "episode_index")])
+    ofs: list[dict[str, list[Row]]] = []
+    for table, columns, order in (
+        ("turns", TURN, "turn"),
+        ("generations", "generation, turn, attempt, speaker, seed, text, cause, malformed", "generation"),
+    ):
+        found: dict[str, list[Row]] = {}
+        rows = store.rows(
+            f"SELECT t.episode_id, {', '.join(f't.{name.strip()}' for name in columns.split(','))} FROM {table} t "
+            f"JOIN episodes e USING (episode_id) WHERE e.run_id = ? ORDER BY t.episode_id, t.{order}",
+            [run_id],
+        )
+        for row in rows:
+            found.setdefault(row.pop("episode_id"), []).append(row)
+        ofs.append(found)
+    return episodes, ofs[0], ofs[1]
+
+
 def only_scripted(store: Store, run_id: str) -> bool:
     """Return True if a run used no language model."""
     models = json.loads(run_row(store, run_id)["models_json"])
