@@ -189,7 +189,8 @@ def test_logs_become_a_run_with_their_models_modes_turns_and_ratings(store: Stor
 def test_a_log_that_no_judge_rated_has_no_rating(store: Store, tmp_path: Path) -> None:
     brought(store, tmp_path / "made")
     unrated = store.rows(
-        "SELECT s.* FROM v_scores s JOIN v_episodes e USING (episode_id) WHERE evaluator = 'corpus' AND e.mode = 'script'"
+        "SELECT s.* FROM v_scores s JOIN v_episodes e USING (episode_id) "
+        "WHERE evaluator = 'corpus' AND e.mode = 'script'"
     )
     assert unrated == []
 
