@@ -266,10 +266,10 @@ def alone(tmp_path: Path, arguments: Sequence[str]) -> Path:
     return db
 
 
-def wait_for(db: Path, ended: int, process: Any) -> None:
-    """Wait until so many episodes have ended."""
+def wait_for(db: Path, ended: int, process: Any, event: str = "episode_ended") -> None:
+    """Wait until so many episodes have ended, or so many other events are in the journal."""
     until = time.monotonic() + 240
-    while journal_events(db, "episode_ended") < ended:
+    while journal_events(db, event) < ended:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -355,7 +355,21 @@ def short(tmp_path: Path, model: str, episodes: int) -> list[str]:
     """Return a run of a real model under `exact`: episodes of four short turns."""
     file = tmp_path / "short.yaml"
     file.write_text(TALK + "limits: {turns: 4, chars: 40}\n")
-    options = ["-m", model, "--mode", "agents", "-n", str(episodes), "--repro", "exact", "-j", "2", *OPTIONS]
+    options = [
+        "-m",
+        model,
+        "--mode",
+        "agents",
+        "-n",
+        str(episodes),
+        "--repro",
+        "exact",
+        "-j",
+        "2",
+        "--ctx",
+        "2048",
+        *OPTIONS,
+    ]
     return ["run", str(file), *options]
 
 
@@ -432,9 +446,7 @@ def tiny(tmp_path: Path) -> list[str]:
 def test_real_texts_are_equal_though_a_worker_is_killed(cluster: Nodes, tmp_path: Path, tiny: list[str]) -> None:
     db = tmp_path / "cluster.duckdb"
     process = cluster.begin(*tiny, "--cluster", "auto", "--db", str(db), "--json")
-    until = time.monotonic() + 240
-    while journal_events(db, "turn") < 3 and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_for(db, 3, process, event="turn")
     cluster.workers()[0].send_signal(signal.SIGKILL)
     out, err = process.communicate(timeout=400)
     assert process.returncode == 0, err
