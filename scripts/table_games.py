@@ -57,9 +57,9 @@ def plans(model: str, number: int, threads: int | None) -> Iterator[tuple[str, P
     found = tuple(shortest(game, number) for game in FAMILIES.games)
     plan = Plan(found, MODES, model, seed=SEED, parallel=4, threads=threads)
     yield f"{model} {GRAMMAR} {number}", plan
-    yield f"{model} {FREE} {number}", replace(plan, sampling=replace(Sampling(), grammar=False))
     for player, name in ((RANDOM, "any"), (SENSIBLE, "auto")):
         yield f"{player} {number}", replace(plan, model=f"scripted:{name}", episodes=EPISODES)
+    yield f"{model} {FREE} {number}", replace(plan, sampling=replace(Sampling(), grammar=False))
 
 
 def play(store: Store, name: str, plan: Plan) -> None:
