@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Set everything up in .venv and run one of: demo, test, verify, lint, docs. Standard library only.
+"""Set everything up in .venv and run one of: demo, test, verify, interop, lint, docs. Standard library only.
 
     python3 scripts/bootstrap.py demo
     LOCALSIM_BUILD=cuda python3 scripts/bootstrap.py demo     # llama.cpp with CUDA; also vulkan, metal
@@ -30,6 +30,10 @@ BUILD_FLAGS = ROOT / "localsim" / "machine" / "build_flags.py"
 NEEDED_BYTES = 5 * 10**9
 
 FLAGS_STAMP = VENV / "llama-flags"
+OTHERS = VENV / "interop"
+OTHERS_PYTHON = OTHERS / PYTHON.relative_to(VENV)
+OTHERS_PINNED = ROOT / "tests" / "interop" / "requirements.txt"
+OTHERS_STAMP = OTHERS / "localsim-setup"
 
 FAMILIES = ("mutual_friends", "craigslist")
 SCENARIOS, FIRST_SEED = 16, 61_000
@@ -42,7 +46,7 @@ PLAYED = {"starter": "all", TWIN: "agents,mindreaders"}
 
 def main() -> None:
     """Run the task that the command line names."""
-    tasks = {"demo": demo, "test": test, "verify": verify, "lint": lint, "docs": docs}
+    tasks = {"demo": demo, "test": test, "verify": verify, "interop": interop, "lint": lint, "docs": docs}
     if len(sys.argv) != 2 or sys.argv[1] not in tasks:
         fail(f"usage: python3 scripts/bootstrap.py {'|'.join(tasks)}", code=2)
     set_up()
@@ -96,6 +100,24 @@ def docs() -> None:
     step("writing docs/reference/ and building the site")
     run([str(PYTHON), "scripts/make_docs.py"], "docs/reference/ could not be written")
     run([str(PYTHON), "-m", "mkdocs", "build", "--strict"], "the site could not be built")
+
+
+def interop() -> None:
+    """Let Inspect and `datasets` read what localsim writes, in an environment of their own (about 700 MB).
+
+    Inspect needs an older fsspec than the pinned one, so both cannot be in one environment.
+    """
+    wanted = OTHERS_PINNED.read_text()
+    if not (OTHERS_STAMP.exists() and OTHERS_STAMP.read_text() == wanted):
+        step(f"installing Inspect and datasets in {OTHERS}")
+        run([str(PYTHON), "-m", "venv", "--clear", str(OTHERS)], "python -m venv failed")
+        quiet = [str(OTHERS_PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        run([*quiet, "--no-deps", "-r", str(OTHERS_PINNED)], "pip install failed", "a package index must be reachable")
+        run([*quiet, "--no-deps", "-e", str(ROOT)], "pip install failed")
+        OTHERS_STAMP.write_text(wanted)
+    step("running the tests of other tools")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    run([str(OTHERS_PYTHON), "-m", "pytest", "--noconftest", "tests/interop"], "tests failed")
 
 
 def verify() -> None:

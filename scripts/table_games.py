@@ -57,9 +57,9 @@ def plans(model: str, number: int, threads: int | None) -> Iterator[tuple[str, P
     found = tuple(shortest(game, number) for game in FAMILIES.games)
     plan = Plan(found, MODES, model, seed=SEED, parallel=4, threads=threads)
     yield f"{model} {GRAMMAR} {number}", plan
-    yield f"{model} {FREE} {number}", replace(plan, sampling=replace(Sampling(), grammar=False))
     for player, name in ((RANDOM, "any"), (SENSIBLE, "auto")):
         yield f"{player} {number}", replace(plan, model=f"scripted:{name}", episodes=EPISODES)
+    yield f"{model} {FREE} {number}", replace(plan, sampling=replace(Sampling(), grammar=False))
 
 
 def play(store: Store, name: str, plan: Plan) -> None:
@@ -116,7 +116,7 @@ def page(store: Store, model: str, scenarios: int) -> str:
 
 
 NOTES = """- *read*: share of the replies that are a line of an allowed move. With the grammar every reply is, unless it
-  fills the limit of tokens. Without it, a turn that cannot be read is written again, three times at most.
+  fills the limit of tokens. Without it, a reply that cannot be read is written again once.
 - *ended*: share of the episodes that the rules brought to their end; the others failed because of such a turn.
 - `{model}`: the measure with the grammar. The value is the mean over episodes; with so few of them, a difference of
   one episode is no difference between modes.

@@ -39,6 +39,7 @@ HEAVY = {
     "huggingface_hub": {"models.downloads"},
     "matplotlib": {"reports.figures.draw"},
     "py3langid": {"evaluators.language"},
+    "inspect_ai": {"runs.exchange.inspect_task"},
 }
 
 
@@ -97,7 +98,8 @@ def test_heavy_libraries_have_one_place_and_wait_until_needed(file: Path) -> Non
         if library in HEAVY:
             assert module in HEAVY[library], f"{module} imports {library}"
     top = {name.split(".")[0] for name in imports_of(tree, lazy=False)}
-    assert not top & (set(HEAVY) - {"duckdb"}), f"{module} imports {top & set(HEAVY)} on import"
+    assert not top & (set(HEAVY) - {"duckdb", "inspect_ai"}), f"{module} imports {top & set(HEAVY)} on import"
+    assert not any("inspect_task" in name for name in imports_of(tree, lazy=True)), "only Inspect imports its tasks"
 
 
 @pytest.mark.parametrize("file", FILES, ids=module_of)

@@ -241,6 +241,7 @@ def test_a_planted_drop_and_its_variance_are_found_by_hand(store: Store, tmp_pat
     asked = {
         row: [Asked(answer, 0, {}) for answer in answers] for row, answers in _answers(store, found["run_id"]).items()
     }
+    assert sum(bank["places"]["choices"] for bank in found["banks"]) == 30
     drop = _against(asked["biased"], asked["nobody"])
     assert drop == {"pairs": 10, "better": 0, "worse": 8, "p": round(2 / 256, 4)}
     assert _against(asked["blind"], asked["nobody"]) == {"pairs": 10, "better": 0, "worse": 0, "p": 1.0}
@@ -265,6 +266,7 @@ def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Stor
     (bank,) = data["interviews"]
     assert bank["bank"] == "house" and [row["person"] for row in bank["people"]] == ["house"]
     assert data["headline"]["sentences"][0].startswith("The house, scripted:solver: 1 person, 6 answers")
+    assert bank["places"] == {"choices": 1, "first": bank["places"]["first"], "chance": 0.3333}
     titles = [table.title for table in tables(data["interviews"])]
     assert titles[0] == "The house (house), scripted:solver, by person"
     from localsim.reports.html import render

@@ -59,6 +59,30 @@ def test_an_episode_is_a_function_of_scenario_and_seed(seed: int) -> None:
     assert played(loaded, "agents", seed) == played(loaded, "agents", seed)
 
 
+ALONE = """
+version: 1
+id: alone
+title: Alone
+info: {what: A phase of one agent.}
+setting: Ana votes alone.
+agents: [{name: Ana, goal: Vote.}, {name: Bo, goal: Wait.}]
+actions: [leave]
+moves: [{name: vote, tell: To vote, values: [{one_of: [yes, no]}], text: "no"}]
+phases: [{name: votes, who: [Ana], rounds: 3, count: vote}, {name: rest}]
+"""
+
+
+@pytest.mark.parametrize("mode", SIMULATED)
+def test_the_only_agent_of_a_phase_can_leave_before_its_votes_are_counted(mode: Mode) -> None:
+    loaded = parse_scenario(ALONE.replace("[yes, no]", "['yes', 'no']"), "alone.yaml")
+
+    def votes_and_leaves(seen: Any, _rng: random.Random) -> Action:
+        return Action("leave", "Bye.") if seen.transcript.acts else Action("vote", "", ("yes",))
+
+    _, turns = played(loaded, mode, 1, votes_and_leaves)
+    assert [turn.line for turn in turns] == ["Ana [vote yes]", "Ana [leave]: Bye.", "(Count of vote: yes 1.)"]
+
+
 # ---- planted violations --------------------------------------------------------------------------------------------
 
 PARTY = """

@@ -224,7 +224,7 @@ class EndpointBackend:
         sampling = request.sampling
         body: dict[str, Any] = {
             "model": self._endpoint.model,
-            "messages": [{"role": each.role, "content": each.content} for each in _messages(request)],
+            "messages": [{"role": each.role, "content": each.content} for each in server_messages(request)],
             "max_tokens": request.max_tokens,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
@@ -273,7 +273,7 @@ class EndpointBackend:
     def _made(
         self, request: Request, found: _Reply, begun: float, retries: int, thought: Thought | None = None
     ) -> Generation:
-        text, details = _after_start(request, found.text)
+        text, details = after_start(request, found.text)
         return Generation(
             text=text,
             cause="length" if found.cut else "end_of_text",
@@ -359,7 +359,7 @@ def _start(request: Request) -> str:
     return request.prefill.rpartition("\n")[2]
 
 
-def _messages(request: Request) -> tuple[Message, ...]:
+def server_messages(request: Request) -> tuple[Message, ...]:
     """The chat; finished lines of a script become an assistant message, because a server takes no prefill."""
     before = request.prefill.rpartition("\n")[0]
     if not before:
@@ -368,7 +368,7 @@ def _messages(request: Request) -> tuple[Message, ...]:
     return (*request.messages, Message("assistant", before), go_on)
 
 
-def _after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
+def after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
     """The text after the prefill, and details about changes to a reply that does not begin with it.
 
     Thoughts and empty lines in front are cut off (the raw reply is kept in the details); only the first line of an

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import echo, json_option, print_json, print_table, say
+from localsim.cli.common import db_option, echo, json_option, print_json, print_table, say, store_of
 from localsim.conversation.rules.lines import described
 from localsim.conversation.scenario import Scenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
@@ -25,11 +26,14 @@ from localsim.scenarios.listing import entries, listed_files
 from localsim.scenarios.parse import dump_scenario
 from localsim.scenarios.tagging import coverage, vocabulary
 
+if TYPE_CHECKING:
+    from localsim.runs.exchange.bringing import Brought
+
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def scenarios(ctx: click.Context) -> None:
-    """List, show, validate and generate scenarios."""
+    """List, show, validate, generate and import scenarios."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
@@ -328,3 +332,86 @@ def _parameters(pairs: tuple[str, ...]) -> dict[str, str]:
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors."""
     print_json(ScenarioFile.model_json_schema())
+
+
+@scenarios.group("import")
+def import_() -> None:
+    """Turn files of other tools into scenarios, and their conversations into a run.
+
+    \b
+    localsim scenarios import sotopia profiles.json episodes.jsonl -o mine
+    """
+
+
+_files = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+_folder = click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    show_default=True,
+    help="Write the scenario files into this folder.",
+)
+
+
+@import_.command()
+@_files
+@_folder
+@click.option(
+    "--pairs",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Write a situation for at most this many pairs of fitting people, where no file says who plays it.",
+)
+@click.option(
+    "--leaks/--no-leaks",
+    default=True,
+    show_default=True,
+    help="Look for private facts that come out in episode logs; this takes longest.",
+)
+@db_option
+@json_option
+def sotopia(files: tuple[Path, ...], output: Path, pairs: int, leaks: bool, db: str | None, as_json: bool) -> None:
+    """Read Sotopia's JSON: environments, agents, relationships and combinations; episode logs become a run.
+
+    A file has one object, a list, or one object on each line. What has no place in a scenario is listed.
+
+    \b
+    localsim scenarios import sotopia environments.jsonl agents.jsonl relationships.jsonl -o mine
+    localsim scenarios import sotopia episodes.jsonl -o mine
+    """
+    from localsim.runs.exchange.bringing import bring_sotopia
+
+    _tell(bring_sotopia(store_of(db), files, output, pairs, leaks, say), output, as_json)
+
+
+@import_.command()
+@_files
+@_folder
+@json_option
+def privacylens(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Read the seeds of PrivacyLens: who may tell what to whom, with a story and sensitive items.
+
+    \b
+    localsim scenarios import privacylens main_data.json -o privacy
+    """
+    from localsim.runs.exchange.bringing import bring_privacylens
+
+    _tell(bring_privacylens(files, output), output, as_json)
+
+
+def _tell(found: Brought, folder: Path, as_json: bool) -> None:
+    """Print what came in, and everything that did not."""
+    if as_json:
+        print_json(found.as_json())
+        return
+    click.echo(f"wrote {len(found.files)} scenarios to {folder}")
+    if found.run is not None:
+        done = "already imported as" if not found.run.new else f"{found.run.conversations} conversations are"
+        click.echo(f"{done} run {found.run.run_id}")
+    for reason, count in found.left_out.items():
+        echo(f"  {count} left out: {reason}")
+    if found.unmapped:
+        click.echo("Not taken over, or not as it stands:")
+        print_table(["where", "field", "why"], [[each.where, each.field, each.why] for each in found.unmapped])

@@ -133,8 +133,11 @@ def script(spec: EpisodeSpec) -> Play:
                 break
             yield Say(turn)
             talk, ended, coming = talk.plus(turn), coming[0].closes, coming[1:]
-            if ended and isinstance(found := rules.next(spec.scenario, talk, spec.seed), Stop):
+            found = rules.next(spec.scenario, talk, spec.seed) if ended else None
+            if isinstance(found, Stop):
                 return found.reason
+            if isinstance(found, Tell):
+                coming = ()  # such as a count after the only agent of a phase has left
             if not coming:
                 break
         if not coming:

@@ -1,4 +1,4 @@
-"""Conversations of people, as a corpus holds them, before they are stored as episodes of the mode `people`.
+"""Conversations from elsewhere, as a file holds them, before they are stored as episodes.
 
 Pure values. `families/*/corpus.py` and `scenarios/talks/` make them from files; `runs/imported.py` stores them.
 """
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from localsim.conversation.episode import Score, StopReason
+from localsim.conversation.episode import PEOPLE, Score, StopReason, StoredMode
 from localsim.conversation.scenario import Agent, LoadedScenario, ScenarioFile
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
@@ -25,7 +25,7 @@ NAMES = ("Person A", "Person B", "Person C", "Person D", "Person E", "Person F",
 
 @dataclass(frozen=True)
 class HumanTalk:
-    """One conversation of people, with the scenario that it was held on."""
+    """One conversation of people, or of another tool's models, with the scenario that it was held on."""
 
     name: str
     """Id of the conversation in its file."""
@@ -39,6 +39,10 @@ class HumanTalk:
     """The corpus's own account of the outcome, with names that begin with `corpus_`."""
     note: str = ""
     """A limitation that the reader of the import must know, such as the reason why no family scores the outcome."""
+    mode: StoredMode = PEOPLE
+    """The mode in which another tool made it; `people` if people held it."""
+    models: tuple[tuple[str, str], ...] = ()
+    """(agent, model) of the models that another tool used; empty for people."""
 
 
 class LeftOut(Exception):

@@ -438,6 +438,12 @@ class LoadedScenario:
         """The sha256 of the scenario with its answer key, which identifies a stored scenario."""
         return canonical_hash([self.scenario.hash, *self.answer.as_json().values()])
 
+    @property
+    def document(self) -> ScenarioFile:
+        """Both as one scenario file."""
+        fields = {name: getattr(self.scenario, name) for name in Scenario.model_fields}
+        return ScenarioFile(**fields, **self.answer.as_json())
+
 
 def canonical_json(value: Any) -> str:
     """Return JSON with sorted keys and no spaces, so that equal values give equal text."""

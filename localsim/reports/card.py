@@ -163,6 +163,8 @@ def _agent_type(identity: Row) -> str:
         return f"prompted language model, {identity['model']} at {identity['url']} (remote)"
     if identity["kind"] == "people":
         return f"people, from {identity['source']}"
+    if identity["kind"] == "imported":
+        return f"language model of another tool, from {identity['source']}"
     file = str(identity.get("file") or identity["kind"])
     adapted = "+" in str(identity.get("name", "")) or file.startswith("localsim-starter")
     return f"{'finetuned' if adapted else 'prompted'} language model, {file}"

@@ -1,7 +1,8 @@
-"""Conversations of people as a run: read from files, scored, and stored in one transaction.
+"""Conversations of people, or of another tool's models, as a run: scored, and stored in one transaction.
 
-A run of people has the mode `people`, which cannot be simulated: no prompts, no generations, and nothing to resume. The
-same files are stored once, which their sha256 decides.
+A run of people has the mode `people`, which cannot be simulated; conversations of models keep the mode in which they
+were made. Neither has prompts or generations, and there is nothing to resume. The same files are stored once, which
+their sha256 decides.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import hashlib
 import json
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from localsim.conversation.episode import PEOPLE, Subject
+from localsim.conversation.episode import CONDITIONS, Subject
 from localsim.conversation.people import HumanTalk
-from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile, canonical_hash
+from localsim.conversation.scenario import LoadedScenario, canonical_hash
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.evaluators.evaluate import Notify, evaluated
@@ -95,12 +96,25 @@ class Options:
     family: str | None = None
     leaks: bool = True
     """Search the conversations for leaks, if the embedding model is installed."""
+    kind: Literal["people", "imported"] = "people"
+    """`imported`: conversations of another tool's models."""
 
 
 def import_talks(store: Store, files: Sequence[Path], options: Options, say: Notify) -> Imported:
     """Store the conversations of files as a run. Raises InvalidInput for a defect; then nothing is stored."""
     if options.form not in formats():
         raise InvalidInput(f"unknown format {options.form!r}", hint=f"formats: {', '.join(formats())}")
+    return store_talks(store, files, options, say, lambda: _talks(store, files, options))
+
+
+Talks = tuple[list[HumanTalk], Mapping[str, int]]
+"""Conversations, and reason -> number of those left out."""
+
+
+def store_talks(
+    store: Store, files: Sequence[Path], options: Options, say: Notify, read: Callable[[], Talks]
+) -> Imported:
+    """Store the conversations that `read` returns as a run of these files. Raises InvalidInput."""
     if not options.label.isprintable() or not 0 < len(options.label.strip()) <= LONGEST_LABEL:
         hint = f"printable text of at most {LONGEST_LABEL} characters"
         raise InvalidInput(f"the label {options.label[:80]!r} cannot be used", where="--label", hint=hint)
@@ -109,7 +123,7 @@ def import_talks(store: Store, files: Sequence[Path], options: Options, say: Not
     known = _run_of(store, source)
     if known is not None:
         return Imported(known, new=False)
-    talks, left_out = _talks(store, files, options)
+    talks, left_out = read()
     if len(talks) >= MANY:
         say(f"{len(talks)} conversations are read; scoring them takes a while")
     if not talks:
@@ -133,15 +147,19 @@ def import_talks(store: Store, files: Sequence[Path], options: Options, say: Not
 
 def write_scenarios(store: Store, run_id: str, folder: Path) -> list[Path]:
     """Write the scenarios of a run as files, so that models can be simulated on them. Raises InvalidInput."""
-    files = []
+    return write_files(stored_scenarios(store, run_id).values(), folder)
+
+
+def write_files(scenarios: Iterable[LoadedScenario], folder: Path) -> list[Path]:
+    """Write scenarios as files named after their ids. Raises InvalidInput."""
+    files: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for loaded in stored_scenarios(store, run_id).values():
+        for loaded in scenarios:
             file = folder / f"{loaded.scenario.id}.yaml"
             if file in files:  # two files of a corpus may use one id for two scenarios
                 file = folder / f"{loaded.scenario.id}_{loaded.hash[:8]}.yaml"
-            fields = {name: getattr(loaded.scenario, name) for name in Scenario.model_fields}
-            file.write_text(dump_scenario(ScenarioFile(**fields, **loaded.answer.as_json())), encoding="utf-8")
+            file.write_text(dump_scenario(loaded.document), encoding="utf-8")
             files.append(file)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(folder)) from error
@@ -171,7 +189,7 @@ def _source(files: Sequence[Path], options: Options) -> dict[str, Any]:
     if twice is not None:
         raise InvalidInput("the same file is given twice", where=twice)
     return {
-        "kind": PEOPLE,
+        "kind": options.kind,
         "source": ", ".join(part["name"] for part in parts),
         "sha256": hashes[0] if len(hashes) == 1 else canonical_hash(sorted(hashes)),
         "files": parts,
@@ -185,7 +203,7 @@ def _run_of(store: Store, source: dict[str, Any]) -> str | None:
     if not store.path.exists():
         return None
     same = ("sha256", "format", "family")
-    for run_id, identities in queries.people_runs(store).items():
+    for run_id, identities in queries.imported_runs(store).items():
         if any(all(identity.get(key) == source[key] for key in same) for identity in identities):
             return run_id
     return None
@@ -251,7 +269,7 @@ def _records(talks: Sequence[HumanTalk], options: Options, source: dict[str, Any
         parallel=1,
         episodes_planned=len(talks),
         plan_json=plan,
-        models_json=json.dumps({options.label: source}),
+        models_json=json.dumps(_identities(talks, options.label, source)),
         versions_json=json.dumps(versions()),
         plan_hash=hashlib.sha256(plan.encode()).hexdigest(),
     )
@@ -266,9 +284,9 @@ def _records(talks: Sequence[HumanTalk], options: Options, source: dict[str, Any
 
 
 def _plan(talks: Sequence[HumanTalk], options: Options, source: dict[str, Any]) -> dict[str, Any]:
-    """Return the plan of a run of people, with the fields of other plans that make sense for it."""
+    """Return the plan of an imported run, with the fields of other plans that make sense for it."""
     return {
-        "modes": [PEOPLE],
+        "modes": [mode for mode in CONDITIONS if mode in {talk.mode for talk in talks}],
         "model": options.label,
         "roles": {},
         "scenarios": sorted({talk.scenario.hash for talk in talks}),
@@ -276,10 +294,17 @@ def _plan(talks: Sequence[HumanTalk], options: Options, source: dict[str, Any]) 
     }
 
 
+def _identities(talks: Sequence[HumanTalk], label: str, source: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the name of each model, or of the people, with its source."""
+    found = {model: {**source, "name": model} for talk in talks for _, model in talk.models}
+    return found if found and all(talk.models for talk in talks) else {label: source, **found}
+
+
 def _of_talk(talk: HumanTalk, run_id: str, label: str, index: int) -> Iterator[Record]:
     """Yield the records of a conversation, with its scores."""
     loaded, content = talk.scenario, _content_hash(talk.turns)
-    spec_hash = canonical_hash([loaded.scenario.hash, PEOPLE, talk.name, content])
+    spec_hash = canonical_hash([loaded.scenario.hash, talk.mode, talk.name, content])
+    models = dict.fromkeys(loaded.scenario.names, label) | dict(talk.models)
     episode_id = canonical_hash([run_id, spec_hash, index])[:16]
     subject = _subject(episode_id, talk, talk.turns, index)
     transcript = subject.transcript
@@ -287,12 +312,12 @@ def _of_talk(talk: HumanTalk, run_id: str, label: str, index: int) -> Iterator[R
         episode_id=episode_id,
         run_id=run_id,
         scenario_hash=loaded.hash,
-        mode=PEOPLE,
-        model=label,
+        mode=talk.mode,
+        model="|".join(dict.fromkeys(models.values())),
         episode_index=index,
         seed=0,
         spec_hash=spec_hash,
-        spec_json=json.dumps({"models": dict.fromkeys(loaded.scenario.names, label), "conversation": talk.name}),
+        spec_json=json.dumps({"models": models, "conversation": talk.name}),
     )
     for turn in transcript.turns:
         yield turn_record(episode_id, turn, -1)
@@ -338,4 +363,4 @@ def _agreement(talks: Sequence[HumanTalk]) -> dict[str, Agreement]:
 
 def _subject(episode_id: str, talk: HumanTalk, turns: Sequence[tuple[str, Action]], index: int) -> Subject:
     transcript = Transcript(tuple(Turn(number, name, action) for number, (name, action) in enumerate(turns)))
-    return Subject(episode_id, talk.scenario.scenario, talk.scenario.answer, PEOPLE, index, 0, transcript)
+    return Subject(episode_id, talk.scenario.scenario, talk.scenario.answer, talk.mode, index, 0, transcript)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -197,6 +197,14 @@ class Plan:
         return [self.as_json(), json.dumps(data, sort_keys=True)]
 
 
+def plan_of(plan_json: str, scenario_of: Callable[[str], LoadedScenario]) -> Plan:
+    """Return a plan from its stored form; `scenario_of` returns the scenario of a hash."""
+    data = json.loads(plan_json)
+    scenarios = tuple(map(scenario_of, data.pop("scenarios")))
+    data |= {"scenarios": scenarios, "modes": tuple(data["modes"]), "sampling": Sampling(**data["sampling"])}
+    return Plan(**data)
+
+
 def primary_of(plan_json: str) -> tuple[str, str]:
     """Return the measure and the contrast that a stored plan declares as its primary outcome."""
     key, _, contrast = str(json.loads(plan_json).get("primary", PRIMARY)).partition(":")
@@ -208,7 +216,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
 
     `scenarios` are paths; without them the command contains SCENARIO...
     """
-    if plan["modes"] == [PEOPLE]:
+    if "source" in plan:
         return _import_of(plan)
     begun = ["localsim", "run", *(scenarios or ["SCENARIO..."])]
     if scenarios and all(path.startswith(COMMAND) for path in scenarios):
@@ -252,8 +260,12 @@ def _thresholds_of(name: str) -> tuple[tuple[str, Any, Any], ...]:
 
 
 def _import_of(plan: Mapping[str, Any]) -> str:
-    """Return the command that imports the conversations of people again."""
+    """Return the command that imports the conversations again."""
     source = plan["source"]
+    if source["kind"] != PEOPLE:
+        return shlex.join(
+            ["localsim", "scenarios", "import", source["format"], *(file["name"] for file in source["files"])]
+        )
     parts = ["localsim", "import", "talks", *(file["name"] for file in source["files"])]
     parts += ["--format", source["format"], "--label", plan["model"]]
     parts += ["--family", source["family"]] if source["family"] else []

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
@@ -22,14 +23,14 @@ from localsim.backends.base import Backend
 from localsim.backends.open import is_file, models_of, open_backends
 from localsim.backends.person import NAME, AskPerson
 from localsim.conversation import prompts
-from localsim.conversation.episode import PEOPLE, EpisodeSpec, Sampling
+from localsim.conversation.episode import PEOPLE, EpisodeSpec
 from localsim.conversation.scenario import AnswerKey
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.evaluators.searching import search
 from localsim.families import FAMILIES
 from localsim.leakage.detector import Weights
 from localsim.models.registry import resolve
-from localsim.runs.plan import Plan
+from localsim.runs.plan import Plan, plan_of
 from localsim.runs.preview import needs_of, side_by_side
 from localsim.runs.recorder import Recorder
 from localsim.runs.scheduler import Simulation, Summary, Watcher
@@ -133,7 +134,7 @@ def resume(
     _refuse_people(queries.run_row(store, run_id))
     with journal_of(store, run_id) as journal:  # from here on no other process can resume it
         run = queries.run_row(store, run_id)
-        plan = _plan_of(run, store)
+        plan = plan_of(run["plan_json"], partial(stored_scenario, store))
         finished = queries.finished_episodes(store, run_id)
         specs = [spec for spec in plan.specs() if episode_id_of(run_id, spec) not in finished]
         if not specs:
@@ -341,18 +342,12 @@ def _now() -> str:
 
 
 def _refuse_people(run: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for a run of people, or with a person in a role, which nothing can continue."""
+    """Raise InvalidInput for an imported run, or one with a person in a role, which nothing can continue."""
     plan = json.loads(run["plan_json"])
-    if plan["modes"] == [PEOPLE] or NAME in plan["roles"].values():
+    if run["repro"] == "imported" or NAME in plan["roles"].values():
+        held = "imported conversations" if plan["modes"] != [PEOPLE] and "source" in plan else "conversations of people"
         hint = f"localsim report {run['run_id']}"
-        raise InvalidInput(f"run {run['run_id']} holds conversations of people: there is nothing to resume", hint=hint)
-
-
-def _plan_of(run: Mapping[str, Any], store: Store) -> Plan:
-    data = json.loads(run["plan_json"])
-    scenarios = tuple(stored_scenario(store, scenario_hash) for scenario_hash in data.pop("scenarios"))
-    data |= {"scenarios": scenarios, "modes": tuple(data["modes"]), "sampling": Sampling(**data["sampling"])}
-    return Plan(**data)
+        raise InvalidInput(f"run {run['run_id']} holds {held}: there is nothing to resume", hint=hint)
 
 
 def resumed_record(run: Mapping[str, Any], identities: Identities) -> RunRecord:

@@ -30,11 +30,14 @@ from localsim.store.queries import runs as queries
     "-f",
     "--format",
     "form",
-    type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt"]),
+    type=click.Choice(["jsonl", "parquet", "csv", "sft", "sharegpt", "sotopia", "inspect", "hf"]),
     help="Write the run in this format.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(), help="Write to this file, or to this folder for parquet and csv [export-RUN]."
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="Write to this file, or to this folder for parquet, csv, sotopia and hf [export-RUN].",
 )
 @click.option(
     "--partitioned",
@@ -59,6 +62,9 @@ def export(run: str, db: str | None, as_json: bool, **options: Any) -> None:
     jsonl          one episode per line, with turns and scores
     parquet, csv   one file per view
     sft, sharegpt  one training chat per line, for each agent of an episode
+    sotopia        profiles and episode logs in Sotopia's JSON
+    inspect        one log that Inspect opens (inspect view)
+    hf             a folder that load_dataset of Hugging Face's datasets reads
 
     --partitioned writes the tables behind the views. `localsim db attach` shows the runs of such folders together. A
     run that is exported again replaces its files.
@@ -103,12 +109,17 @@ def _line(made: Mapping[str, Any]) -> str:
 
 def _files(store: Store, run_id: str, form: str, output: str | None) -> list[Any]:
     """Write a run in one format and return the files."""
-    target = Path(output or f"export-{run_id}{'' if form in ('parquet', 'csv') else '.jsonl'}")
+    from localsim.runs.exchange.sending import FORMATS, send
+
+    ending = {"parquet": "", "csv": "", "sotopia": "", "hf": "", "inspect": ".json"}.get(form, ".jsonl")
+    target = Path(output or f"export-{run_id}{ending}")
     if form in ("sft", "sharegpt"):
         from localsim.finetune.source import chats_of_episodes, episodes_of_run, write_chats
 
         write_chats(chats_of_episodes(store, episodes_of_run(store, run_id)), form, target)
         return [str(target)]
+    if form in FORMATS:
+        return [str(path) for path in send(store, run_id, form, target, say)]
     from localsim.store.outside.export import export_run
 
     return [str(path) for path in export_run(store, run_id, form, target)]

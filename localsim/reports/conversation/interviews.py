@@ -99,7 +99,19 @@ def _bank(bank: str, model: str, own: Sequence[Subject], weights: Mapping[str, M
         "topics": (topics := _topics(every)),
         "topic_variance": _variance(topics),
         "items": _items(every),
+        "places": _places([each.answer for asked in people.values() for each in asked]),
     }
+
+
+def _places(answers: Sequence[Answer]) -> Row | None:
+    """Return how often the option in the first place was chosen, and how often it would be by chance; None without
+    choices. A subject that always takes one place answers nothing.
+    """
+    chosen = [each for each in answers if each.item.options]
+    if not chosen:
+        return None
+    first, chance = (each.turn.value == "A" for each in chosen), (1 / len(each.item.options) for each in chosen)
+    return {"choices": len(chosen), "first": round(fmean(first), 4), "chance": round(fmean(chance), 4)}
 
 
 def shares_of(answer: Answer, stored: str | None) -> dict[str, float]:
@@ -310,6 +322,9 @@ def _rated(trait: Row | None) -> str:
 def _notes(bank: Row) -> Iterator[str]:
     for name, each in bank["variance"].items():
         yield (f"{HEADINGS[name]}: mean {each['mean']:.2f} over {each['n']} people, variance {each['variance']:.4f}.")
+    if places := bank["places"]:
+        told = f"Option A was chosen in {places['first']:.0%} of {places['choices']} choices"
+        yield f"{told}; it would be {places['chance']:.0%} by chance."
     if each := bank["topic_variance"].get("accuracy"):
         yield f"{HEADINGS['accuracy']}, over {each['n']} topics: variance {each['variance']:.4f}."
     paired = [row for row in bank["people"] if row["against_nobody"]]

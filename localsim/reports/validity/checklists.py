@@ -84,6 +84,8 @@ def _model(identity: Row) -> str:
         return f"{identity['name']} (a script, not a language model)"
     if identity["kind"] == "remote":
         return f"{identity['model']} at {identity['url']} (weights not verified)"
+    if identity["kind"] == "imported":
+        return f"{identity['name']} (run by another tool)"
     if "sha256" in identity:
         return f"{identity.get('file', identity['kind'])}, sha256 {identity['sha256'][:12]}"
     return str(identity.get("name", identity["kind"]))
@@ -92,6 +94,8 @@ def _model(identity: Row) -> str:
 def _access(kinds: set[str]) -> str:
     if "remote" in kinds:
         return "a remote endpoint"
+    if "imported" in kinds:
+        return "another tool ran the models; the conversations were imported"
     return "local files, through llama.cpp; no network" if "llama" in kinds else "no language model is used"
 
 

@@ -340,6 +340,6 @@ def _how(orders: Orders, member: Member, opened: Opened) -> str:
             parts = orders.wanted[name].parts if name in orders.wanted else ()
             sent = any(part in member.sent for part in parts)
             layers = int(identity.get("gpu_layers", 0))
-            device = "on its GPU" if layers else f"on {identity.get('threads')} cores"
+            device = "on its GPU" if layers else f"with {identity.get('threads')} threads"
             words.append(f"{Path(name).name} {'was sent there' if sent else 'was there'} and runs {device}")
     return ", ".join(words)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from localsim.backends.open import models_of
+from localsim.backends.open import models_of, physical_cores
 from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.scenario import AnswerKey
 from localsim.runs.cluster.crew import Crew, Member, Notify, gathered
@@ -30,16 +30,23 @@ def players(
 
     `identities` are those of the models of a run that is resumed, else empty. Raises the errors of `gathered`.
     """
-    orders = orders_of(plan, specs)
+    orders = orders_of(plan, specs, identities)
     known = {name: each["sha256"] for name, each in identities.items() if name in orders.models and "sha256" in each}
     with gathered(address, orders, say, known) as crew:
         yield Players(crew)
 
 
-def orders_of(plan: Plan, specs: Sequence[EpisodeSpec]) -> Orders:
-    """Return the orders for some episodes of a plan; one spec of each kind decides the context, as all would."""
+def orders_of(plan: Plan, specs: Sequence[EpisodeSpec], identities: Identities | None = None) -> Orders:
+    """Return the orders for some episodes of a plan; one spec of each kind decides the context, as all would.
+
+    llama.cpp's results depend on the number of threads. So under `exact` every worker has those of this machine, or
+    those of the run that is resumed, whose models have `identities`.
+    """
     kinds = {(spec.scenario.hash, spec.mode, spec.variant, spec.grants): spec for spec in plan.specs()}
     needs = replace(needs_of(plan, 1), specs=[replace(spec, rules=None) for spec in kinds.values()])
+    if plan.repro == "exact" and plan.threads is None:
+        before = [each["threads"] for each in (identities or {}).values() if each.get("threads")]
+        needs = replace(needs, threads=before[0] if before else physical_cores())
     return Orders(tuple(models_of(specs)), needs, plan.parallel, len(specs))
 
 

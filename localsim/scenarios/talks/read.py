@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from localsim.conversation.people import Corpus, HumanTalk, LeftOut
-from localsim.conversation.scenario import Scenario, ScenarioFile
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
 from localsim.paths import json_value, read_json_lines
@@ -151,9 +150,7 @@ def _check_family(talk: HumanTalk) -> None:
     if scenario.family not in FAMILIES:
         hint = f"families: {', '.join(FAMILIES)}"
         raise InvalidInput(f"unknown family {scenario.family!r}", where=talk.where, hint=hint)
-    fields = {name: getattr(scenario, name) for name in Scenario.model_fields}
-    document = ScenarioFile(**fields, **talk.scenario.answer.as_json())
-    problems = FAMILIES[scenario.family].check(document)
+    problems = FAMILIES[scenario.family].check(talk.scenario.document)
     if problems:
         place, message = problems[0]
         hint = "give the conversation a scenario with facts and answer: a file, or an object in JSONL"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from localsim import paths
@@ -23,15 +24,23 @@ _VIEWS = (
 )
 
 
-def export_run(store: Store, run_id: str, form: str, target: Path) -> list[Path]:
-    """Write one run as `jsonl`, `parquet` or `csv`; return the files. Raises InvalidInput if it cannot write."""
+def export_run(store: Store, run_id: str, form: str, target: Path, *, empty: bool = True) -> list[Path]:
+    """Write one run as `jsonl`, `parquet` or `csv`; return the files. Raises InvalidInput if it cannot write.
+
+    `empty`: also write a file for a view without rows.
+    """
     try:
         if form == "jsonl":
             return [_jsonl(store, run_id, target)]
         target.mkdir(parents=True, exist_ok=True)
-        return _views(store, run_id, form, target)
+        filled = [view for view in _VIEWS if empty or _has_rows(store, view, run_id)]
+        return _views(store, run_id, filled, form, target)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
+
+
+def _has_rows(store: Store, view: str, run_id: str) -> bool:
+    return bool(store.rows(f"SELECT 1 FROM {view} WHERE run_id = ? LIMIT 1", [run_id]))
 
 
 def _jsonl(store: Store, run_id: str, target: Path) -> Path:
@@ -45,10 +54,10 @@ def _jsonl(store: Store, run_id: str, target: Path) -> Path:
     return target
 
 
-def _views(store: Store, run_id: str, form: str, folder: Path) -> list[Path]:
+def _views(store: Store, run_id: str, views: Sequence[str], form: str, folder: Path) -> list[Path]:
     files = []
     with store.reading() as connection:
-        for view in _VIEWS:
+        for view in views:
             file = folder / f"{view.removeprefix('v_')}.{form}"
             connection.execute(
                 f"COPY (SELECT * FROM {view} WHERE run_id = ?) TO {quoted(file)} (FORMAT {form})", [run_id]

@@ -75,12 +75,12 @@ def runs_of_plan(store: Store, forms: Sequence[str]) -> list[Row]:
     return store.rows(f"SELECT * FROM runs WHERE plan_json IN ({places}) ORDER BY started_utc DESC", list(forms))
 
 
-def people_runs(store: Store) -> dict[str, list[dict[str, Any]]]:
-    """Run id -> identities of the people in it, for the runs of imported conversations."""
+def imported_runs(store: Store) -> dict[str, list[dict[str, Any]]]:
+    """Run id -> identities of the people or models in it, for the runs of imported conversations."""
     found = {}
     for row in store.rows("SELECT run_id, models_json FROM runs WHERE repro = 'imported' ORDER BY run_id"):
         identities = json.loads(row["models_json"]).values()
-        found[row["run_id"]] = [identity for identity in identities if identity["kind"] == "people"]
+        found[row["run_id"]] = [identity for identity in identities if identity["kind"] in ("people", "imported")]
     return found
 
 
@@ -90,6 +90,45 @@ def scenario_named(store: Store, reference: str) -> str | None:
         "SELECT scenario_hash FROM scenarios WHERE scenario_id = ? OR scenario_hash = ?", [reference, reference]
     )
     return str(rows[0]["scenario_hash"]) if len(rows) == 1 else None
+
+
+def models_of_episodes(store: Store, run_id: str) -> dict[str, dict[str, str]]:
+    """Episode id -> role -> model, in the order of scenario, mode and index; of completed and failed episodes."""
+    rows = store.rows(
+        "SELECT e.episode_id, e.spec_json FROM episodes e JOIN scenarios s USING (scenario_hash) "
+        "WHERE e.run_id = ? AND e.status <> 'interrupted' "
+        "ORDER BY s.scenario_id, e.mode, coalesce(e.see, ''), e.variant, e.episode_index, e.episode_id",
+        [run_id],
+    )
+    return {row["episode_id"]: json.loads(row["spec_json"])["models"] for row in rows}
+
+
+def texts_of_run(store: Store, run_id: str) -> tuple[list[Row], dict[str, list[Row]], dict[str, list[Row]]]:
+    """Return what was written in a run, without anything that another run of its plan would have differently: its ended
+    episodes in the order of scenario, mode and index, and by episode id the turns and the raw replies.
+    """
+    episodes = store.rows(
+        "SELECT e.episode_id, s.scenario_id AS scenario, e.mode, coalesce(e.see, '') AS see, e.variant, "
+        "e.episode_index, e.seed, e.status, e.stop_reason, e.error FROM episodes e JOIN scenarios s "
+        "USING (scenario_hash) WHERE e.run_id = ? AND e.status <> 'interrupted' ORDER BY ALL",
+        [run_id],
+    )
+    episodes.sort(key=lambda row: [row[name] for name in ("scenario", "mode", "see", "variant", "episode_index")])
+    ofs: list[dict[str, list[Row]]] = []
+    for table, columns, order in (
+        ("turns", TURN, "turn"),
+        ("generations", "generation, turn, attempt, speaker, seed, text, cause, malformed", "generation"),
+    ):
+        found: dict[str, list[Row]] = {}
+        rows = store.rows(
+            f"SELECT t.episode_id, {', '.join(f't.{name.strip()}' for name in columns.split(','))} FROM {table} t "
+            f"JOIN episodes e USING (episode_id) WHERE e.run_id = ? ORDER BY t.episode_id, t.{order}",
+            [run_id],
+        )
+        for row in rows:
+            found.setdefault(row.pop("episode_id"), []).append(row)
+        ofs.append(found)
+    return episodes, ofs[0], ofs[1]
 
 
 def only_scripted(store: Store, run_id: str) -> bool:

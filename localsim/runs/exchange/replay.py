@@ -1,0 +1,157 @@
+"""An archive is played again: its plan, its scenarios, models of the same sha256; then each text is compared."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from localsim.backends.open import is_file, is_plugin, is_remote
+from localsim.backends.person import NAME
+from localsim.conversation.scenario import LoadedScenario
+from localsim.errors import InvalidInput, LocalsimError, ModelMissing
+from localsim.families import FAMILIES
+from localsim.models.checksums import checksum
+from localsim.models.registry import entries, installed_path, resolve
+from localsim.runs.exchange.bundle import REPLIES, Archive, episodes_of, open_archive
+from localsim.runs.plan import Plan, plan_of
+from localsim.runs.runner import Result, start, versions
+from localsim.runs.scheduler import Watcher
+from localsim.store.database import Store
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """An episode of an archive, and the same one of its replay."""
+
+    file: str
+    """Its name in the archive, such as episodes/talk/agents_0000.jsonl."""
+    identical: bool
+    """True if both files have the same bytes."""
+    turn: int | None = None
+    """The first turn that differs; None if none does."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The result of a replay."""
+
+    result: Result
+    repro: str
+    episodes: tuple[Compared, ...]
+
+    @property
+    def identical(self) -> int:
+        """Number of identical episodes."""
+        return sum(each.identical for each in self.episodes)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `replay --json` prints."""
+        return {
+            "run_id": self.result.run_id,
+            "repro": self.repro,
+            "identical": self.identical,
+            "episodes": [vars(each) for each in self.episodes],
+        }
+
+
+def plan_in(archive: Archive, folder: Path, where: str) -> Plan:
+    """Return the plan of an archive for this machine; lines of scripted players are written to `folder`.
+
+    Raises InvalidInput for people, servers and changed scenarios, ModelMissing for a model that is not here.
+    """
+    manifest = archive.manifest
+    if manifest["repro"] == "imported":
+        raise InvalidInput("it holds imported conversations, which nothing can play again", where=where)
+
+    def scenario_of(scenario_hash: str) -> LoadedScenario:
+        if scenario_hash not in archive.scenarios:
+            names = ", ".join(sorted(loaded.scenario.id for loaded in archive.scenarios.values()))
+            hint = f"a scenario was changed, or another localsim wrote it; the archive has {names}"
+            raise InvalidInput(f"no scenario has the hash {scenario_hash[:12]} of the plan", where=where, hint=hint)
+        return archive.scenarios[scenario_hash]
+
+    plan = plan_of(json.dumps(manifest["plan"]), scenario_of)
+    for loaded in plan.scenarios:
+        if loaded.scenario.family and loaded.scenario.family not in FAMILIES:
+            raise InvalidInput(f"the family {loaded.scenario.family!r} is not installed", where=where)
+    here = {name: _here(name, identity, archive, folder, where) for name, identity in manifest["models"].items()}
+    roles = {role: here.get(model, model) for role, model in plan.roles.items()}
+    model = here.get(plan.model, plan.model)
+    return replace(plan, model=model, roles=roles, parallel=manifest["parallel"], weights="")
+
+
+def _here(name: str, identity: Mapping[str, Any], archive: Archive, folder: Path, where: str) -> str:
+    """Return the name that a model of the archive has on this machine."""
+    if name == NAME:
+        raise InvalidInput("a person played in it, whose turns nothing can write again", where=where)
+    if is_remote(name) or is_plugin(name):
+        hint = "play its scenarios with localsim run, and name the model there"
+        raise InvalidInput(f"{name} wrote in it, which an archive cannot hold", where=where, hint=hint)
+    if name.startswith(REPLIES):
+        file = folder / f"{len(list(folder.iterdir()))}.jsonl"
+        file.write_bytes(archive.replies[name])
+        return f"{REPLIES}{file}"
+    return installed(name, str(identity["sha256"]), str(identity.get("file", name))) if is_file(name) else name
+
+
+def installed(name: str, sha256: str, file: str) -> str:
+    """Return the name or path of an installed model with this sha256, the given name first. Raises ModelMissing."""
+    found = ""
+    try:
+        here = resolve(name)
+        if here.sha256 == sha256:
+            return name
+        found = f"; {name} is {here.path.name} with sha256 {here.sha256[:12]}... here"
+    except LocalsimError:
+        pass
+    for entry in entries():
+        path = installed_path(entry)
+        if entry.kind == "chat" and path is not None and checksum(path) == sha256:
+            return str(path)
+    raise ModelMissing(
+        f"the model {name} ({file}, sha256 {sha256[:12]}...) is not installed{found}",
+        hint="copy that file to this machine and fetch it with: localsim models pull FILE",
+    )
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, str]) -> list[str]:
+    """Return the versions that differ, in words."""
+    return [
+        f"{name} {then[name]} in the archive, {now[name]} here"
+        for name in now
+        if name in then and then[name] != now[name]
+    ]
+
+
+def replay(file: Path, store: Store, watcher: Callable[[Plan], Watcher], say: Say) -> Replayed:
+    """Play an archive again as a new run, and compare every episode.
+
+    Raises InvalidInput for an archive that cannot be played, ModelMissing for a model that is not installed.
+    """
+    archive = open_archive(file)
+    for line in differences(archive.manifest["versions"], versions()):
+        say(f"versions differ, so texts may: {line}")
+    with tempfile.TemporaryDirectory() as folder:
+        plan = plan_in(archive, Path(folder), str(file))
+        result = start(plan, store, watcher(plan), say, leaks=False, name=None)
+    now = episodes_of(store, result.run_id)
+    compared = tuple(_compared(name, content, now.get(name, b"")) for name, content in archive.episodes.items())
+    return Replayed(result, str(archive.manifest["repro"]), compared)
+
+
+def _compared(name: str, then: bytes, now: bytes) -> Compared:
+    if then == now:
+        return Compared(name, identical=True)
+    before, after = (list(map(json.loads, content.decode().splitlines())) for content in (then, now))
+    turns = ([line["turn"] for line in lines if "turn" in line] for lines in (before, after))
+    one, other = turns
+    first = next((number for number, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+    if first is None and len(one) != len(other):
+        first = min(len(one), len(other))
+    return Compared(name, identical=False, turn=first)

@@ -1,0 +1,78 @@
+"""JSON files of other tools: their objects with places, and the list of what has no place in a scenario."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from localsim.errors import InvalidInput
+from localsim.paths import json_value, read_json_lines
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Unmapped:
+    """A field of a file that was not taken over, or not as it stands."""
+
+    where: str
+    """The object: file and line, or file and number of the object."""
+    field: str
+    why: str
+
+
+class Missing:
+    """Collects what could not be mapped, each field of an object once."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], Unmapped] = {}
+
+    def note(self, where: str, field: str, why: str) -> None:
+        """Remember a field."""
+        self._found.setdefault((where, field), Unmapped(where, field, why))
+
+    def unknown(self, where: str, data: Object, known: frozenset[str]) -> None:
+        """Remember the fields of an object that are not `known` and hold something."""
+        for name, value in data.items():
+            if name not in known and value not in (None, "", [], {}):
+                self.note(where, name, "a scenario has no place for it")
+
+    @property
+    def all(self) -> tuple[Unmapped, ...]:
+        """Everything noted, in order."""
+        return tuple(self._found.values())
+
+
+def objects(path: Path, hint: str) -> Iterator[tuple[str, Object]]:
+    """Yield (place, object) of a file with one JSON object, a list of objects, or one object on each line.
+
+    Raises InvalidInput for a file that is none of these.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
+    if not text.strip():
+        raise InvalidInput("the file is empty", where=str(path), hint=hint)
+    for where, value in _values(text, path, hint):
+        if not isinstance(value, Mapping):
+            raise InvalidInput("not an object", where=where, hint=hint)
+        yield where, value
+
+
+def _values(text: str, path: Path, hint: str) -> list[tuple[str, Any]]:
+    try:
+        value = json_value(text)
+    except json.JSONDecodeError as error:
+        if text.lstrip().startswith("{") and "\n" in text.strip() and error.msg == "Extra data":
+            return read_json_lines(path)
+        where = f"{path}:{error.lineno}:{error.colno}"
+        raise InvalidInput(f"not JSON: {error.msg}", where=where, hint=hint) from error
+    except ValueError as error:
+        raise InvalidInput(f"not JSON: {error}", where=str(path), hint=hint) from error
+    if isinstance(value, list):
+        return [(f"{path}, item {number}", item) for number, item in enumerate(value, start=1)]
+    return [(str(path), value)]
