@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ENTRIES, FILES_IN_A_FOLDER = 24, 14
 """A newcomer reads the package as a list of rooms, and a room as a list of files."""
+
+WORKERS = ["runs.cluster.judging", "runs.cluster.worker"]
+"""Modules that hand every error of another process to the driver, which handles it."""
 
 HEAVY = {
     "llama_cpp": {"backends.llama.lib"},
@@ -41,6 +45,12 @@ HEAVY = {
     "py3langid": {"evaluators.language"},
     "inspect_ai": {"runs.exchange.inspect_task"},
 }
+
+
+@cache
+def tree_of(file: Path) -> ast.Module:
+    """The syntax of a file, read once for all tests."""
+    return ast.parse(file.read_text())
 
 
 def module_of(file: Path) -> str:
@@ -92,7 +102,7 @@ def test_rooms_are_few_and_small() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=module_of)
 def test_heavy_libraries_have_one_place_and_wait_until_needed(file: Path) -> None:
-    module, tree = module_of(file), ast.parse(file.read_text())
+    module, tree = module_of(file), tree_of(file)
     for name in imports_of(tree, lazy=True):
         library = name.split(".")[0]
         if library in HEAVY:
@@ -116,7 +126,7 @@ def test_files_and_functions_fit(file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=module_of)
 def test_public_things_have_docstrings(file: Path) -> None:
-    for body in public_bodies(ast.parse(file.read_text())):
+    for body in public_bodies(tree_of(file)):
         for node in body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 assert ast.get_docstring(node), f"{node.name} has no docstring"
@@ -131,12 +141,12 @@ def public_bodies(tree: ast.Module) -> list[list[ast.stmt]]:
 def test_exceptions_are_swallowed_in_one_place_only() -> None:
     broad = []
     for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.ExceptHandler) and (
                 node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception")
             ):
                 broad.append(module_of(file))
-    assert broad == ["__main__", "evaluators.base", "plugins"]
+    assert broad == ["__main__", "evaluators.base", "plugins", *WORKERS]
 
 
 SQL = re.compile(r"\b(SELECT\b.+\bFROM|INSERT\s+INTO|DELETE\s+FROM|UPDATE\b.+\bSET)\b", re.DOTALL)
@@ -146,7 +156,7 @@ FAMILY_NAMES = tuple(FAMILIES.own)
 @pytest.mark.parametrize("file", [file for file in FILES if "store" not in file.parts], ids=module_of)
 def test_only_the_store_writes_sql(file: Path) -> None:
     """Docstrings, hints and helps may show a query that a person can type; nothing else may hold one."""
-    tree = ast.parse(file.read_text())
+    tree = tree_of(file)
     shown = {id(inner) for node in ast.walk(tree) if is_shown(node) for inner in ast.walk(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown:

@@ -18,6 +18,7 @@ from localsim.store.database import Store
 
 
 def conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float) -> None:
+    """Print the summary of a run and what to do next. Raises Interrupted or TooManyFailures."""
     summary = result.summary
     done = summary.completed + summary.failed
     if as_json:

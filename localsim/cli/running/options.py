@@ -18,6 +18,7 @@ from localsim.runs import telling
 
 
 def modes_of(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> tuple[Mode, ...]:
+    """Return the modes that --mode names, each once; `all` means the three of the paper."""
     chosen = tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",")))
     unknown = [part for part in chosen if part not in (*SIMULATED, "all")]
     if unknown:
@@ -36,6 +37,7 @@ class ModesOption(click.Option):
 
 
 def roles_of(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) -> dict[str, str]:
+    """Return role -> model from texts such as NAME=MODEL."""
     found = {}
     for value in values:
         name, equals, model = value.partition("=")
