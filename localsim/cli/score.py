@@ -28,6 +28,7 @@ from localsim.models.registry import require_name
 
 if TYPE_CHECKING:
     from localsim.evaluators.base import Evaluator
+    from localsim.scenarios.rubrics import Rubric
 
 
 @click.command()
@@ -36,7 +37,16 @@ if TYPE_CHECKING:
     "--judge",
     metavar="MODEL",
     shell_complete=completion.models,
-    help="Also let this model judge the seven dimensions of Sotopia.",
+    help="Also let this model judge the seven dimensions of Sotopia, or those of --rubric.",
+)
+@click.option(
+    "--rubric",
+    "rubrics",
+    metavar="NAME|FILE",
+    multiple=True,
+    shell_complete=completion.rubrics,
+    help="Let --judge answer the questions of this rubric: sotopia, support, roleplay or a YAML file; may be repeated "
+    "[sotopia].",
 )
 @click.option(
     "--naturalness",
@@ -56,7 +66,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 20),
     default=1,
     show_default=True,
-    help="Ask the judge each question this many times.",
+    help="Ask the model of --judge each question this many times.",
 )
 @weights_option(
     "Find leaks with the thresholds of this file, made by `leakage calibrate`, or with built-in "
@@ -80,6 +90,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     localsim score @last --weights mine.json
     localsim score @last --sensitivity 0.05
     localsim score @last --judge path/to/7b.gguf --samples 3
+    localsim score @last --judge path/to/7b.gguf --rubric support
     localsim score @last --leak-judge path/to/7b.gguf
     localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
     localsim score @last --evaluator politeness
@@ -90,13 +101,14 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     from localsim.evaluators.leaks import EVALUATOR
     from localsim.evaluators.searching import search
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import rates, rates_between, reliability
+    from localsim.reports.validity.judges import rates, rates_between, reliability, rubric_rows
     from localsim.store.conditions import choices, condition_of, names_of, pairs_of
     from localsim.store.queries.scoring import leaks_by_condition
 
     for model in (by["judge"], by["naturalness"], by["leak_judge"]):
         if model is not None:
             require_name(model)
+    by["rubrics"] = _rubrics(by)
     weights = weights_from(by["weights"])
     store = store_of(db)
     chosen = choices(store, conditions or ("@last",))
@@ -122,6 +134,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
         "thresholds": [{"run_id": each, **row} for each in runs for row in used[each]],
         "leak_judges": leak_judges(store, runs),
         "judges": [judge for each in runs for judge in reliability(store, each)],
+        "rubrics": [row for each in runs for row in rubric_rows(store, each)],
         "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
     }
     if as_json:
@@ -135,6 +148,22 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     say(f"next: localsim report {runs[0]}")
 
 
+def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
+    """Return the rubrics of the options, each once. Raises InvalidInput and ScenarioInvalid."""
+    from localsim.errors import InvalidInput
+    from localsim.scenarios.rubrics import SOTOPIA, find_rubric
+
+    if by["rubrics"] and not by["judge"]:
+        raise click.UsageError("--rubric needs --judge MODEL, the model that answers its questions")
+    found: dict[str, Rubric] = {}
+    for reference in by["rubrics"] or (SOTOPIA,):
+        rubric = find_rubric(reference)
+        if found.setdefault(rubric.id, rubric) != rubric:
+            hint = "give each rubric an id of its own"
+            raise InvalidInput(f"two rubrics have the id {rubric.id!r}", where=reference, hint=hint)
+    return list(found.values())
+
+
 def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Evaluator]:
     """Return the evaluators that the options ask for beside the search for leaks."""
     from localsim.evaluators.evaluate import evaluator_of
@@ -144,7 +173,7 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
 
     found: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
     if by["judge"]:
-        found.append(Judge(by["judge"], by["samples"]))
+        found += [Judge(by["judge"], by["samples"], rubric) for rubric in by["rubrics"]]
     if by["naturalness"]:
         found.append(Naturalness(by["naturalness"], pairs))
     if by["leak_judge"]:
@@ -156,7 +185,7 @@ def _print_scored(found: dict[str, Any]) -> None:
     """Print leaks, the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import sentence
+    from localsim.reports.validity.judges import rubric_table, sentence
 
     if rows := found["leaks"]:
         heads = ["condition", "kind", "facts", "early"]
@@ -170,6 +199,8 @@ def _print_scored(found: dict[str, Any]) -> None:
     for judge in found["judges"]:
         remark = judge["warning"] or f"AUROC {judge['goal_auroc']:.2f}"
         click.echo(f"judge {judge['judge']}, {counted(judge['n'])}: {remark}")
+    if found["rubrics"]:
+        print_table(*rubric_table(found["rubrics"]))
     for rate in found["naturalness"]:
         click.echo(sentence(rate))
 
