@@ -60,7 +60,11 @@ if TYPE_CHECKING:
     shell_complete=completion.models,
     help="Also let this model (better 1.5B or more) judge which private facts come out, and in which turn first.",
 )
-@click.option("--evaluator", metavar="NAME", help="Also run this evaluator of an installed package.")
+@click.option(
+    "--evaluator",
+    metavar="NAME",
+    help="Also run this evaluator, which needs no model: valence, overlap, refusal, or one of an installed package.",
+)
 @click.option(
     "--samples",
     type=click.IntRange(1, 20),
@@ -93,7 +97,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     localsim score @last --judge path/to/7b.gguf --rubric support
     localsim score @last --leak-judge path/to/7b.gguf
     localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
-    localsim score @last --evaluator politeness
+    localsim score @last --evaluator valence
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
     from localsim.annotation.leak_judges import leak_judges
