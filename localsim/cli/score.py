@@ -112,7 +112,6 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     for model in (by["judge"], by["naturalness"], by["leak_judge"]):
         if model is not None:
             require_name(model)
-    by["rubrics"] = _rubrics(by)
     weights = weights_from(by["weights"])
     store = store_of(db)
     chosen = choices(store, conditions or ("@last",))
@@ -175,9 +174,10 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
     from localsim.evaluators.leak_judge import LeakJudge
     from localsim.evaluators.naturalness import Naturalness
 
+    rubrics = _rubrics(by)
     found: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
     if by["judge"]:
-        found += [Judge(by["judge"], by["samples"], rubric) for rubric in by["rubrics"]]
+        found += [Judge(by["judge"], by["samples"], rubric) for rubric in rubrics]
     if by["naturalness"]:
         found.append(Naturalness(by["naturalness"], pairs))
     if by["leak_judge"]:
