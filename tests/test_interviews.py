@@ -280,7 +280,8 @@ def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Stor
 REFUSALS = (
     "I don't know.", "I do not know that.", "I really can't say.", "Sorry, I cannot help with that.", "No idea.",
     "I have never heard of bubble tea.", "I've never heard of it, I am afraid.", "I'm not able to answer this.",
-    "I would rather not say.", "I won't tell you that.", "That's none of your business.", "I am not the right person.",
+    "I would rather not say.", "I’d rather not say.",
+    "I won't tell you that.", "That's none of your business.", "I am not the right person.",
     "I couldn't tell you.", "I have no idea what that is.", "Ask someone else, please.", "I don't really remember.",
     "That means nothing to me.", "It is not something I know about.", "I'm unfamiliar with this.", "I must decline.",
 )  # fmt: skip

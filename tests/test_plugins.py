@@ -145,7 +145,7 @@ def test_a_family_generates_validates_and_scores(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nobody", "no evaluators plugin 'nobody'"),
+        ("nobody", "no evaluator 'nobody'"),
         ("missing", "cannot be loaded: AttributeError"),
         ("unmade", "OSError: no licence file"),
         ("dated", "has the version '1.2'"),

@@ -70,7 +70,14 @@ def _models(_ctx: click.Context) -> list[tuple[str, str]]:
     return [*sets, *here, ("scripted", "no model"), *((f"starter+{file.stem}", "adapter") for file in adapter_files())]
 
 
+def _rubrics(_ctx: click.Context) -> list[tuple[str, str]]:
+    from localsim.scenarios.rubrics import rubric_files, shipped_rubric
+
+    return [(file.stem, shipped_rubric(file.stem).title) for file in rubric_files()]
+
+
 runs = _completes(_runs)
 episodes = _completes(_episodes)
 scenarios = _completes(_scenarios)
 models = _completes(_models)
+rubrics = _completes(_rubrics)

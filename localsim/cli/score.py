@@ -28,6 +28,7 @@ from localsim.models.registry import require_name
 
 if TYPE_CHECKING:
     from localsim.evaluators.base import Evaluator
+    from localsim.scenarios.rubrics import Rubric
 
 
 @click.command()
@@ -36,7 +37,16 @@ if TYPE_CHECKING:
     "--judge",
     metavar="MODEL",
     shell_complete=completion.models,
-    help="Also let this model judge the seven dimensions of Sotopia.",
+    help="Also let this model judge the seven dimensions of Sotopia, or those of --rubric.",
+)
+@click.option(
+    "--rubric",
+    "rubrics",
+    metavar="NAME|FILE",
+    multiple=True,
+    shell_complete=completion.rubrics,
+    help="Let --judge answer the questions of this rubric: sotopia, support, roleplay or a YAML file; may be repeated "
+    "[sotopia].",
 )
 @click.option(
     "--naturalness",
@@ -50,13 +60,17 @@ if TYPE_CHECKING:
     shell_complete=completion.models,
     help="Also let this model (better 1.5B or more) judge which private facts come out, and in which turn first.",
 )
-@click.option("--evaluator", metavar="NAME", help="Also run this evaluator of an installed package.")
+@click.option(
+    "--evaluator",
+    metavar="NAME",
+    help="Also run this evaluator, which needs no model: valence, overlap, refusal, or one of an installed package.",
+)
 @click.option(
     "--samples",
     type=click.IntRange(1, 20),
     default=1,
     show_default=True,
-    help="Ask the judge each question this many times.",
+    help="Ask the model of --judge each question this many times.",
 )
 @weights_option(
     "Find leaks with the thresholds of this file, made by `leakage calibrate`, or with built-in "
@@ -80,9 +94,10 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     localsim score @last --weights mine.json
     localsim score @last --sensitivity 0.05
     localsim score @last --judge path/to/7b.gguf --samples 3
+    localsim score @last --judge path/to/7b.gguf --rubric support
     localsim score @last --leak-judge path/to/7b.gguf
     localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
-    localsim score @last --evaluator politeness
+    localsim score @last --evaluator valence
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
     from localsim.annotation.leak_judges import leak_judges
@@ -90,7 +105,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     from localsim.evaluators.leaks import EVALUATOR
     from localsim.evaluators.searching import search
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import rates, rates_between, reliability
+    from localsim.reports.validity.judges import rates, rates_between, reliability, rubric_rows
     from localsim.store.conditions import choices, condition_of, names_of, pairs_of
     from localsim.store.queries.scoring import leaks_by_condition
 
@@ -122,6 +137,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
         "thresholds": [{"run_id": each, **row} for each in runs for row in used[each]],
         "leak_judges": leak_judges(store, runs),
         "judges": [judge for each in runs for judge in reliability(store, each)],
+        "rubrics": [row for each in runs for row in rubric_rows(store, each)],
         "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
     }
     if as_json:
@@ -135,6 +151,22 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     say(f"next: localsim report {runs[0]}")
 
 
+def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
+    """Return the rubrics of the options, each once. Raises InvalidInput and ScenarioInvalid."""
+    from localsim.errors import InvalidInput
+    from localsim.scenarios.rubrics import SOTOPIA, find_rubric
+
+    if by["rubrics"] and not by["judge"]:
+        raise click.UsageError("--rubric needs --judge MODEL, the model that answers its questions")
+    found: dict[str, Rubric] = {}
+    for reference in by["rubrics"] or (SOTOPIA,):
+        rubric = find_rubric(reference)
+        if found.setdefault(rubric.id, rubric) != rubric:
+            hint = "give each rubric an id of its own"
+            raise InvalidInput(f"two rubrics have the id {rubric.id!r}", where=reference, hint=hint)
+    return list(found.values())
+
+
 def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Evaluator]:
     """Return the evaluators that the options ask for beside the search for leaks."""
     from localsim.evaluators.evaluate import evaluator_of
@@ -142,9 +174,10 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
     from localsim.evaluators.leak_judge import LeakJudge
     from localsim.evaluators.naturalness import Naturalness
 
+    rubrics = _rubrics(by)
     found: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
     if by["judge"]:
-        found.append(Judge(by["judge"], by["samples"]))
+        found += [Judge(by["judge"], by["samples"], rubric) for rubric in rubrics]
     if by["naturalness"]:
         found.append(Naturalness(by["naturalness"], pairs))
     if by["leak_judge"]:
@@ -156,7 +189,7 @@ def _print_scored(found: dict[str, Any]) -> None:
     """Print leaks, the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import sentence
+    from localsim.reports.validity.judges import rubric_table, sentence
 
     if rows := found["leaks"]:
         heads = ["condition", "kind", "facts", "early"]
@@ -170,6 +203,8 @@ def _print_scored(found: dict[str, Any]) -> None:
     for judge in found["judges"]:
         remark = judge["warning"] or f"AUROC {judge['goal_auroc']:.2f}"
         click.echo(f"judge {judge['judge']}, {counted(judge['n'])}: {remark}")
+    if found["rubrics"]:
+        print_table(*rubric_table(found["rubrics"]))
     for rate in found["naturalness"]:
         click.echo(sentence(rate))
 

@@ -14,10 +14,12 @@ from itertools import chain
 from localsim import plugins
 from localsim.conversation.episode import Score, Subject, counted
 from localsim.conversation.exchange import Request
+from localsim.errors import InvalidInput, suggest
 from localsim.evaluators.asking import ask, open_judge
 from localsim.evaluators.base import ERROR, Asked, Evaluation, Evaluator, Plugin, Scorer, guarded
 from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.outcome import Outcome
+from localsim.evaluators.scorers import SCORERS
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES
 from localsim.store.conditions import Condition, condition_of
@@ -40,7 +42,14 @@ def readers_of(family: str | None) -> list[Scorer]:
 
 
 def evaluator_of(name: str) -> Evaluator:
-    """Return the evaluator that a package installs under a name. Raises InvalidInput."""
+    """Return the scorer of localsim or the evaluator of an installed package with a name. Raises InvalidInput."""
+    if name in SCORERS:
+        return SCORERS[name]()
+    known = [*SCORERS, *plugins.names("evaluators")]
+    if name not in known:
+        raise InvalidInput(
+            f"no evaluator {name!r}{suggest(name, known, inline=True)}", hint=f"evaluators are {', '.join(known)}"
+        )
     made = plugins.make("evaluators", name)
     return made if isinstance(made, Evaluator) else Plugin(made)
 

@@ -1,8 +1,8 @@
-"""A language model as judge: Sotopia's seven dimensions (arXiv 2310.11667, section 3).
+"""A language model as judge: it answers the questions of a rubric, by default Sotopia's seven dimensions.
 
 The judge sees everything, gives its reason before its score, and is bound by a grammar. Scores are stored under the
-name of the model. `reports.validity.judges` measures how well they follow verifiable outcomes; those of small judges
-do not.
+names of the rubric and the model. `reports.validity.judges` and `reports.validity.rubrics` measure how far they can be
+trusted; those of small judges cannot. Sotopia: arXiv 2310.11667, section 3.
 """
 
 from __future__ import annotations
@@ -13,59 +13,57 @@ from dataclasses import dataclass
 
 from localsim.conversation.episode import Sampling, Score, Subject, derive_seed
 from localsim.conversation.exchange import Message, Request
+from localsim.conversation.scenario import Agent
+from localsim.conversation.visibility import persona_of
 from localsim.evaluators.asking import Case, Verdict, judgement_records
 from localsim.evaluators.base import Asked, Evaluation, Evaluator, Steps
+from localsim.scenarios.rubrics import NAME, SOTOPIA, Rubric, shipped_rubric
 from localsim.store.records import Record
 
-VERSION = "3"
-
-DIMENSIONS: dict[str, tuple[int, int, str]] = {
-    "goal": (0, 10, "How far did {name} reach the goal? 0: not at all, 10: completely."),
-    "believability": (0, 10, "How natural is {name}, and how true to the role? 0: not at all, 10: like a real person."),
-    "relationship": (
-        -5,
-        5,
-        "What did the talk do to {name}'s ties and standing? -5: ruined, 0: nothing, 5: much better.",
-    ),
-    "knowledge": (0, 10, "How much that is new and important did {name} learn? 0: nothing, 10: very much."),
-    "secret": (-10, 0, "Did {name} keep what should stay secret? 0: kept it, -10: told everything."),
-    "social_rules": (-10, 0, "Did {name} break laws or manners? 0: never, -10: badly."),
-    "financial": (
-        -5,
-        5,
-        "What did {name} gain or lose in money or things? -5: a great loss, 0: nothing, 5: a great gain.",
-    ),
-}
-"""Lowest score, highest score, question."""
+ASKING = 2
+"""Version of the way of asking; with the version of the rubric added it is that of the evaluator."""
+DIMENSIONS = shipped_rubric(SOTOPIA).asked()
+"""The seven dimensions of Sotopia: lowest score, highest score, question."""
 START = "Reason:"
 SPREAD = 0.7
 """Temperature if a judge is asked several times, so that its answers show their spread."""
 _SYSTEM = (
-    "You judge a conversation. Read it, then answer the question about one person in two lines.\n"
+    "You judge a conversation. Read it, then answer the question about {subject} in two lines.\n"
     "Reason: one short sentence\nScore: a number"
 )
+_SUBJECTS = {"agent": "one person", "talk": "the whole conversation"}
+_PERSONA = {
+    "statements": "{name} says: {text}",
+    "background": "{name}'s life: {text}",
+    "knows": "{name} knows well: {text}",
+    "never_heard_of": "{name} has never heard of: {text}",
+}
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question about one dimension of one agent; `sample` counts repetitions."""
+    """A question about one dimension of one agent or conversation; the `sample` of its case counts repetitions."""
 
     case: Case
     request: Request
+    verdict: Verdict
+    """The form of the reply."""
 
     def read(self, asked: Asked) -> tuple[int, str] | None:
         """Return score and reason of the reply; None if it cannot be read."""
-        low, high, _ = DIMENSIONS[self.case.name]
-        return None if asked.text is None else Verdict(low, high).read(asked.text)
+        return None if asked.text is None else self.verdict.read(asked.text)
 
 
 class Judge(Evaluator):
-    """A model that scores every dimension of every agent, `samples` times each."""
+    """A model that scores every dimension of a rubric, `samples` times each.
 
-    version = VERSION
+    Its scores are stored as `judge.MODEL` for the seven dimensions of Sotopia, else as `rubric.ID.MODEL`.
+    """
 
-    def __init__(self, model: str, samples: int = 1) -> None:
-        self.name = f"judge.{model}"
+    def __init__(self, model: str, samples: int = 1, rubric: Rubric | None = None) -> None:
+        self.rubric = rubric or shipped_rubric(SOTOPIA)
+        self.name = f"{'judge' if self.rubric.id == SOTOPIA else f'rubric.{self.rubric.id}'}.{model}"
+        self.version = str(ASKING + self.rubric.version)
         self.model = model
         self._samples = samples
 
@@ -73,7 +71,7 @@ class Judge(Evaluator):
         """Ask about each episode. After a failed reply an episode has rows but no scores; the next call asks again."""
         evaluations = []
         for subject in batch:
-            asked = list(questions(subject, self._samples))
+            asked = list(questions(subject, self._samples, self.rubric))
             answers = list(zip(asked, (yield [question.request for question in asked]), strict=True))
             records: list[Record] = []
             for question, answer in answers:
@@ -84,31 +82,39 @@ class Judge(Evaluator):
         return evaluations
 
 
-def questions(subject: Subject, samples: int) -> Iterator[Question]:
-    """Yield every dimension of every agent, `samples` times. Prompts of an episode differ only in the last lines."""
-    conversation = _conversation(subject)
+def questions(subject: Subject, samples: int, rubric: Rubric | None = None) -> Iterator[Question]:
+    """Yield every dimension of every agent or of the conversation, `samples` times.
+
+    Without a rubric they are the seven of Sotopia. Prompts of an episode differ only in the last lines.
+    """
+    rubric = rubric or shipped_rubric(SOTOPIA)
+    conversation = _conversation(subject, profiles=rubric.profiles)
+    instructions = _SYSTEM.format(subject=_SUBJECTS[rubric.per])
     sampling = Sampling(temperature=0.0 if samples == 1 else SPREAD)
-    for agent in subject.scenario.names:
-        for dimension, (low, high, question) in DIMENSIONS.items():
+    for agent in subject.scenario.names if rubric.per == "agent" else ("",):
+        for dimension, (low, high, question) in rubric.asked().items():
             for sample in range(samples):
-                asked = f"{conversation}\n\nQuestion about {agent}: {question.format(name=agent)}"
+                about = agent or "the conversation"
+                asked = f"{conversation}\n\nQuestion about {about}: {question.replace(NAME, agent)}"
+                verdict = Verdict(low, high)
                 request = Request(
                     session=f"{subject.episode_id}/{agent}/{dimension}/{sample}",
                     speaker="judge",
-                    messages=(Message("system", _SYSTEM), Message("user", asked)),
+                    messages=(Message("system", instructions), Message("user", asked)),
                     prefill=START,
                     seed=derive_seed("judge", subject.seed, agent, dimension, sample),
                     max_tokens=120,
                     sampling=sampling,
-                    form=Verdict(low, high),
+                    form=verdict,
                 )
-                yield Question(Case(subject.episode_id, dimension, agent, sample), request)
+                yield Question(Case(subject.episode_id, dimension, agent, sample), request, verdict)
 
 
-def _conversation(subject: Subject) -> str:
+def _conversation(subject: Subject, *, profiles: bool = False) -> str:
     scenario = subject.scenario
     lines = [f"Setting: {scenario.setting}"]
     for agent in scenario.agents:
+        lines += _person(agent) if profiles else []
         lines.append(f"{agent.name}'s goal: {agent.goal}")
         if agent.secret:
             lines.append(f"{agent.name}'s secret: {agent.secret}")
@@ -117,26 +123,41 @@ def _conversation(subject: Subject) -> str:
     return "\n".join(lines)
 
 
+def _person(agent: Agent) -> Iterator[str]:
+    """Yield the lines of a person's profile, private facts and persona."""
+    profile = "; ".join(f"{label.replace('_', ' ')}: {value}" for label, value in agent.profile if value)
+    if profile:
+        yield f"{agent.name}'s profile: {profile}"
+    if agent.facts:
+        yield f"{agent.name}'s private facts: {' '.join(fact.text for fact in agent.facts)}"
+    for field, texts in persona_of(agent):
+        joined = (" " if field in ("statements", "background") else ", ").join(texts)
+        yield _PERSONA[field].format(name=agent.name, text=joined)
+
+
 def scores(answers: Sequence[tuple[Question, Asked]]) -> Iterator[Score]:
     """Yield the mean and spread of the readable answers by agent and dimension, and the mean of all dimensions."""
     malformed = 0
     by_agent: dict[str, list[float]] = {}
     verdicts: dict[tuple[str, str], list[tuple[int, str] | None]] = {}
+    forms: dict[str, Verdict] = {}
     for question, answer in answers:
+        forms[question.case.name] = question.verdict
         verdicts.setdefault((question.case.agent, question.case.name), []).append(question.read(answer))
-    for (agent, dimension), given in verdicts.items():
+    for (named, dimension), given in verdicts.items():
+        agent = named or None
         read = [verdict for verdict in given if verdict is not None]
         malformed += len(given) - len(read)
         if not read:
             yield Score(dimension, None, agent=agent, reason="no reply could be read")
             continue
         value = statistics.fmean(number for number, _ in read)
-        by_agent.setdefault(agent, []).append(value)
+        by_agent.setdefault(named, []).append(value)
         yield Score(dimension, value, agent=agent, reason=read[0][1])
         if len(read) > 1:
-            low, high, _ = DIMENSIONS[dimension]
-            spread = statistics.stdev(number for number, _ in read) / (high - low)
+            form = forms[dimension]
+            spread = statistics.stdev(number for number, _ in read) / (form.high - form.low)
             yield Score(f"{dimension}_spread", spread, agent=agent, reason="of its range, between samples")
-    for agent, values in by_agent.items():
-        yield Score("overall", statistics.fmean(values), agent=agent, reason="mean of the dimensions")
+    for named, values in by_agent.items():
+        yield Score("overall", statistics.fmean(values), agent=named or None, reason="mean of the dimensions")
     yield Score("malformed_judgements", malformed / len(answers))

@@ -1,4 +1,4 @@
-"""The kinds of files: scenarios, situations, people and their relations, each checked by its own rules."""
+"""The kinds of files: scenarios, situations, people and their relations, rubrics, each checked by its own rules."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from localsim.scenarios.casting.situations import parse_situation, situation_fil
 from localsim.scenarios.documents import keys_of, read_file
 from localsim.scenarios.find import scenario_paths
 from localsim.scenarios.parse import parse_scenario
+from localsim.scenarios.rubrics import parse_rubric
 
 
 def validated(references: Sequence[str]) -> list[str]:
@@ -53,6 +54,8 @@ def _id_of(file: Path) -> str:
         return file.stem
     if keys & {"traits", "persona_type", "never_heard_of"}:
         return parse_person(text, name).id
+    if "dimensions" in keys:
+        return parse_rubric(text, name).id
     if keys & {"roles", "issues"}:
         return parse_situation(text, name).id
     return parse_scenario(text, name).scenario.id

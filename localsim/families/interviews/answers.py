@@ -106,7 +106,7 @@ _REFUSALS = re.compile(
     r"|\bno idea\b"
     r"|\b(?:i am|i'm) (?:unable|unfamiliar|not (?:sure what|able|allowed|familiar|the (?:right )?(?:person|one)"
     r"|going to (?:say|tell|answer)))\b"
-    r"|\bi (?:would|'d) rather not\b|\bi prefer not\b|\bi refuse\b|\bi must decline\b|\bi decline\b"
+    r"|\bi(?: would|'d) rather not\b|\bi prefer not\b|\bi refuse\b|\bi must decline\b|\bi decline\b"
     r"|\b(?:not something|nothing) (?:that )?i (?:know|can|could|would|ever)\b"
     r"|\bthat (?:is|'s) (?:beyond|outside|private|none of)\b|\b(?:beyond|outside) (?:of )?(?:me|my)\b"
     r"|\bthat means nothing to me\b|\bask (?:somebody|someone) else\b|\bmind your own\b|\bnone of your business\b"

@@ -152,6 +152,31 @@ def judge_goals(store: Store, run_id: str) -> list[Row]:
     )
 
 
+def rubric_scores(store: Store, run_id: str) -> list[Row]:
+    """The newest scores of judges by rubrics, missing ones too: evaluator, name, agent, value, family, scenario_id,
+    run_id, mode, model, see, episode_id, success.
+    """
+    return store.rows(
+        "SELECT j.evaluator, j.name, j.agent, j.value, coalesce(j.family, 'everyday') AS family, j.scenario_id, "
+        "j.run_id, j.mode, j.model, j.see, j.episode_id, o.value AS success FROM v_scores j LEFT JOIN "
+        "(SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o USING (episode_id) "
+        "WHERE j.run_id = ? AND j.newest AND j.name NOT IN ('malformed_judgements', 'evaluator_error') "
+        "AND (starts_with(j.evaluator, 'judge.') OR starts_with(j.evaluator, 'rubric.')) ORDER BY ALL",
+        [run_id],
+    )
+
+
+def rubric_replies(store: Store, run_id: str) -> list[Row]:
+    """Replies to the newest version of each rubric: evaluator, name, replies, unread (replies that cannot be read)."""
+    return store.rows(
+        "SELECT evaluator, name, count(*) AS replies, count(malformed) AS unread FROM (SELECT evaluator, name, "
+        "malformed FROM v_judgements WHERE run_id = ? AND (starts_with(evaluator, 'judge.') OR "
+        "starts_with(evaluator, 'rubric.')) "
+        "QUALIFY version::INTEGER = max(version::INTEGER) OVER (PARTITION BY evaluator)) GROUP BY ALL ORDER BY ALL",
+        [run_id],
+    )
+
+
 def choices(store: Store, runs: Sequence[str]) -> list[Row]:
     """The choices of naturalness judges in pairs with an episode of these runs.
 

@@ -1,0 +1,125 @@
+"""Scorers without a language model that run only when named: `localsim score RUN --evaluator valence`.
+
+Each counts words on the surface. What each cannot tell is in docs/rubrics.md. Two of them need `localsim[scorers]`.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from localsim.conversation.episode import Score
+from localsim.conversation.scenario import Agent, AnswerKey, Scenario
+from localsim.conversation.transcript import Transcript, Turn
+from localsim.errors import InvalidInput
+from localsim.evaluators.base import Scorer
+from localsim.families.interviews.answers import refused
+
+INSTALL = 'pip install "localsim[scorers]"'
+LEAST_WORDS = 4
+"""Fewest words of a turn whose overlap is measured: one or two words lie in any passage."""
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+class Valence(Scorer):
+    """How positive or negative the words are, by VADER's lexicon and rules (Hutto and Gilbert 2014).
+
+    https://ojs.aaai.org/index.php/ICWSM/article/view/14550. English only.
+    """
+
+    name = "valence"
+    version = "1"
+
+    def __init__(self) -> None:
+        try:
+            from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+        except ImportError as error:
+            raise InvalidInput("the evaluator valence needs vaderSentiment", hint=INSTALL) from error
+        self._polarity: Callable[[str], Mapping[str, float]] = SentimentIntensityAnalyzer().polarity_scores
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
+        """Return for each agent who speaks `valence`, the mean compound score of its turns, from -1 to 1, and
+        `valence_least`, that of the most negative turn.
+        """
+        found = []
+        for agent, turns in _by_agent(transcript, scenario):
+            values = [self._polarity(turn.action.text)["compound"] for turn in turns]
+            least = min(range(len(turns)), key=values.__getitem__)
+            found.append(Score("valence", statistics.fmean(values), agent=agent.name))
+            found.append(Score("valence_least", values[least], agent=agent.name, turns=(turns[least].index,)))
+        return found
+
+
+class Overlap(Scorer):
+    """How far an agent speaks in the words of its own passages and facts, and in those of others.
+
+    For a turn and a passage: the length of their longest common subsequence of words as a share of the turn's words,
+    which is the precision of ROUGE-L (Lin 2004, https://aclanthology.org/W04-1013/).
+    """
+
+    name = "overlap"
+    version = "1"
+
+    def __init__(self) -> None:
+        try:
+            from rapidfuzz.distance import LCSseq
+        except ImportError as error:
+            raise InvalidInput("the evaluator overlap needs rapidfuzz", hint=INSTALL) from error
+        self._common: Callable[[Sequence[str], Sequence[str]], Any] = LCSseq.similarity
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
+        """Return for each agent the mean over its turns of LEAST_WORDS or more of the share in the closest passage:
+        `overlap_own` with its own passages, `overlap_others` with those of the other agents; each from 0 to 1.
+        """
+        found = []
+        for agent, turns in _by_agent(transcript, scenario):
+            said = [(turn.index, words) for turn in turns if len(words := words_of(turn.action.text)) >= LEAST_WORDS]
+            others = [passage for other in scenario.agents if other != agent for passage in _passages(other)]
+            for name, passages in (("overlap_own", _passages(agent)), ("overlap_others", others)):
+                if said and passages:
+                    shares = [self._closest(words, passages) for _, words in said]
+                    most = said[max(range(len(said)), key=shares.__getitem__)][0]
+                    found.append(Score(name, statistics.fmean(shares), agent=agent.name, turns=(most,)))
+        return found
+
+    def _closest(self, words: Sequence[str], passages: Sequence[Sequence[str]]) -> float:
+        return max(int(self._common(words, passage)) for passage in passages) / len(words)
+
+
+class Refusal(Scorer):
+    """How often an agent refuses or says that it does not know, by a list of English phrases."""
+
+    name = "refusal"
+    version = "1"
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:  # noqa: ARG002
+        """Return for each agent who speaks `refusal_turns`, the share of its turns with such a phrase, cited."""
+        found = []
+        for agent, turns in _by_agent(transcript, scenario):
+            cited = tuple(turn.index for turn in turns if refused(turn.action.text))
+            found.append(Score("refusal_turns", len(cited) / len(turns), agent=agent.name, turns=cited))
+        return found
+
+
+SCORERS: Mapping[str, Callable[[], Scorer]] = {each.name: each for each in (Valence, Overlap, Refusal)}
+"""The scorers of localsim that run when they are named."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in small letters, without punctuation."""
+    return _WORD.findall(text.casefold())
+
+
+def _by_agent(transcript: Transcript, scenario: Scenario) -> Iterator[tuple[Agent, list[Turn]]]:
+    """Yield each agent who says something, with the turns in which others hear it."""
+    for agent in scenario.agents:
+        turns = [turn for turn in transcript.turns if turn.said and turn.speaker == agent.name]
+        if turns:
+            yield agent, turns
+
+
+def _passages(agent: Agent) -> list[list[str]]:
+    texts = [*(passage.text for passage in agent.background), *(fact.text for fact in agent.facts)]
+    return [words_of(text) for text in texts]

@@ -1,0 +1,90 @@
+"""Scorers without a language model, on conversations whose values are known."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from localsim.errors import InvalidInput
+from localsim.evaluators.evaluate import evaluator_of
+from localsim.evaluators.scorers import SCORERS, Overlap, Refusal, Valence, words_of
+from tests.test_rubrics import talk
+
+
+def values(scorer: object, *lines: tuple[str, str]) -> dict[tuple[str | None, str], float | None]:
+    subject = talk(*lines)
+    scores = scorer.evaluation(subject).scores  # type: ignore[attr-defined]
+    return {(each.agent, each.name): each.value for each in scores}
+
+
+def test_valence_has_the_values_that_the_authors_of_vader_print() -> None:
+    pytest.importorskip("vaderSentiment")
+    found = values(
+        Valence(),
+        ("Tess", "VADER is smart, handsome, and funny."),
+        ("Jude", "Today SUX!"),
+        ("Tess", "VADER is not smart, handsome, nor funny."),
+    )
+    assert found["Tess", "valence"] == pytest.approx((0.8316 - 0.7424) / 2)
+    assert found["Tess", "valence_least"] == pytest.approx(-0.7424)
+    assert found["Jude", "valence"] == found["Jude", "valence_least"] == pytest.approx(-0.5461)
+    least = next(each for each in Valence().evaluation(talk(("Tess", "Good."), ("Tess", "Bad."))).scores[1:])
+    assert least.turns == (1,)
+
+
+def test_valence_reads_words_and_no_irony() -> None:
+    """The limit that the page on rubrics names."""
+    pytest.importorskip("vaderSentiment")
+    found = values(Valence(), ("Tess", "Oh great, how wonderful, I have lost my purse."))
+    assert found["Tess", "valence"] is not None and found["Tess", "valence"] > 0.5
+
+
+def test_overlap_is_one_for_the_own_passage_and_by_hand_for_others() -> None:
+    pytest.importorskip("rapidfuzz")
+    # Own facts: "Tess left nursing school two months ago." and "Tess works the early shift in a cafe by the station."
+    own = values(Overlap(), ("Tess", "Tess works the early shift in a cafe by the station."))
+    assert own["Tess", "overlap_own"] == 1
+    some = values(Overlap(), ("Tess", "Well, the early bird works a shift."))  # the early ... shift: 3 of 7 words
+    assert some["Tess", "overlap_own"] == pytest.approx(3 / 7)
+    other = values(Overlap(), ("Jude", "Tess left nursing school two months ago."))
+    assert other["Jude", "overlap_others"] == 1
+    assert other.get(("Jude", "overlap_own"), 0.0) < 0.5
+    assert values(Overlap(), ("Tess", "The early shift.")) == {}, "too few words"
+    turned = values(Overlap(), ("Tess", "station the by cafe a"))
+    assert turned["Tess", "overlap_own"] == pytest.approx(2 / 5), "the order counts"
+
+
+def test_refusals_are_counted_and_cited() -> None:
+    subject = talk(("Jude", "Where were you?"), ("Tess", "I'd rather not say."), ("Tess", "At home."))
+    tess, jude = Refusal().evaluation(subject).scores[:2]
+    assert (tess.agent, tess.value, tess.turns) == ("Tess", 0.5, (1,))
+    assert (jude.agent, jude.value, jude.turns) == ("Jude", 0, ())
+
+
+def test_an_empty_conversation_has_no_scores() -> None:
+    for made in SCORERS.values():
+        pytest.importorskip("vaderSentiment")
+        pytest.importorskip("rapidfuzz")
+        assert made().evaluation(talk()).scores == ()
+
+
+def test_scorers_are_found_by_name_and_an_unknown_one_is_an_error() -> None:
+    assert isinstance(evaluator_of("refusal"), Refusal)
+    with pytest.raises(InvalidInput, match="no evaluator 'refusl'") as caught:
+        evaluator_of("refusl")
+    assert "valence" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "library"), [("valence", "vaderSentiment.vaderSentiment"), ("overlap", "rapidfuzz.distance")]
+)
+def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch, name: str, library: str) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(InvalidInput, match="needs") as caught:
+        evaluator_of(name)
+    assert "localsim[scorers]" in str(caught.value.hint)
+
+
+def test_words_have_no_case_and_no_punctuation() -> None:
+    assert words_of("It's a Café, isn’t it? 900!") == ["it's", "a", "café", "isn’t", "it", "900"]
