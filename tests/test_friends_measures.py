@@ -206,6 +206,27 @@ def last_guess(*lines: str, ana: dict[str, Any] = ANA, bo: dict[str, Any] = BO) 
         (("Bo: None of my friends likes opera at Nordic Steel.", "Ana: Is it Selim?"), Fraction(1, 3)),
         # Two of Ana's four like chess, as 1 of the 5 other possible people: (1 + 3/5) / (2 (1 + 3/5) + 2 (3/5)).
         (("Bo: One of my friends likes chess.", "Ana: Is it Selim?"), Fraction(4, 11)),
+        # A short answer describes the person whom the question asks about.
+        (("Ana: Do you know anybody at Tidal Power?", "Bo: Yes, one who likes chess.", "Ana: Selim!"), Fraction(1)),
+        (("Ana: Do you know anybody at Tidal Power?", "Bo: Yes. She likes chess.", "Ana: Selim!"), Fraction(1)),
+        (
+            ("Ana: Anybody who likes chess?", "Bo: Yes, I know one who works at Tidal Power.", "Ana: Selim!"),
+            Fraction(1),
+        ),
+        (("Ana: Anybody at Union Rail?", "Bo: No, none who likes chess.", "Ana: Selim?"), Fraction(1, 3)),
+        # It does not if it is false, nor if the question asks about something else.
+        (("Ana: Anybody at Union Rail?", "Bo: Yes, one who likes chess.", "Ana: Selim?"), Fraction(244, 1023)),
+        (
+            (
+                "Ana: Anybody at Tidal Power?",
+                "Bo: Hm.",
+                "Ana: Did you sleep well?",
+                "Bo: Yes, one who likes chess.",
+                "Ana: Selim?",
+            ),
+            Fraction(4, 11),
+        ),
+        (("Ana: Anybody at Tidal Power?", "Bo: Yes, and my boss likes chess.", "Ana: Selim?"), Fraction(250, 593)),
         # False statements are no evidence: Bo has no friend at Union Rail who likes chess.
         (("Bo: One of my friends likes chess and works at Union Rail.", "Ana: Is it Otto?"), Fraction(1, 4)),
         (("Ana: Do you know Otto?", "Bo: Yes, I know Otto too!", "Ana: Do you know Selim?"), Fraction(1, 4)),

@@ -85,7 +85,7 @@ class MutualFriends(Family):
     hits = Hits(
         "unearned_hits",
         "unearned_chance",
-        "Nothing that was said before singled out this friend: the speaker saw the other list, or guessed well.",
+        "Nothing that was said before singled out this friend, as far as it could be read.",
     )
     terms_disclose = True
     corpus = CORPUS

@@ -31,6 +31,13 @@ _AND = re.compile(r"(?:,? and|,) (?=(?:likes|works|lives|attended|studied|prefer
 """Only before a verb: a value may be "Johnson and Johnson" or "University of California, Davis"."""
 _NEGATIVE = re.compile(r"\b(?:no|none|nobody|neither|never|not|nothing)\b|n't\b")
 _CONTINUES = re.compile(r"^(?:and |also )?(?:he|she|they|who|this person|that person)\b")
+_OF_THE_ASKED = re.compile(
+    r"(?:[a-z]+(?: [a-z]+)?[,.!:; -]+)?(?:(?:i (?:do )?(?:know|have)|there is|there's|it's) )?"
+    r"(?:(?:just|only|exactly) )?"
+    r"(?:(?:one|none|nobody|someone|somebody|a friend|no friend|a person)(?: of mine)? (?:who|that|at|in|with)"
+    r"|(?:he|she|they) )\b"
+)
+"""An answer such as "Yes, one who likes chess", which describes the person asked about."""
 _SURE = 1 - 1e-9
 _MOST_SETS = 20_000
 """Number of sets of shared friends above which descriptions are left out."""
@@ -184,6 +191,35 @@ def _listen(
             heard.excluded.add(description)
         elif not negative and fits and says_yes(text):
             heard.described.setdefault(description, True)
+    joined = _joined(before.action.text, text, lists)
+    if joined is not None and says_no(text) and not lists.fits(turn.speaker, joined):
+        heard.excluded.add(joined)
+    elif joined is not None and says_yes(text) and lists.fits(turn.speaker, joined):
+        heard.described.setdefault(joined, False)
+
+
+def _joined(question: str, answer: str, lists: Lists) -> Description | None:
+    """Return the description in a last question with what the opening of the answer adds to it; None without both.
+
+    "Anybody at Union Rail?" and "Yes, one who likes chess." describe one person, who has both values. It is None if
+    the values exclude each other.
+    """
+    asked = re.split(r"(?<=[.!?;…])\s+", question.strip())[-1]
+    opening = _opening(answer)
+    if not asked.endswith("?") or not _OF_THE_ASKED.match(plain(opening)):
+        return None
+    wanted = [description for description, negative in _descriptions(asked, lists) if not negative]
+    added = [description for description, _ in _descriptions(opening, lists)]
+    if len(wanted) != 1 or len(added) != 1:
+        return None
+    both = wanted[0] | added[0]
+    return None if any(len(column & both) > 1 for column in lists.columns) else both
+
+
+def _opening(answer: str) -> str:
+    """Return the first sentence of an answer, with the next one if the first is a word or two, such as "Yes!"."""
+    first, *rest = re.split(r"(?<=[.!?;…])\s+|, but | but ", answer.strip())
+    return f"{first} {rest[0]}" if rest and len(first.split()) < 3 else first
 
 
 def _descriptions(text: str, lists: Lists) -> Iterator[tuple[Description, bool]]:
