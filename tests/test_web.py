@@ -111,6 +111,35 @@ def test_an_unearned_hit_is_marked_where_it_is(
     assert command(["show", episode.removeprefix("/episodes/"), "--db", str(store.path)]) == 0
     shown = capsys.readouterr().out
     assert shown.index("  0 ") < shown.index("^ unearned hit. Nothing that was said before") < shown.index("  1 ")
+    assert "The speaker saw the other side, or guessed well. By chance, 0.20 such hits are expected" in " ".join(
+        shown.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "see", "chance", "words"),
+    [
+        (
+            "agents",
+            "",
+            0.2,
+            "lucky guess, since nobody sees the other side in this mode. By chance, 0.20 such hits are",
+        ),
+        ("agents", "", 0.2, "and 1 happened: chance can explain this."),
+        ("agents", "", 0.01, "and 1 happened: this is an unlikely chance."),
+        ("agents", "goal", 0.2, "The speaker saw the other side, or guessed well."),
+        ("mindreaders", "", 0.01, "and 1 happened: chance hardly explains it."),
+    ],
+)
+def test_a_hit_says_what_can_explain_it_in_its_mode(
+    made: tuple[Store, str], mode: str, see: str, chance: float, words: str
+) -> None:
+    store, _ = made
+    found = store.rows("SELECT episode_id FROM scores WHERE name = 'unearned_hits' AND value > 0 LIMIT 1")
+    episode = replace(load_episode(store, found[0]["episode_id"]), mode=mode, see=see)
+    scores = [{**row, "value": chance} if row["name"] == "unearned_chance" else row for row in episode.scores]
+    (told,) = hits_in(replace(episode, scores=scores)).values()
+    assert words in told
 
 
 def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(

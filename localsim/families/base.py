@@ -96,7 +96,7 @@ class Hits:
     chance: str
     """Score with the number of such hits to expect of players who know their own side only."""
     meaning: str
-    """Why such a hit tells nothing by itself, in a sentence."""
+    """What makes a turn such a hit, in a sentence."""
     unjudged: str = ""
     """Score that is 1 for what looks like a hit but cannot be judged, with the reason; '' without one."""
 

@@ -84,7 +84,7 @@ class Craigslist(Family):
     hits = Hits(
         "limit_hit",
         "limit_chance",
-        "The first offer is the other side's target or the middle of both targets: the speaker saw it, or had luck.",
+        "The first offer is the other side's target or the middle of both targets.",
         unjudged="limit_unjudged",
     )
 

@@ -21,6 +21,8 @@ from localsim.reports.marks import Mark
 from localsim.store.episodes import StoredEpisode, transcript_of
 
 Row = dict[str, Any]
+_UNLIKELY = 0.05
+"""Probability up to which chance is no explanation of unearned hits."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class MarkedTurn:
     leaks: Sequence[Row]
     """Leaks in this turn, as rows of leaks."""
     hit: str = ""
-    """Why the turn is an unearned hit, in two sentences; '' if it is none."""
+    """Why the turn is an unearned hit, and whether chance explains it; '' if it is none."""
     unjudged: str = ""
     """Why the turn is not judged although it looks like an unearned hit; '' for any other turn."""
 
@@ -76,9 +78,32 @@ def hits_in(episode: StoredEpisode) -> dict[int, str]:
     if counted is None:
         return {}
     chance = sum(row["value"] or 0 for row in episode.scores if row["name"] == counted.chance)
-    usual = f"Players who know their own side only make {chance:.1f} such hits in a talk like this one."
     found = [row for row in episode.scores if row["name"] == counted.score and row["value"]]
-    return {turn: f"{counted.meaning} {usual}" for row in found for turn in json.loads(row["turns_json"] or "[]")}
+    told = f"{counted.meaning} {_by_chance(episode, chance, sum(row['value'] for row in found))}"
+    return {turn: told for row in found for turn in json.loads(row["turns_json"] or "[]")}
+
+
+def _by_chance(episode: StoredEpisode, chance: float, count: float) -> str:
+    """Return how a hit can have been made in the mode of an episode, and whether chance explains all its hits.
+
+    `chance` is the number of hits to expect. At least `count` hits then have a probability of at most chance / count
+    (Markov's inequality); chance does not explain them if that is .05 or less.
+    """
+    blind = episode.mode in ("agents", "people") and not episode.see
+    how = (
+        "It is a lucky guess, since nobody sees the other side in this mode."
+        if blind
+        else "The speaker saw the other side, or guessed well."
+    )
+    explained = chance > _UNLIKELY * count
+    so = (
+        "chance can explain this"
+        if explained
+        else "this is an unlikely chance"
+        if blind
+        else "chance hardly explains it"
+    )
+    return f"{how} By chance, {chance:.2f} such hits are expected in this talk, and {count:.0f} happened: {so}."
 
 
 def unjudged_in(episode: StoredEpisode) -> dict[int, str]:
