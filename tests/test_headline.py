@@ -46,7 +46,10 @@ def test_a_difference_is_found_only_by_its_test() -> None:
     assert first.startswith("Mutual friends: ") and "+30 points" in first and "12 scenarios" in first
     assert "+5 points" in first and first.endswith("finds only the change by seeing every side.")
     neither = headline(DATA, [compared("information", 0.3, 0.2)])["sentences"]
-    assert "this run cannot tell it from no change" in neither[0] and "localsim design" in neither[-1]
+    assert neither[0].startswith(
+        "Mutual friends: this run cannot tell whether seeing every side changed success (+30 points"
+    )
+    assert "did not change" not in neither[0] and "localsim design" in neither[-1]
 
 
 def test_a_sign_that_turns_withholds_the_size() -> None:
@@ -158,11 +161,17 @@ def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> N
 
 def test_no_change_and_one_point_are_told_in_words() -> None:
     sentence = headline(DATA, [compared("information", 0.0, 1.0), compared("authorship", 0.01, 1.0)])["sentences"][0]
-    assert "seeing every side did not change success (95% -10 to +10 points, " not in sentence, "as many scenarios"
-    assert "seeing every side did not change success (95% -10 to +10 points)" in sentence
-    assert "one author for both sides changed it by +1 point (" in sentence
+    assert "12 scenarios)" not in sentence and sentence.endswith("it has 12 scenarios."), "as many scenarios"
+    assert "cannot tell whether seeing every side changed success (0 points, 95% -10 to +10)" in sentence
+    assert "or one author for both sides changed it (+1 point, 95%" in sentence
     small = headline(DATA, [compared("information", 0.001, 1.0)])["sentences"][0]
-    assert "changed success by less than a point (" in small
+    assert "changed success (less than a point, 95%" in small
+
+
+def test_a_difference_of_0_beside_a_finding_is_no_claim_of_no_change() -> None:
+    sentence = headline(DATA, [compared("information", 0.3, 0.01), compared("authorship", 0.0, 1.0)])["sentences"][0]
+    assert "one author for both sides changed it by 0 points (95% -10 to +10)" in sentence
+    assert sentence.endswith("this run finds only the change by seeing every side.")
 
 
 def test_the_command_of_a_design_names_the_run() -> None:

@@ -67,7 +67,13 @@ def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Tu
     about = next(each for each in data["measures"] if each["key"] == measure)
     several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
-    sentences = [f"{title}: {_sizes(contrasts, verdicts, about)}; {_tail(contrasts, verdicts)}."]
+    told = {verdict for verdict in verdicts.values() if verdict != "absent"}
+    if told == {"not told"}:
+        sentences = [f"{title}: {_whether(contrasts, about)}{_missing(verdicts)}."]
+    else:
+        sentences = [
+            f"{title}: {_sizes(contrasts, verdicts, about)}; {_tail(contrasts, verdicts)}{_missing(verdicts)}."
+        ]
     peeking = _peeking(family, model, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
@@ -116,6 +122,23 @@ def _sizes(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict],
     return ", ".join(parts)
 
 
+def _whether(contrasts: Mapping[str, Row | None], about: Row) -> str:
+    """Return the differences of a run that finds none of them: it cannot tell whether they are changes."""
+    rows = {name: row for name, row in contrasts.items() if row is not None}
+    counted = not _together(rows.values())
+    parts = []
+    for name, row in rows.items():
+        what = about["heading"] if not parts else "it"
+        parts.append(f"{_CAUSES[name]} changed {what} ({', '.join(_known(row, about['kind'], counted))})")
+    if all(row["scenarios"] == 1 for row in rows.values()):
+        end = "; one scenario cannot tell a change from none"
+    elif few := _too_few(rows.values()):
+        end = f"; {few.strip(' ()')}"
+    else:
+        end = "" if counted else f"; it has {_scenarios(next(iter(rows.values()))['scenarios'])}"
+    return f"this run cannot tell whether {' or '.join(parts)}{end}"
+
+
 _CAUSES = {
     INFORMATION: "seeing every side",
     AUTHORSHIP: "one author for both sides",
@@ -128,18 +151,18 @@ _CAUSES = {
 
 def _change(what: str, row: Row, kind: str, counted: bool) -> str:
     """Return a difference as a predicate with its interval, and if `counted` with its number of scenarios."""
-    size, none = _size(row["difference"], kind), row["difference"] == 0
+    size, *known = _known(row, kind, counted)
+    return f"changed {what} by {size}" + (f" ({', '.join(known)})" if known else "")
+
+
+def _known(row: Row, kind: str, counted: bool) -> list[str]:
+    """Return a difference, then its interval, and if `counted` its number of scenarios."""
+    size = _size(row["difference"], kind)
     points = "" if kind != "share" else " point" if abs(float(size)) == 1 else " points"
-    known = []
-    if row["low"] is not None:
-        unit = " points" if none and points else ""
-        known.append(f"95% {_size(row['low'], kind)} to {_size(row['high'], kind)}{unit}")
-    known += [_scenarios(row["scenarios"])] if counted else []
-    about = f" ({', '.join(known)})" if known else ""
-    if none:
-        return f"did not change {what}{about}"
     small = "less than a point" if points else "less than 0.01"
-    return f"changed {what} by {f'{size}{points}' if float(size) else small}{about}"
+    shown = f"0{points}" if row["difference"] == 0 else f"{size}{points}" if float(size) else small
+    interval = [f"95% {_size(row['low'], kind)} to {_size(row['high'], kind)}"] if row["low"] is not None else []
+    return [shown, *interval, *([_scenarios(row["scenarios"])] if counted else [])]
 
 
 def _scenarios(count: int) -> str:
@@ -160,26 +183,22 @@ def _too_few(rows: Iterable[Row]) -> str:
 
 
 def _tail(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict]) -> str:
-    """Return what the tests say of the differences, in their order."""
+    """Return what the tests say of the differences, in their order, if one is found or withheld."""
     rows = [row for row in contrasts.values() if row is not None]
     n = _together(rows)
     said = {name: verdict for name, verdict in verdicts.items() if verdict != "absent"}
-    absent = [_CAUSES[name] for name, verdict in verdicts.items() if verdict == "absent"]
-    missing = f"; it lacks a mode to tell what {' and '.join(absent)} changes" if absent else ""
     if "withheld" in said.values():
-        return f"its sign depends on the wording of the prompts, so this is no finding{missing}"
+        return "its sign depends on the wording of the prompts, so this is no finding"
     found = [name for name, verdict in said.items() if verdict == "found"]
-    if found:
-        which = (
-            "all of it"
-            if len(found) == len(said)
-            else f"only the change by {' and '.join(_CAUSES[each] for each in found)}"
-        )
-        return f"{n}this run finds {which}{missing}"
-    if all(row["scenarios"] == 1 for row in rows):
-        return f"one scenario cannot tell a change from none{missing}"
-    which = "any of it" if len(said) > 1 else "it"
-    return f"{n}this run cannot tell {which} from no change{_too_few(rows)}{missing}"
+    all_found = len(found) == len(said)
+    which = "all of it" if all_found else f"only the change by {' and '.join(_CAUSES[each] for each in found)}"
+    return f"{n}this run finds {which}"
+
+
+def _missing(verdicts: Mapping[str, Verdict]) -> str:
+    """Return what a run lacks a mode to tell."""
+    absent = [_CAUSES[name] for name, verdict in verdicts.items() if verdict == "absent"]
+    return f"; it lacks a mode to tell what {' and '.join(absent)} changes" if absent else ""
 
 
 def contrasts_sentence(causes: Mapping[str, Row], about: Row) -> str:
