@@ -419,6 +419,7 @@ def _conversation(episode: StoredEpisode) -> Row:
         "name": episode.condition,
         "model": labelled(episode.model),
         "stop_reason": episode.stop_reason,
+        "acts": len(episode.transcript.acts),
         "success": next((score for score in episode.scores if score["name"] == "success"), None),
         "remarks": family_of(episode.scenario.family).remarks(
             {score["name"]: score["value"] for score in episode.scores if score["value"] is not None}

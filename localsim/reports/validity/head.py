@@ -1,5 +1,7 @@
 """The head of a report: success, leaks by class and length of talk in each mode, and the warnings beside their rows.
 
+A family without a success has the measures of its main figure instead.
+
 Every renderer of a report (terminal, Markdown, HTML) shows these tables first and all other measures behind them. Pure.
 """
 
@@ -91,7 +93,16 @@ def left_out(data: Row, family: str) -> list[str]:
     hits = [each.key for each in family_of(family).measures if each.head and counted and each.score == counted.score]
     searched = any(row.get("searched") for row in rows)
     both = searched and any(row[each["key"]] for each in wanted if each["key"] in hits for row in rows)
-    return [*constants(wanted, rows, _kept(data, family))[1], *([HIT_IS_NO_LEAK] if both else [])]
+    return [*_constants(data, family, rows)[1], *([HIT_IS_NO_LEAK] if both else [])]
+
+
+def _constants(data: Row, family: str, rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """Return `constants` of the head's measures; unearned hits and their number by chance stay or go together."""
+    wanted, kept, counted = _wanted(data, family, rows), _kept(data, family), family_of(family).hits
+    scores = (counted.score, counted.chance) if counted else ()
+    pair = {each.key for each in family_of(family).measures if each.score in scores and each.summed != "excess"}
+    differ = {each["key"] for each in constants(wanted, rows, kept)[0]}
+    return constants(wanted, rows, kept | (pair if pair & differ else set()))
 
 
 def constants(measures: Sequence[Row], rows: Sequence[Row], keep: Iterable[str] = ()) -> tuple[list[Row], list[str]]:
@@ -132,13 +143,20 @@ def _kept(data: Row, family: str) -> set[str]:
 
 def _wanted(data: Row, family: str, rows: Sequence[Row]) -> list[Row]:
     """Return the measures of the head that have a value in the family."""
-    kept = _kept(data, family)
+    kept = _kept(data, family) | _goals(family, rows)
     return [each for each in shown(data["measures"], rows) if each.get("head") or each["key"] in kept]
+
+
+def _goals(family: str, rows: Sequence[Row]) -> set[str]:
+    """Return the family's own measures of its main figure, such as payoffs, if no row has a success."""
+    if any(row.get(SUCCESS.key) is not None for row in rows):
+        return set()
+    return {each.key for each in family_of(family).measures} & set(family_of(family).figure)
 
 
 def _measures(data: Row, family: str, rows: Sequence[Row]) -> list[Row]:
     """Return the measures of a family's head tables; one without a key stands for leaks that were not looked for."""
-    found = constants(_wanted(data, family, rows), rows, _kept(data, family))[0]
+    found = _constants(data, family, rows)[0]
     if any(missed(row) == row["completed"] > 0 for row in rows) and not any(row.get("searched") for row in rows):
         found.insert(len(found) - (bool(found) and found[-1]["key"] == LENGTH), LEAKS)
     return found

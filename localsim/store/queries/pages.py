@@ -19,12 +19,15 @@ Row = dict[str, Any]
 
 _EPISODES = (
     "WITH found AS (SELECT e.episode_id, e.scenario_id, e.title, coalesce(e.family, 'everyday') AS family, e.mode, "
-    "e.see, e.model, e.episode_index, e.status, e.turns, e.error, s.success, coalesce(s.hits, 0) AS hits, "
+    "e.see, e.model, e.episode_index, e.status, coalesce(t.turns, 0) AS turns, e.error, s.success, "
+    "coalesce(s.hits, 0) AS hits, "
     "coalesce(l.disclosed, 0) AS disclosed, "
     "coalesce(l.early, 0) AS early, coalesce(l.omniscient, 0) AS omniscient FROM v_episodes e "
     "LEFT JOIN (SELECT episode_id, any_value(value) FILTER (name = 'success') AS success, "
     "sum(value) FILTER (list_contains(?, name)) AS hits FROM v_scores WHERE run_id = ? AND newest GROUP BY 1) s "
     "ON s.episode_id = e.episode_id "
+    "LEFT JOIN (SELECT episode_id, count(*) AS turns FROM v_turns WHERE run_id = ? AND speaker <> '' GROUP BY 1) t "
+    "ON t.episode_id = e.episode_id "
     "LEFT JOIN (SELECT episode_id, count(*) FILTER (kind = 'self') AS disclosed, count(*) FILTER (early) AS early, "
     "count(*) FILTER (kind = 'omniscient') AS omniscient FROM v_leaks WHERE run_id = ? GROUP BY 1) l "
     "ON l.episode_id = e.episode_id WHERE e.run_id = ?)"
@@ -120,14 +123,15 @@ def run_with_counts(store: Store, run_id: str) -> Row:
 def episodes_of_run(store: Store, run_id: str, chosen: EpisodeFilter, hits: Sequence[str]) -> list[Row]:
     """The episodes of a run that pass a filter, by family, scenario and index.
 
-    Columns: episode_id, scenario_id, title, family, mode, see, model, episode_index, status, turns, error, success
+    Columns: episode_id, scenario_id, title, family, mode, see, model, episode_index, status, turns (of agents), error,
+    success
     (None where it is not scored), and the number of unearned hits (the scores named `hits`), of facts disclosed, of
     those disclosed too early (early) and of omniscient leaks.
     """
     condition, values = chosen.condition()
     return store.rows(
         f"{_EPISODES} SELECT * FROM found WHERE {condition} ORDER BY family, scenario_id, episode_index",
-        [list(hits), run_id, run_id, run_id, *values],
+        [list(hits), run_id, run_id, run_id, run_id, *values],
     )
 
 

@@ -252,7 +252,7 @@ def stored(store: Store, run_id: str) -> Watched:
 def _stored_talk(mode: str, marked: view_data.MarkedEpisode | None) -> Talk:
     if marked is None:
         return Talk(mode, (), "This talk has not begun.")
-    episode, turns = marked.episode, len(marked.turns)
+    episode, turns = marked.episode, len(marked.episode.transcript.acts)
     if episode.status == "interrupted":
         return Talk(mode, marked.turns, f"Stopped after {_turns(turns)}.", marked=marked)
     ended = _ended(episode.error or episode.stop_reason or "", turns)
