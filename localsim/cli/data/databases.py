@@ -145,7 +145,7 @@ def merge(places: tuple[str, ...], output: Path, keep_apart: bool, as_json: bool
         for each in taken.clashes:
             kept = f"kept apart as {each.kept}" if each.kept else "kept out"
             echo(f"! {source.origin or source.path}: {each.what} {each.name}: {each.detail}; {kept}")
-    say(f"next: localsim runs --db {output}")
+    say(f"next: localsim runs list --db {output}")
 
 
 _TAKEN = ("runs", "new", "completed", "known", "scores", "annotations")
