@@ -42,7 +42,7 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
 
 
 def _planning(data: Row, compared: Sequence[Row]) -> str:
-    """Return the command that plans a larger run, or what a pilot for it needs if `localsim design` cannot use this one.
+    """Return the command that plans a larger run, or what a pilot needs if `localsim design` cannot use this run.
 
     It plans with the primary outcome, from at least two scenarios whose differences vary.
     """
