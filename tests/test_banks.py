@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from localsim.reports.audit import audit_run
 from localsim.reports.conversation.interviews import interviews
 from localsim.runs.interviews import interview_plan
 from localsim.runs.runner import start
+from localsim.runs.words import STOPS
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.interviews.banks import bank_files, find_bank, load_bank
 from localsim.scenarios.interviews.knowing import WORDINGS, Talk, known_in, who_knows
@@ -257,11 +259,20 @@ def test_the_command_asks_and_refuses(tmp_path: Path) -> None:
     db = ["--db", str(tmp_path / "i.duckdb")]
     asked_now = CliRunner().invoke(cli, ["interview", "reasoning", "--people", "nadia", "-m", "scripted:solver", *db])
     assert asked_now.exit_code == 0 and "2 completed" in asked_now.output, asked_now.output
-    told = CliRunner().invoke(cli, ["report", *db])
+    html = tmp_path / "report.html"
+    told = CliRunner().invoke(cli, ["report", "-o", str(html), *db])
+    assert "<h1>What this run shows</h1>" in html.read_text(encoding="utf-8"), "nothing is compared"
     assert "nadia against nobody: 0 only by nadia, 0 only by nobody, of 30; p = 1." in told.output
     assert "Leaks were not looked for" not in told.output
     shown = CliRunner().invoke(cli, ["show", "@last", *db])
     assert "Questions with a known answer: 30 of 30 answered right." in " ".join(shown.output.split())
+    marked = [line for line in shown.output.splitlines() if line.startswith("    ^ ")]
+    assert len(marked) == 30 and all(re.search(r"\bright\b", line) for line in marked)
+    assert f"completed ({STOPS['done']})" in shown.output
+    assert STOPS["done"] in CliRunner().invoke(cli, ["show", *db]).output
+    CliRunner().invoke(cli, ["interview", "reasoning", "--people", "nadia", "-m", "scripted:wrong", *db])
+    missed = CliRunner().invoke(cli, ["show", "@last", *db]).output.splitlines()
+    assert sum(line.startswith("    ^ ") and bool(re.search(r"\bwrong\b", line)) for line in missed) == 30
     for arguments, why in (
         (["interview", "traits", "--mode", "script"], "an interview has one party"),
         (["interview", "who_knows", "--people", "nadia", "-m", "scripted", "--about", "@last"], "has terms"),

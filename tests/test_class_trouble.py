@@ -252,9 +252,24 @@ def test_players_bet_on_a_talk_of_others_which_their_own_page_does_not_give_away
         bets = results.bets_of(hall)
         assert (bets.count, bets.placed) == (1, 2) and bets.right == (other.talk.mode == "mindreaders")
         hall.reveal()
-        assert "Of the talk that you read" in first.get("/class").text
+        revealed = first.get("/class").text
+        assert "Of the talk that you read" in revealed and "<b>each side sees only its own</b>" in revealed
         hall.end()
         assert "The class has ended." in first.get("/class").text
+
+
+def test_two_phones_read_that_the_reveal_follows_and_see_their_bet_again(tmp_path: Path) -> None:
+    with hall_at(tmp_path / "r.duckdb") as hall, app_of(hall) as one, app_of(hall) as two:
+        for client in (one, two):
+            joined(client)
+        first = said_goodbye(hall, (one, two))
+        page = first.get("/class").text
+        page = first.post("/class/bet", data={"csrf": field(page, "csrf"), "best": "mindreaders"}).text
+        assert "The reveal follows" in page and "When a talk of others" not in page
+        hall.reveal()
+        page = first.get("/class").text
+        assert "<b>both sides see everything</b>" in page and "this class does not decide it" in page
+        assert "cannot compare the two halves" in page
 
 
 def test_a_class_that_cannot_begin_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

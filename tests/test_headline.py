@@ -35,6 +35,9 @@ def compared(contrast: str, difference: float, p: float | None, **changes: Any) 
         "p_holm": p,
         "p_least": 0.001,
         "scenarios": 12,
+        "kind": "share",
+        "effect": 0.5,
+        "icc": None,
     }
     return row | changes
 
@@ -177,3 +180,15 @@ def test_a_difference_of_0_beside_a_finding_is_no_claim_of_no_change() -> None:
 def test_the_command_of_a_design_names_the_run() -> None:
     found = headline({**DATA, "run": {"run_id": "r7"}}, [compared("information", 0.3, 0.2)])
     assert found["sentences"][-1].endswith(": localsim design r7 --difference .2")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"scenarios": 1, "effect": None}, {"effect": None}, {"primary": False}, {"kind": "number"}],
+    ids=["one scenario", "all equal", "not primary", "no share"],
+)
+def test_no_design_is_proposed_where_it_would_fail(changes: Row) -> None:
+    last = headline(DATA, [compared("information", 0.3, 0.2, **changes)])["sentences"][-1]
+    assert "localsim design" not in last and "a pilot of several scenarios" in last
+    by_seeds = compared("information", 0.3, 0.2, effect=None, icc=-0.2)
+    assert "localsim design" in headline(DATA, [by_seeds])["sentences"][-1], "seeds of a scenario vary"

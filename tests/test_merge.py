@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -110,6 +111,27 @@ def test_thirty_laptops_become_one_database_in_one_command(tmp_path: Path) -> No
     assert texts["n"] == texts["texts"], "a text that all laptops have is stored once"
     own = Store(folder / "07.duckdb")
     assert report(store, own.run_id("@last"))["comparison"] == report(own, own.run_id("@last"))["comparison"]
+
+
+def test_the_runs_of_a_class_are_seen_together_by_what_a_merge_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(3):
+        words = ["run", "mutual_friends_01", "-m", "scripted", "--seed", str(number)]
+        command(*words, "--mode", "agents,script" if number else "agents", "--db", f"{number}.duckdb")
+    invoke = CliRunner().invoke
+    said = invoke(cli, ["db", "merge", "0.duckdb", "1.duckdb", "2.duckdb", "-o", "a class.duckdb"]).stderr
+    typed = [shlex.split(line.partition(": localsim ")[2]) for line in said.splitlines() if ": localsim " in line]
+    assert [words[0] for words in typed] == ["runs", "sql"]
+    listed = invoke(cli, typed[0])
+    assert listed.exit_code == 0 and listed.stdout.count("mutual_friends_01") == 3
+    rows = command(*typed[1])
+    assert [(row["mode"], row["runs"], row["talks"]) for row in rows] == [("agents", 3, 3), ("script", 2, 2)]
+    page = " ".join((Path(__file__).parents[1] / "docs/scale.md").read_text(encoding="utf-8").split())
+    assert typed[1][1] in page
+    report_of = invoke(cli, ["report", "@last", "--db", "a class.duckdb"])
+    assert report_of.exit_code == 0 and "1 of 3 runs of this database" in report_of.stderr
 
 
 def test_a_merge_changes_neither_the_sources_nor_itself_when_repeated(

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from localsim.conversation.episode import MODES
 from localsim.errors import InvalidInput
 from localsim.evaluators import searching
-from localsim.runs import runner
+from localsim.runs import runner, words
 from localsim.runs.plan import Plan
 from localsim.scenarios.parse import parse_scenario
 from localsim.store.database import Store
@@ -98,12 +98,21 @@ def test_a_newcomer_gets_three_stored_talks_and_their_verdicts(
     run_id = store.run_id("@last")
     assert [row["status"] for row in run_queries.episode_list(store, run_id)] == ["completed"] * 3
     assert text.count("Goal reached.") == 3 and text.count("Jasper") > 3
+    assert text.count(words.KINDS["hit"]) == 1, "what an unearned hit is stands there once"
     assert '<details class="note' in text and "private fact" in text, "marks and verdicts say what came out"
     assert f'href="/runs/{run_id}"' in text and f'href="/runs/{run_id}/report"' in text
     assert "Look for leaks" not in text, "leaks were looked for"
     assert client.get(f"/start/runs/{run_id}").status_code == 200
     assert 'href="/start"' in client.get("/").text
     assert json_plan(store) == {"modes": list(MODES), "episodes": 1, "model": "scripted:omniscient", "seed": 1}
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_game_without_private_facts_says_nothing_about_leaks(client: TestClient) -> None:
+    begun(client, scenario="public_goods_four")
+    text = until(client, "finished")
+    assert "The run is complete." in text
+    assert "not looked for" not in text and "not been looked for" not in text and "Look for leaks" not in text
 
 
 def json_plan(store: Store) -> dict[str, Any]:

@@ -29,7 +29,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("report", "Compare the modes of a run as a table, JSON or HTML."),
     "compare": ("report", "Print paired differences between modes or runs."),
     "design": ("report", "Plan scenarios and seeds for a wanted difference, from a pilot run."),
-    "plot": ("report", "Write the figures of a run as SVG and PNG."),
+    "plot": ("report", "Write the figures of a run as SVG, PNG and PDF."),
     "card": ("report", "Write the simulation card of a run."),
     "audit": ("show", "Check that no prompt held anything its reader may not know."),
     "sql": ("data", "Query the database, read-only."),

@@ -75,7 +75,7 @@ _BLIND = {"annotate", "play"}
 def _say_which(store: Store, reference: str, run_id: str) -> None:
     """Print which run `@last` or `@last-N` is; nothing with --json, nor for a request of a page."""
     from localsim.runs import telling
-    from localsim.store.queries.runs import run_facts
+    from localsim.store.queries.runs import run_facts, run_list
 
     context = click.get_current_context(silent=True)
     if context is None or context.params.get("as_json"):
@@ -83,7 +83,9 @@ def _say_which(store: Store, reference: str, run_id: str) -> None:
     row = run_facts(store, run_id)
     named = "" if _BLIND & set(context.command_path.split()) else f" ({clean(telling.name_of(store, row))})"
     when = telling.clock_of(row["started_utc"])
-    say(f"{reference} is {run_id}{named}, {telling.episodes_of(row)}, {when}")
+    runs = len(run_list(store)) if context.info_name == "report" else 1
+    of = f", 1 of {runs} runs of this database" if runs > 1 else ""
+    say(f"{reference} is {run_id}{named}, {telling.episodes_of(row)}, {when}{of}")
 
 
 def say(message: str) -> None:

@@ -34,7 +34,7 @@ from localsim.reports.conversation import hits_in, in_words, remark_on, unjudged
 from localsim.reports.conversation.interviews import options_of
 from localsim.reports.measures import heading_of
 from localsim.runs import telling
-from localsim.runs.words import HIT_IS_NO_LEAK
+from localsim.runs.words import HIT_IS_NO_LEAK, STOPS
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, prompt_of
 from localsim.store.queries import runs as queries
@@ -97,6 +97,7 @@ def show(
         if as_json:
             print_json(rows)
         else:
+            rows = [{**row, "stop_reason": STOPS.get(row["stop_reason"], row["stop_reason"])} for row in rows]
             print_table(list(rows[0]) if rows else ["episode_id"], [list(row.values()) for row in rows])
         return
     found = load_episode(store, store.episode_id(episode))
@@ -170,7 +171,8 @@ def _print_lanes(found: StoredEpisode, as_json: bool) -> None:
 def _print_episode(store: Store, found: StoredEpisode, scores: bool) -> None:
     names = found.scenario.names
     echo(f"{found.scenario.title}  [{found.condition}, {labelled(found.model)}, seed {found.seed}]", bold=True)
-    echo(f"episode {found.episode_id} of run {found.run_id}: {found.status} {found.stop_reason or found.error or ''}")
+    why = STOPS.get(found.stop_reason or "", found.stop_reason or found.error or "")
+    echo(f"episode {found.episode_id} of run {found.run_id}: {found.status}{f' ({why})' if why else ''}")
     echo(f"Setting: {found.scenario.setting}\n")
     for agent in found.scenario.agents:
         echo(f"{agent.name}'s side", fg=colour_of(names, agent.name), bold=True)
@@ -181,7 +183,7 @@ def _print_episode(store: Store, found: StoredEpisode, scores: bool) -> None:
             echo(f"  {fact.id}: {fact.text}" + (" (must not be disclosed)" if fact.disclosure == "never" else ""))
     click.echo()
     width = min(110, max(60, shutil.get_terminal_size().columns))
-    thought = options_of(store, found)
+    thought = options_of(store, found, answer_key(store, found.episode_id))
     for turn in found.turns:
         _print_turn(found, turn, width)
         if turn["turn"] in thought:

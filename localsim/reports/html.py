@@ -82,6 +82,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
     return environment.get_template("report.html.j2").render(
         run=data["run"],
         started=_date(data["run"]["started_utc"]),
+        modes=len({row["mode"] for row in comparison if row["completed"]}),
         answer=head.answer(data),
         aloud=data.get("aloud", {}).get("paragraph", ""),
         rule=RULE,

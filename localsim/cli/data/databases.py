@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,16 @@ def merge(places: tuple[str, ...], output: Path, keep_apart: bool, as_json: bool
         for each in taken.clashes:
             kept = f"kept apart as {each.kept}" if each.kept else "kept out"
             echo(f"! {source.origin or source.path}: {each.what} {each.name}: {each.detail}; {kept}")
-    say(f"next: localsim runs --db {output}")
+    here = f"--db {shlex.quote(str(output))}"
+    say(f"the runs stay apart, and localsim report shows one of them: localsim runs list {here}")
+    say(f'all runs together, by mode: localsim sql "{TOGETHER}" {here}')
+
+
+TOGETHER = (
+    "SELECT family, mode, count(DISTINCT run_id) AS runs, count(*) AS talks, round(avg(value), 2) AS success "
+    "FROM v_scores WHERE name = 'success' AND newest GROUP BY ALL ORDER BY ALL"
+)
+"""Success by mode over all runs of a database, also in docs/scale.md; no double quotes, for it is typed in a shell."""
 
 
 _TAKEN = ("runs", "new", "completed", "known", "scores", "annotations")

@@ -105,7 +105,10 @@ def as_json(lanes: Lanes) -> dict[str, Any]:
 
 SIGNS: dict[Part, str] = {"acts": "@", "reads": "o", "sees": "+", "": "."}
 """The signs of a plain text."""
-MEANINGS = "@ acts, o reads it, + reads it only because this mode shows everything, . cannot read it, = simultaneous"
+MEANINGS = (
+    "@ acts, o reads it, + reads it only because this mode shows everything, . cannot read it, "
+    "= simultaneous: read only after all have acted"
+)
 WIDEST = 8
 """Lanes that are headed by names; more of them are numbered."""
 

@@ -234,19 +234,20 @@ def _items(asked: Sequence[Asked]) -> list[Row]:
     return rows
 
 
-def options_of(store: Store, episode: StoredEpisode) -> dict[int, str]:
-    """Return turn -> what was chosen and how probable each option was, for the answers of an interview."""
+def options_of(store: Store, episode: StoredEpisode, key: AnswerKey) -> dict[int, str]:
+    """Return turn -> what was chosen in an interview, if it is right by the key, and how probable each option was."""
     scenario = episode.scenario
     if not family_of(scenario.family).asks:
         return {}
     weights = {row["turn"]: row["options"] for row in queries.weighed_in(store, episode.episode_id)}
     found = {}
-    for answer in answers_in(scenario, AnswerKey(answer={"items": {}}), episode.transcript):
+    for answer in answers_in(scenario, key, episode.transcript):
         turn = answer.turn.index
         shares = shares_of(answer, weights.get(turn))
         named = {answer.option(letter): letter for letter in ascii_uppercase[: len(answer.order)]}
         parts = [f"{named.get(option, option)} {share:.0%}" for option, share in shares.items()]
         chosen = [answer.text] if answer.item.options else []
+        chosen += [] if answer.right is None else ["right" if answer.right else "wrong"]
         if chosen or parts:
             found[turn] = "; ".join([*chosen, *([f"probability of {', '.join(parts)}"] if parts else [])])
     return found

@@ -36,10 +36,24 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
     if any(row["peeking"] == "unknown" for row in found):
         sentences.append(_unknown_peeking([row for row in found if row["peeking"] == "unknown"]))
     if any("not told" in row["verdicts"].values() for row in found):
-        command = f"localsim design {data.get('run', {}).get('run_id', '@last')} --difference .2"
-        sentences.append(f"How many scenarios are needed to find a difference of 20 points: {command}")
+        sentences.append(_planning(data, compared))
     sentences = sentences or answered(data.get("interviews", ())) or [_untold(data, compared)]
     return {"sentences": sentences, "families": found}
+
+
+def _planning(data: Row, compared: Sequence[Row]) -> str:
+    """Return the command that plans a larger run, or what a pilot needs if `localsim design` cannot use this run.
+
+    It plans with the primary outcome, from at least two scenarios whose differences vary.
+    """
+    pilots = [row for row in compared if row["primary"] and row["kind"] == "share"]
+    if any(row["scenarios"] > 1 and (row["effect"] is not None or row["icc"] is not None) for row in pilots):
+        command = f"localsim design {data.get('run', {}).get('run_id', '@last')} --difference .2"
+        return f"How many scenarios are needed to find a difference of 20 points: {command}"
+    return (
+        "This run cannot tell how many scenarios are needed: that takes a pilot of several scenarios that do not all "
+        "have the same difference, such as 12 scenarios with -n 2."
+    )
 
 
 def _untold(data: Row, compared: Sequence[Row]) -> str:

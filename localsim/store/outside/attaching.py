@@ -109,7 +109,7 @@ def _usable(source: Source, output: Path, say: Say) -> Source:
     if waiting:
         say(
             f"{source.path} has a journal that is not in the database yet ({waiting[0]}); "
-            f"this takes it in: localsim runs --db {source.path}"
+            f"this takes it in: localsim runs list --db {source.path}"
         )
     version = patiently(lambda: version_of(source.path), source.path, PATIENCE_S, say)
     if version == len(MIGRATIONS):

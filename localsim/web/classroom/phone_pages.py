@@ -136,7 +136,14 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     bet = seat.bets.get(live.talk.number) if live else None
     if state in ("read", "done"):
         read = hall.to_read(seat)
-        values |= {"read": read, "bet": bet, "read_colours": marks.colours(read.spec.scenario.names) if read else {}}
+        with hall.changed:
+            others = any(seat.number not in each.talk.people.values() for each in hall.live.values())
+        values |= {
+            "others": others,
+            "read": read,
+            "bet": bet,
+            "read_colours": marks.colours(read.spec.scenario.names) if read else {},
+        }
     if state in ("reveal", "ended"):
         rows = results.by_mode(hall)
         values |= {

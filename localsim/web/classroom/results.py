@@ -189,8 +189,8 @@ def answer(rows: Sequence[ModeRow], *, goal: bool) -> str:
     """What the talks of a class say about the modes, in sentences that a class understands."""
     own, both = rows
     if not own.finished or not both.finished:
-        missing = "agents" if not own.finished else "mindreaders"
-        return f"No talk in {missing} has finished, so this class cannot compare the modes."
+        missing = "each side saw only its own" if not own.finished else "both sides saw everything"
+        return f"No talk in which {missing} has finished, so this class cannot compare the two halves."
     if not goal or not own.scored or not both.scored:
         return (
             f"Talks in which both sides saw everything (mindreaders) had {both.turns:.1f} turns on average, talks in "
