@@ -130,6 +130,7 @@ def merge(places: tuple[str, ...], output: Path, keep_apart: bool, as_json: bool
     localsim db merge "/media/*/localsim.duckdb" -o class.duckdb --keep-apart
     """
     from localsim.store.outside.merge import merge as merge_all
+    from localsim.store.queries.runs import TOGETHER
 
     with Reassurance("merging the databases", quiet=as_json):
         made = merge_all(places, output.absolute(), say, apart=keep_apart)
@@ -149,13 +150,6 @@ def merge(places: tuple[str, ...], output: Path, keep_apart: bool, as_json: bool
     here = f"--db {shlex.quote(str(output))}"
     say(f"the runs stay apart, and localsim report shows one of them: localsim runs list {here}")
     say(f'all runs together, by mode: localsim sql "{TOGETHER}" {here}')
-
-
-TOGETHER = (
-    "SELECT family, mode, count(DISTINCT run_id) AS runs, count(*) AS talks, round(avg(value), 2) AS success "
-    "FROM v_scores WHERE name = 'success' AND newest GROUP BY ALL ORDER BY ALL"
-)
-"""Success by mode over all runs of a database, also in docs/scale.md; no double quotes, for it is typed in a shell."""
 
 
 _TAKEN = ("runs", "new", "completed", "known", "scores", "annotations")

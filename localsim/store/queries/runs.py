@@ -14,6 +14,12 @@ from localsim.store.queries import PEOPLE, SEARCHED, condition_sql
 
 Row = dict[str, Any]
 
+TOGETHER = (
+    "SELECT family, mode, count(DISTINCT run_id) AS runs, count(*) AS talks, round(avg(value), 2) AS success "
+    "FROM v_scores WHERE name = 'success' AND newest GROUP BY ALL ORDER BY ALL"
+)
+"""Success by mode over all runs of a database, also in docs/scale.md; no double quotes, for it is typed in a shell."""
+
 
 @dataclass(frozen=True)
 class Recorded:
