@@ -140,7 +140,7 @@ def _whether(contrasts: Mapping[str, Row | None], about: Row) -> str:
     """Return the differences of a run that finds none of them: it cannot tell whether they are changes."""
     rows = {name: row for name, row in contrasts.items() if row is not None}
     counted = not _together(rows.values())
-    parts = []
+    parts: list[str] = []
     for name, row in rows.items():
         what = about["heading"] if not parts else "it"
         parts.append(f"{_CAUSES[name]} changed {what} ({', '.join(_known(row, about['kind'], counted))})")

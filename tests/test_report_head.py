@@ -1,0 +1,51 @@
+"""The head of a report: pairs of measures that stay together, payoffs without a success, and turns of agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localsim import families
+from localsim.reports.report import report
+from localsim.reports.validity import head
+from localsim.runs.runner import Plan, start
+from localsim.store.database import Store
+from localsim.store.queries.pages import EpisodeFilter, episodes_of_run
+from tests.conftest import Quiet, generated
+
+
+def test_hits_stay_beside_their_number_by_chance() -> None:
+    """A pair of which one measure differs between modes stays in the tables; one that is the same everywhere goes."""
+    declared = [each for each in families.family_of("mutual_friends").measures if each.head]
+    rows = [
+        {"family": "mutual_friends", "model": "m", "mode": mode, "condition": mode, "see": "",
+         "completed": 2, "searched": 2, "success_rate": None,
+         **{each.key: 1.0 for each in declared}, "unearned_chance": chance}
+        for mode, chance in (("agents", 0.2), ("script", 0.9))
+    ]  # fmt: skip
+    measures = [
+        {"key": each.key, "heading": each.heading, "kind": each.kind, "head": True, "published": {}}
+        for each in declared
+    ]
+    data = {"comparison": rows, "measures": measures, "warnings": [], "run": {"run_id": "r"}}
+
+    def keys() -> list[str]:
+        (table,) = head.tables(data, lambda measure, row: str(row[measure["key"]]))
+        return [line["measure"]["key"] for line in table["lines"] if line["measure"]["key"] != "success_rate"]
+
+    assert keys() == ["unearned_hits", "unearned_chance"], "side by side"
+    assert "unearned hits" not in " ".join(head.left_out(data, "mutual_friends"))
+    rows[1]["unearned_chance"] = 0.2
+    assert keys() == []
+
+
+def test_a_game_without_a_success_has_its_payoff_in_the_head_and_counts_turns_of_agents(tmp_path: Path) -> None:
+    store = Store(tmp_path / "games.duckdb")
+    (scenario,) = [generated("public_goods", 3)]
+    run = start(Plan((scenario,), ("agents",), "scripted:auto", seed=1), store, Quiet(), lambda _: None)
+    data = report(store, run.run_id)
+    (table,) = head.tables(data, lambda measure, row: str(row[measure["key"]]))
+    keys = [line["measure"]["key"] for line in table["lines"]]
+    assert set(families.family_of("public_goods").figure) & set(keys)
+    (turns,) = [row["value"] for row in store.rows("SELECT value FROM scores WHERE name = 'turns'")]
+    (listed,) = episodes_of_run(store, run.run_id, EpisodeFilter(), ())
+    assert listed["turns"] == turns < len(store.rows("SELECT turn FROM turns"))
