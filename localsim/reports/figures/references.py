@@ -147,6 +147,8 @@ def beside(found: Iterable[Row], measure: Row, rows: Iterable[Row]) -> list[str]
         value = each["values"].get(measure["key"], {}).get("value")
         text = "-" if value is None else f"{value:.0%}" if measure["kind"] == "share" else f"{value:.2f}"
         texts.setdefault((each["family"], each["mode"], each["see"]), []).append(text)
+    if not texts:  # a study's rows are conditions of many runs, without references
+        return []
     keys = [("", "", "") if _of_other(row) else (row["family"], row["mode"], row["see"]) for row in rows]
     cells = [" / ".join(texts.get(key, ())) for key in keys]
     return cells if any(char.isdigit() for cell in cells for char in cell) else []
