@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 from localsim import paths
 from localsim.backends import open as engines
+from localsim.backends.llama import lib
 from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
 from localsim.errors import InvalidInput, ModelMissing
@@ -165,3 +167,16 @@ def test_a_forecast_goes_by_earlier_episodes_of_the_model(store: Store) -> None:
     wanted = (30 * texts / rates.written + 50 * texts / rates.heard) / forecast.ENGINE / 60
     assert seen.minutes == pytest.approx(wanted)
     assert (seen.low, seen.high) == pytest.approx((0.75 * wanted, 1.25 * wanted))
+
+
+@pytest.mark.parametrize(("load", "own", "spins"), [(0.0, None, None), (64.0, None, "1000"), (64.0, "7", "7")])
+def test_threads_sleep_soon_on_a_busy_machine_only(
+    monkeypatch: pytest.MonkeyPatch, load: float, own: str | None, spins: str | None
+) -> None:
+    monkeypatch.setenv("GOMP_SPINCOUNT", own or "")
+    if own is None:
+        monkeypatch.delenv("GOMP_SPINCOUNT")
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    lib._wait_politely()
+    assert os.environ.get("GOMP_SPINCOUNT") == spins

@@ -25,18 +25,26 @@ _USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
-SPINS = 10_000
-"""Rounds that a thread of llama.cpp waits for the others before it sleeps; libgomp reads it when it is loaded.
-
-libgomp's own 300,000 rounds take milliseconds. Where another program takes a core, threads then mostly wait for each
-other, and a model that writes 50 tokens a second writes one (docs/performance.md, "Beside other programs").
+SPINS = 1000
+"""Rounds that a thread of llama.cpp waits for the others before it sleeps, beside other programs; libgomp's own number
+is 300,000, which takes milliseconds.
 """
+
+
+def _wait_politely() -> None:
+    """Let threads sleep soon if other programs use the processor; libgomp reads the variable when it is loaded.
+
+    Otherwise threads whose core is taken are waited for by the others (docs/performance.md, "Beside other programs").
+    """
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if busy > (os.cpu_count() or 1) / 2:
+        os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
 
 
 @lru_cache(maxsize=1)
 def library() -> ModuleType:
     """llama.cpp's low-level bindings, initialised. Raises BackendUnavailable where they cannot be loaded."""
-    os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
+    _wait_politely()
     try:
         import llama_cpp.llama_cpp as bindings
     except (ImportError, OSError, RuntimeError) as error:
