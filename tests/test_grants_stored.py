@@ -186,9 +186,9 @@ def test_a_view_that_shows_more_than_the_grant_is_found(store: Store, monkeypatc
     real = visibility.observe
 
     def broken(
-        scenario: Scenario, mode: Any, viewer: str, transcript: Transcript, grants: Grants, allowed: Any
+        scenario: Scenario, mode: Any, viewer: str, transcript: Transcript, grants: Grants, *rest: Any
     ) -> Observation:
-        return real(scenario, mode, viewer, transcript, replace(grants, everyone=Grant(facts=2)), allowed)
+        return real(scenario, mode, viewer, transcript, replace(grants, everyone=Grant(facts=2)), *rest)
 
     plan = Plan((LOADED[1], FRIENDS), ("agents",), "scripted", see=("facts:1", "goal,facts:2"))
     sound = audit.audit_run(store, start(plan, store, Quiet(), print).run_id)

@@ -79,6 +79,10 @@ class Situations(g.Game):
         g.PAYOFF,
     )  # fmt: skip
     figure = ("success_rate", "settled", "fit")
+    references = (
+        g.RANDOM,
+        g.Reference("solver", "optimal", "tells its facts, hears the others', and settles what follows from all"),
+    )
     control_tasks = _TASKS
     controls = (
         *(g.exactly("solver", "success_rate", 1, "all facts are told before a proposal", task)
