@@ -57,7 +57,8 @@ def main() -> int:
     if options.readme_outputs:
         refresh_readme()
         return 0
-    stale = [name for name, text in pages().items() if not _same(ROOT / "docs" / name, text)]
+    made = pages()
+    stale = [name for name, text in made.items() if not _same(ROOT / "docs" / name, text)]
     if options.check:
         for name in stale:
             print(f"docs/{name} differs from the code: run scripts/make_docs.py", file=sys.stderr)
@@ -65,7 +66,7 @@ def main() -> int:
     for name in stale:
         file = ROOT / "docs" / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(pages()[name], encoding="utf-8")
+        file.write_text(made[name], encoding="utf-8")
         print(f"wrote docs/{name}")
     return 0
 

@@ -34,9 +34,10 @@ def test_controls_name_players_measures_and_tasks_that_exist(family: str) -> Non
         assert control.why, f"{control} must say from where its value follows"
 
 
+@pytest.mark.parametrize("scenarios", [20, pytest.param(controls.SCENARIOS, marks=pytest.mark.verify)])
 @pytest.mark.parametrize("family", FAMILIES.own)
-def test_every_measure_is_what_it_must_be(family: str) -> None:
-    failed = [each.as_json() for each in run_controls([family]) if not each.passed]
+def test_every_measure_is_what_it_must_be(family: str, scenarios: int) -> None:
+    failed = [each.as_json() for each in run_controls([family], scenarios) if not each.passed]
     assert failed == []
 
 

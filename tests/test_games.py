@@ -79,8 +79,9 @@ def steps_of(scenario: Scenario, seed: int) -> list[Act]:
     return found
 
 
+@pytest.mark.parametrize("scenarios", [6, pytest.param(20, marks=pytest.mark.verify)])
 @pytest.mark.parametrize("game", GAMES)
-def test_its_controls_name_what_exists_and_hold(game: str) -> None:
+def test_its_controls_name_what_exists_and_hold(game: str, scenarios: int) -> None:
     family, known = FAMILIES[game], {measure.key for measure in measures_of([game])}
     covered = {control.measure for control in controls_of(game)}
     assert {measure.key for measure in family.measures} <= covered, "a measure without a control does not ship"
@@ -88,7 +89,7 @@ def test_its_controls_name_what_exists_and_hold(game: str) -> None:
         assert control.player in PLAYERS and control.measure in known and control.why, control
         assert control.task in {"", *family.control_tasks}, control
     assert set(family.figure) <= known
-    assert [each.as_json() for each in run_controls([game], 20) if not each.passed] == []
+    assert [each.as_json() for each in run_controls([game], scenarios) if not each.passed] == []
 
 
 @pytest.mark.parametrize("game", GAMES)
