@@ -49,9 +49,9 @@ def answers_by_condition(store: Store, run_id: str) -> list[Row]:
     Columns: condition, part, bank, item, n, mean, sd (None for one answer), right_share (None without right answers).
     """
     return store.rows(
-        "SELECT condition, part, bank, item, count(number) AS n, avg(number) AS mean, stddev_samp(number) AS sd, "
-        "avg(is_right::INTEGER) AS right_share FROM v_participant_answers "
-        "WHERE run_id = ? AND status = 'finished' AND number IS NOT NULL GROUP BY ALL "
+        "SELECT * FROM (SELECT condition, part, bank, item, count(number) AS n, avg(number) AS mean, "
+        "stddev_samp(number) AS sd, avg(is_right::INTEGER) AS right_share FROM v_participant_answers "
+        "WHERE run_id = ? AND status = 'finished' AND number IS NOT NULL GROUP BY ALL) "
         "ORDER BY CASE part WHEN 'before' THEN 0 WHEN 'message' THEN 1 ELSE 2 END, bank, item, condition",
         [run_id],
     )

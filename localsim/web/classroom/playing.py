@@ -18,7 +18,8 @@ from localsim.web.classroom.seats import MODES, Seat, Talk
 from localsim.web.classroom.talks import Talks, Terms
 
 if TYPE_CHECKING:
-    from localsim.web.classroom.hall import Hall, Live
+    from localsim.web.classroom.floor import Live
+    from localsim.web.classroom.hall import Hall
 
 TASK = "bet"
 """The task of annotations that are bets."""

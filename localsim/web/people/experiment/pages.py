@@ -14,7 +14,7 @@ from localsim.errors import InvalidInput
 from localsim.web.classroom.phone_pages import hashed, sent_action, talk_values
 from localsim.web.guard import checked_form, cookie_name, visitor_of
 from localsim.web.people.experiment.lab import Lab, Step
-from localsim.web.people.experiment.roster import Participant
+from localsim.web.people.experiment.roster import Part, Participant
 from localsim.web.render import page
 
 HOME = "/experiment"
@@ -147,7 +147,7 @@ async def answer(request: Request) -> Response:
     person, which = _person(request), form.get("part", "")
     if which not in ("before", "after"):
         raise InvalidInput("this form has no part", hint="load the page again")
-    which_part = "before" if which == "before" else "after"
+    which_part: Part = "before" if which == "before" else "after"
     await run_in_threadpool(lab_of(request).answer, person, which_part, form.get("bank", ""), form)
     return RedirectResponse(HOME, 303)
 
