@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,9 +22,10 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from localsim.cli import cli
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.reports.audit import audit_run
-from localsim.scenarios.experiments.read import load_experiment
+from localsim.scenarios.experiments.document import Bounds, Condition, Experiment
+from localsim.scenarios.experiments.read import experiment_files, load_experiment
 from localsim.store.database import Store
 from localsim.web.app import Site, create_app
 from localsim.web.guard import Rules, hosts_of
@@ -482,6 +484,39 @@ def test_an_experiment_goes_on_only_as_it_began(tmp_path: Path) -> None:
         assert lab.run_id != run
 
 
+PAGE = Path(__file__).parent.parent / "docs" / "experiments.md"
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of a language on the page about experiments."""
+    found = re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert found
+    return found
+
+
+def test_the_file_on_the_page_can_be_read_and_its_mistake_is_told_as_quoted(tmp_path: Path) -> None:
+    shutil.copytree(experiment_files()[0].parent / "banks", tmp_path / "banks")
+    (text,) = blocks("yaml")
+    (tmp_path / "mine.yaml").write_text(text)
+    study = load_experiment(tmp_path / "mine.yaml")
+    fields = set(Experiment.model_fields) | set(Bounds.model_fields) | set(Condition.model_fields)
+    told = set(re.findall(r"^\| `([^|]*)` \|", PAGE.read_text().replace("limits.", ""), re.MULTILINE))
+    told = {name for cell in told for name in re.split(r"`, `", cell)}
+    simple = {"version", "id", "title", "limits", "seed", "conditions", "debrief"}
+    assert fields - simple == told
+    assert study.experiment.size == 40
+    (tmp_path / "mine.yaml").write_text(text.replace("quota", "qouta", 1))
+    with pytest.raises(ScenarioInvalid, match=r"conditions\[0\]\.qouta: unknown key \(did you mean quota\?\)"):
+        load_experiment(tmp_path / "mine.yaml")
+
+
+def test_the_example_can_be_checked_on_the_command_line() -> None:
+    told = CliRunner().invoke(cli, ["experiment", "check", EXAMPLE])
+    assert told.exit_code == 0 and "20 participants" in told.stdout and "knows_too_much" in told.stdout
+    data = json.loads(CliRunner().invoke(cli, ["experiment", "check", EXAMPLE, "--json"]).stdout)
+    assert {row["condition"]: row["quota"] for row in data["conditions"]} == QUOTAS
+
+
 def test_the_table_of_results_and_its_ways_to_sql(tmp_path: Path) -> None:
     with lab_at(tmp_path) as lab:
         clients = [client_of(lab) for _ in range(3)]
@@ -503,6 +538,8 @@ def test_the_table_of_results_and_its_ways_to_sql(tmp_path: Path) -> None:
     assert rows["alone"]["before"] == 1 and rows["both"]["finished"] == 0 and rows["alone"]["scored"] == 1
     (sure,) = [row for row in data["answers"] if row["item"] == "sum"]
     assert (sure["mean"], sure["right_share"], sure["n"]) == (5.0, 0.0, 1)
+    for query in blocks("sql"):
+        Store(tmp_path / "e.duckdb").rows(query)
     told = CliRunner().invoke(cli, ["experiment", "results", "small", *db])
     assert "v_participants" in told.stdout and "0 of 1" in told.stdout
     none = CliRunner().invoke(cli, ["experiment", "results", "nothing", *db])

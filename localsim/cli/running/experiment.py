@@ -47,7 +47,14 @@ def experiment() -> None:
 @_FILE
 @json_option
 def check(file: str, as_json: bool) -> None:
-    """Check an experiment file with the banks and scenarios that it names, and show what it would do."""
+    """Check an experiment file and show its conditions.
+
+    Banks and scenarios that the file names are read, too. Nothing is served or stored.
+
+    \b
+    localsim experiment check knowing_too_much
+    localsim experiment check mine.yaml --json
+    """
     study = find_experiment(file)
     rows = [_described(study, number) for number in range(len(study.arms))]
     if as_json:
@@ -96,10 +103,11 @@ def _described(study: Study, number: int) -> dict[str, Any]:
 def serve(
     file: str, model: str | None, fresh: bool, host: str, port: int | None, open_browser: bool, db: str | None
 ) -> None:
-    """Serve the pages of an experiment until Ctrl-C; the same command goes on with it.
+    """Serve the pages of an experiment until Ctrl-C.
 
-    Participants read the consent, answer the forms, talk, rate messages and read the debrief with a completion code.
-    Everything is on the disk before a page gets its answer, so nothing is lost if the server is killed.
+    The same command goes on with it. Participants read the consent, answer the forms, talk, rate messages and read the
+    debrief with a completion code. Everything is on the disk before a page gets its answer, so nothing is lost if the
+    server is killed.
 
     \b
     localsim experiment serve knowing_too_much -m starter --open
@@ -128,7 +136,9 @@ def serve(
 @db_option
 @json_option
 def results(file: str, run: str | None, db: str | None, as_json: bool) -> None:
-    """Print a table of an experiment by condition; FILE may also be the id of the experiment.
+    """Print the results of an experiment by condition.
+
+    FILE may also be the id of the experiment. The last lines say how to get everything with SQL.
 
     \b
     localsim experiment results knowing_too_much
@@ -174,7 +184,7 @@ def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_
         print_table(["part", "question", "condition", "answers", "mean", "sd"], cells)
         echo("mean: of the points, numbers, or places of the options from 1, of those who finished.")
     echo("")
-    echo(f"participants:  localsim sql \"SELECT * FROM v_participants WHERE run_id = '{run_id}'\"")
+    echo(f"participants:  localsim sql \"FROM v_participants WHERE run_id = '{run_id}'\"")
     echo(
         "answers, talks and turns: the views v_participant_answers, v_participant_talks, v_turns (docs/experiments.md)"
     )

@@ -40,9 +40,13 @@ class Arm:
         return len(self.scenarios[0].scenario.names) if paired else 1
 
     def grants(self, place: int) -> Grants:
-        """Return the grants in the talk about a scenario, by its place in `scenarios`."""
-        others = (name for name in self.scenarios[place].scenario.names if name != self.seats[place])
-        return Grants(single=tuple((name, self.grant) for name in others if self.grant))
+        """Return the grants in the talk about a scenario, by its place in `scenarios`.
+
+        They name agents by their number, so that talks about scenarios with other names are one condition of reports.
+        """
+        names = self.scenarios[place].scenario.names
+        others = (str(number) for number, name in enumerate(names, start=1) if name != self.seats[place])
+        return Grants(single=tuple((number, self.grant) for number in others if self.grant))
 
 
 @dataclass(frozen=True)
