@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.test_browser import CHROMIUM, browser, picture, watched  # noqa: F401 - a fixture
+from tests.test_browser import CHROMIUM, browser, watched  # noqa: F401 - a fixture
+from tests.test_browser_class import checked
 from tests.test_experiment import QUOTAS, RATED, Server, Visitor, check_stored
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM HERE: apt-get install chromium")
@@ -19,18 +19,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM HERE: apt-
 PHONE = {"width": 390, "height": 844}
 LINES = 2
 """Messages of each participant; the last one ends the talk."""
-
-
-def checked(page: Page, name: str) -> None:
-    """The page fits, and axe finds nothing serious."""
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{name} is too wide"
-    serious = [
-        f"{found['id']}: {[node['html'][:120] for node in found['nodes'][:3]]}"
-        for found in Axe().run(page).response["violations"]
-        if found["impact"] in ("serious", "critical")
-    ]
-    assert not serious, f"{name}: {serious}"
-    picture(page, f"web-experiment-{name}")
 
 
 class Person(Visitor):
@@ -107,7 +95,7 @@ def test_twenty_people_in_browsers_fill_the_quotas_while_the_server_is_killed(
                 acts += person.act()
                 if acts == 90:
                     acts += 1
-                    server.stop()
+                    server.kill()
                     server.start()
             if all(person.completion for person in people):
                 break
@@ -115,9 +103,9 @@ def test_twenty_people_in_browsers_fill_the_quotas_while_the_server_is_killed(
         for person in people:
             person.page.context.close()
             assert [line for line in person.complaints if "ERR_CONNECTION" not in line] == []
-        server.stop(signal.SIGINT)
+        server.kill(signal.SIGINT)
     except BaseException:
-        server.stop()
+        server.kill()
         raise
     check_stored(server.store, list(people))
     told = Counter(row["condition"] for row in server.store.rows("SELECT condition FROM v_participants"))
@@ -132,19 +120,19 @@ def test_every_page_fits_a_phone_and_works_by_keyboard(browser: Browser, tmp_pat
         page = browser.new_context(viewport=PHONE, color_scheme=scheme).new_page()  # type: ignore[arg-type]
         complaints = watched(page)
         page.goto(server.base)
-        checked(page, f"consent-{scheme}")
+        checked(page, f"experiment-consent-{scheme}")
         page.locator("button.big").focus()
         page.keyboard.press("Enter")
         page.wait_for_selector("text=Before the talk")
-        checked(page, f"before-{scheme}")
+        checked(page, f"experiment-before-{scheme}")
         page.locator("input[name='item.age']").first.focus()
         for key in ("Space", "Tab", "3", "Tab", "Space", "Enter"):
             page.keyboard.press(key)
         page.wait_for_selector("text=Your goal.")
         _one_talk(page, scheme)
         page.wait_for_selector("text=After the talk")
-        checked(page, f"after-{scheme}")
-        server.stop()
+        checked(page, f"experiment-after-{scheme}")
+        server.kill()
         server.start()
         page.reload()
         assert page.locator("h1").inner_text() == "After the talk", "a restart goes on where it was"
@@ -152,15 +140,15 @@ def test_every_page_fits_a_phone_and_works_by_keyboard(browser: Browser, tmp_pat
         for key in ("Space", "Tab", "Space", "Tab", "Space", "Tab", "Space", "Tab", "Tab", "Enter"):
             page.keyboard.press(key)
         page.wait_for_selector("text=Your completion code")
-        checked(page, f"debrief-{scheme}")
+        checked(page, f"experiment-debrief-{scheme}")
         code = page.locator(".code").inner_text()
         page.reload()
         assert page.locator(".code").inner_text() == code
         assert [line for line in complaints if "ERR_CONNECTION" not in line] == []
         page.context.close()
-        server.stop(signal.SIGINT)
+        server.kill(signal.SIGINT)
     except BaseException:
-        server.stop()
+        server.kill()
         raise
     rows = server.store.rows("SELECT status, completion_code FROM v_participants")
     assert rows == [{"status": "finished", "completion_code": code}]
@@ -173,14 +161,14 @@ def _one_talk(page: Page, scheme: str) -> None:
             page.wait_for_selector("button[data-send]:enabled, form[action='/experiment/rate']")
             if not page.locator("form[action='/experiment/rate']").count():
                 break
-            checked(page, f"rate-{scheme}")
+            checked(page, f"experiment-rate-{scheme}")
             page.locator("input[name='item.helpful']").first.focus()
             page.keyboard.press("Space")
             page.keyboard.press("Enter")
             page.wait_for_load_state()
             page.wait_for_selector("input[name=text], h1:text('After the talk'), form[action='/experiment/rate']")
         if number == 0:
-            checked(page, f"talk-{scheme}")
+            checked(page, f"experiment-talk-{scheme}")
             box = page.locator("button[data-send]").bounding_box()
             assert box and box["y"] + box["height"] <= PHONE["height"] and box["height"] >= 48
         page.locator("input[name=text]").focus()

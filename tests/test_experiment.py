@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +29,8 @@ from localsim.web.guard import Rules, hosts_of
 from localsim.web.people.experiment.begin import Wish, ledger_of, opening_of
 from localsim.web.people.experiment.lab import Lab
 from localsim.web.people.experiment.pages import person_name
-from tests.test_class import free_port
+from tests.test_class import Phone
+from tests.test_class import Server as ClassServer
 from tests.web_server import field
 
 EXAMPLE = "knowing_too_much"
@@ -43,76 +41,27 @@ RATED = ("Yes", "Partly", "No")
 # ---- a real server -------------------------------------------------------------------------------------------------
 
 
-class Server:
+class Server(ClassServer):
     """`localsim experiment serve` in a process of its own, which can be killed and started again."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.port = free_port()
-        self.base = f"http://127.0.0.1:{self.port}"
-        self.store = Store(folder / "e.duckdb")
-        self._log = folder / "server.txt"
-        self._command = [
-            sys.executable, "-m", "localsim", "experiment", "serve", EXAMPLE, "-m", "scripted:friends",
-            "--db", str(self.store.path), "--port", str(self.port), *options,
-        ]  # fmt: skip
-        self._process: subprocess.Popen[bytes] | None = None
+    page = "/experiment"
 
-    def start(self) -> None:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command, stderr=log, env={**os.environ, "PYTHONUNBUFFERED": "1"}, start_new_session=True
-            )
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                httpx2.get(f"{self.base}/experiment", timeout=5)
-                return
-            except httpx2.TransportError:
-                assert self._process.poll() is None, self.told()
-                assert time.monotonic() < deadline, self.told()
-                time.sleep(0.05)
-
-    def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
-        assert self._process is not None
-        self._process.send_signal(how)
-        self._process.wait(timeout=60)
-
-    def told(self) -> str:
-        return self._log.read_text()
+    def command(self, _scenarios: Sequence[str]) -> list[str]:
+        return ["experiment", "serve", EXAMPLE, "-m", "scripted:friends"]
 
 
-class Visitor:
+class Visitor(Phone):
     """A participant without a browser, who keeps trying while the server is away and sends every form twice."""
 
+    page = "/experiment"
+
     def __init__(self, base: str, number: int) -> None:
-        self.client = httpx2.Client(base_url=base, follow_redirects=True, timeout=30)
-        self.number = number
-        self.said: list[str] = []
+        super().__init__(base, number, "")
         self.rated: list[str] = []
-        self.answers: dict[str, str] = {}
         self.completion = ""
-        self.problems: list[str] = []
 
-    def _until(self, ask: Callable[[], httpx2.Response]) -> str:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                answer = ask()
-            except httpx2.TransportError:
-                assert time.monotonic() < deadline, "the server did not come back"
-                time.sleep(0.05)
-                continue
-            if answer.status_code >= 429:
-                self.problems.append(f"{answer.status_code} {answer.text[:200]}")
-            return answer.text
-
-    def get(self) -> str:
-        return self._until(lambda: self.client.get("/experiment"))
-
-    def post(self, what: str, page: str, /, **data: str) -> str:
-        fields = {"csrf": field(page, "csrf"), **data}
-        self._until(lambda: self.client.post(f"/experiment/{what}", data=fields))
-        return self._until(lambda: self.client.post(f"/experiment/{what}", data=fields))
+    def send(self, what: str, page: str, /, **data: str) -> str:
+        return self.post(f"/experiment/{what}", csrf=field(page, "csrf"), **data)
 
     def take_part(self, lines: int, acted: Callable[[], None]) -> None:
         text, deadline = self.get(), time.monotonic() + 90
@@ -120,13 +69,13 @@ class Visitor:
             assert time.monotonic() < deadline, text[-1500:]
             before = text
             if 'action="/experiment/agree"' in text:
-                text = self.post("agree", text)
+                text = self.send("agree", text)
             elif 'action="/experiment/answer"' in text:
                 text = self._form(text)
             elif 'action="/experiment/rate"' in text:
                 choice = self.number % 3
                 self.rated.append(RATED[choice])
-                text = self.post("rate", text, turn=field(text, "turn"), **{"item.helpful": "ABC"[choice]})
+                text = self.send("rate", text, turn=field(text, "turn"), **{"item.helpful": "ABC"[choice]})
             elif "It is your turn" in text:
                 text = self._turn(text, lines)
             if text != before:
@@ -144,15 +93,14 @@ class Visitor:
         if part == "after":
             given = {"item.who": "A", "item.natural": "4", "item.knew": "2", "item.trust": "3"}
             given["item.remarks"] = f"remark of {self.number} <b>&"
-        self.answers |= {f"{part}/{bank}/{name.removeprefix('item.')}": value for name, value in given.items()}
-        return self.post("answer", text, part=part, bank=bank, **given)
+        return self.send("answer", text, part=part, bank=bank, **given)
 
     def _turn(self, text: str, lines: int) -> str:
         words = f"visitor {self.number} line {len(self.said)}"
         data = {"turn": field(text, "turn"), "text": words}
         if len(self.said) + 1 >= lines:
             data["leave"] = "1"
-        answer = self.post("say", text, **data)
+        answer = self.send("say", text, **data)
         if "was not said" not in answer or words in self.get():
             self.said.append(words)
         return answer if "That did not work" not in answer else self.get()
@@ -223,15 +171,15 @@ def test_twenty_participants_fill_the_quotas_while_the_server_is_killed(tmp_path
             thread.start()
         while acts[0] < 70 and not errors:
             time.sleep(0.01)
-        server.stop()
+        server.kill()
         server.start()
         for thread in threads:
             thread.join(timeout=0.1 if errors else 80)
         assert not errors and not [problem for each in visitors for problem in each.problems]
         assert "All places of this experiment are filled" in httpx2.get(f"{server.base}/experiment").text
-        server.stop(signal.SIGINT)
+        server.kill(signal.SIGINT)
     except BaseException:
-        server.stop()
+        server.kill()
         raise
     check_stored(server.store, visitors)
     runs = server.store.rows("SELECT status, episodes_planned FROM runs")

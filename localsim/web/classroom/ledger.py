@@ -11,7 +11,7 @@ import random
 import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -20,28 +20,31 @@ from localsim.errors import DatabaseError
 from localsim.store.journal import read_journal
 from localsim.web.classroom.seats import Event
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 
 
 @dataclass(frozen=True)
-class Opening:
-    """What is decided when a class begins."""
+class Doors:
+    """Where people come in: decided when something begins in which they take part."""
 
     run_id: str
+    host: str
+    port: int
+    access: str
+    """The token in the address that people open."""
+
+
+@dataclass(frozen=True)
+class Opening(Doors):
+    """What is decided when a class begins."""
+
     scenarios: tuple[str, ...]
     """Hashes of the scenarios."""
     computer: str
     """The model or scripted player that takes a seat where no person does."""
     alone: bool
     """True if every phone plays with the computer."""
-    host: str
     seed: int
-    port: int
-    access: str
-    """The token in the address for phones."""
     teacher: str
     """The token of the projector page and its buttons."""
     code: str
@@ -104,7 +107,7 @@ class Ledger:
         moves = [event["host"] for event in self.events if event.get("event") == "moved"]
         return {**first, "host": [first["host"], *moves][-1]}
 
-    def begin(self, opening: DataclassInstance) -> None:
+    def begin(self, opening: Doors) -> None:
         """Begin anew; the file of the time before is replaced, and its talks and answers stay in the database."""
         fresh = self.path.with_name(self.path.name + ".new")
         event: dict[str, Any] = {"event": "open", **asdict(opening)}

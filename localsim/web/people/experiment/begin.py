@@ -5,19 +5,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from localsim.errors import InvalidInput
-from localsim.machine import PORT
 from localsim.scenarios.experiments.read import Study
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
+from localsim.web.classroom.begin import settled
 from localsim.web.classroom.ledger import Ledger
 from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
 from localsim.web.people.experiment.lab import Lab, Opening
 from localsim.web.people.experiment.pages import HOME, person_name
-from localsim.web.serve import Place, listen, run_app
+from localsim.web.serve import run_app
 
 Say = Callable[[str], None]
 
@@ -49,14 +49,7 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
     ledger = ledger_of(store, wish.study)
     try:
         opening, continued = opening_of(ledger, wish)
-        place = Place(wish.host, wish.port or opening.port or PORT, fixed=wish.port is not None or continued)
-        listening = listen(place)
-        moved = continued and wish.host != opening.host
-        opening = replace(opening, port=int(listening.getsockname()[1]), host=wish.host)
-        if not continued:
-            ledger.begin(opening)
-        elif moved:
-            ledger.append({"event": "moved", "host": wish.host})
+        opening, listening, _ = settled(ledger, opening, wish.host, wish.port, continued=continued)
         with during("opening the experiment"):
             lab = Lab(store, wish.study, ledger, opening, say)
             lab.start()
@@ -82,7 +75,10 @@ def serve_experiment(store: Store, wish: Wish, say: Say, *, open_browser: bool, 
 def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:
     """How the experiment begins, and True if it continues the one in the ledger. Raises InvalidInput."""
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    fresh = Opening(run_id, wish.study.hash, wish.model, wish.host, wish.port or 0, secrets.token_urlsafe(9))
+    fresh = Opening(
+        run_id=run_id, host=wish.host, port=wish.port or 0, access=secrets.token_urlsafe(9), study=wish.study.hash,
+        model=wish.model,
+    )  # fmt: skip
     first = ledger.first()
     if first is None or wish.fresh or not ledger.has("agree"):
         return fresh, False

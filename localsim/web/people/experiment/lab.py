@@ -20,7 +20,7 @@ from localsim.scenarios.experiments.read import Study
 from localsim.store.database import Store
 from localsim.store.records import episode_id_of
 from localsim.web.classroom.floor import Floor, Live
-from localsim.web.classroom.ledger import Ledger
+from localsim.web.classroom.ledger import Doors, Ledger
 from localsim.web.classroom.seats import Event, Talk
 from localsim.web.guard import Allowance
 from localsim.web.people.experiment.forms import answers_from
@@ -37,18 +37,13 @@ LEFT = "a participant left the talk"
 
 
 @dataclass(frozen=True)
-class Opening:
+class Opening(Doors):
     """What is decided when an experiment begins."""
 
-    run_id: str
     study: str
     """Hash of the experiment with all that it names."""
     model: str
     """The partner that the command line names."""
-    host: str
-    port: int
-    access: str
-    """The token in the address for participants on a network."""
 
 
 class Lab(Floor):
