@@ -379,7 +379,8 @@ def test_the_time_of_a_talk_ends_it_and_the_participant_goes_on(
         until(lambda: lab.live[1].ended)
         assert not lab.live[1].completed
         post(client, "rate", turn="0", skip="1")
-        assert "Your completion code" in client.get("/experiment").text
+        page = client.get("/experiment").text
+        assert "Your completion code" in page and "The time of the talk is over." in page
     rows = Store(tmp_path / "e.duckdb").rows("SELECT status, error, success FROM v_participant_talks")
     assert rows == [{"status": "failed", "error": "the time of the talk was over", "success": None}]
 
@@ -401,6 +402,7 @@ def test_a_place_of_somebody_who_is_away_goes_to_the_next_one(tmp_path: Path) ->
         assert "Your place was given to somebody else" in clients[lost.number - 1].get("/experiment").text
         page = clients[partner.number - 1].get("/experiment").text
         assert "Your completion code" in page and partner.status == "unpaired", "the partner is thanked"
+        assert "The other side has left the talk." in page
         assert "Waiting for the other side" in clients[4].get("/experiment").text
         agreed(clients[5])
         assert people[6].place == partner.place and people[6].talks == people[5].talks != []
@@ -415,6 +417,33 @@ def test_who_stops_frees_the_place_at_once(tmp_path: Path) -> None:
         agreed(two)
         assert [each.place for each in lab.register.people.values()] == [0, 0]
         assert [each.status for each in lab.register.people.values()] == ["withdrawn", "taking part"]
+
+
+GAME = """\
+version: 1
+id: game
+title: A game
+consent: {version: "1", text: "Do you agree?"}
+conditions:
+  - {id: both, quota: 2, scenarios: [matrix_prisoners], partner: participant}
+debrief: That was all.
+"""
+
+
+def test_two_participants_play_a_game_and_choose_at_the_same_time(tmp_path: Path) -> None:
+    with lab_at(tmp_path, GAME) as lab, client_of(lab) as one, client_of(lab) as two:
+        for client in (one, two):
+            client.get("/experiment")
+            post(client, "agree")
+        live = lab.live[1]
+        for client, choice in ((two, "F"), (one, "J")):
+            until(lambda client=client: 'name="value0"' in client.get("/experiment").text)  # type: ignore[misc]
+            text = client.get("/experiment").text
+            post(client, "say", turn=field(text, "turn"), kind="choose", value0=choice)
+        until(lambda: len(live.turns) >= 3)
+        roles = {number: role for role, number in live.talk.people.items()}
+        chosen = {turn.speaker: turn.value for turn in live.turns[:2]}
+        assert chosen == {roles[1]: "J", roles[2]: "F"}
 
 
 def test_an_experiment_goes_on_only_as_it_began(tmp_path: Path) -> None:
@@ -482,6 +511,8 @@ def test_the_table_of_results_and_its_ways_to_sql(tmp_path: Path) -> None:
     data = json.loads(told.stdout)
     rows = {row["condition"]: row for row in data["conditions"]}
     assert data["run_id"] == run
+    assert data["description"]["experiment"]["conditions"][0]["hints"] == ["Be kind."]
+    assert [bank["id"] for bank in data["description"]["banks"]] == ["before", "one"]
     assert rows["alone"]["assigned"] + rows["both"]["assigned"] == 3 and rows["alone"]["finished"] == 1
     assert rows["alone"]["before"] == 1 and rows["both"]["finished"] == 0 and rows["alone"]["scored"] == 1
     (sure,) = [row for row in data["answers"] if row["item"] == "sum"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
@@ -168,7 +169,10 @@ def _id_of(file: str) -> str:
 def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_json: bool) -> None:
     rows, answers = queries.by_condition(store, run_id), queries.answers_by_condition(store, run_id)
     if as_json:
-        print_json({"experiment": name, "run_id": run_id, "conditions": rows, "answers": answers})
+        text = queries.description_of(store, run_id)
+        described = json.loads(text) if text else None
+        data = {"experiment": name, "run_id": run_id, "conditions": rows, "answers": answers, "description": described}
+        print_json(data)
         return
     echo(f"{name}, run {run_id}")
     heads = ["condition", "assigned", "finished", "left", "success", "messages", "before", "after", "ratings"]

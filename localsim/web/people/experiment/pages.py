@@ -13,8 +13,9 @@ from starlette.routing import BaseRoute, Route
 from localsim.errors import InvalidInput
 from localsim.web.classroom.phone_pages import hashed, sent_action, talk_values
 from localsim.web.guard import checked_form, cookie_name, visitor_of
-from localsim.web.people.experiment.lab import Lab, Step
+from localsim.web.people.experiment.lab import LEFT, Lab, Step
 from localsim.web.people.experiment.roster import Part, Participant
+from localsim.web.people.experiment.sitting import TIME_OVER
 from localsim.web.render import page
 
 HOME = "/experiment"
@@ -88,17 +89,18 @@ def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
     experiment = lab.study.experiment
     values: dict[str, Any] = {
         "experiment": experiment, "step": step, "person": person, "every": _LIVE.get(step, _PING_MS),
-        "problem": bool(lab.problem),
+        "problem": bool(lab.problem), "early": "",
     }  # fmt: skip
     if person is None:
         return values
+    live = lab.live_of(person)
+    values["early"] = _early(live.problem) if live is not None and step != "wait" else ""
     if step in ("before", "after"):
         bank = lab.next_form(person, step)
         banks = lab.study.before if step == "before" else lab.study.after
         return values | {"bank": bank, "number": 1 + banks.index(bank) if bank else 0, "count": len(banks)}
     if step == "wait":
         return values | {"offer": lab.may_go_on(person)}
-    live = lab.live_of(person)
     if step in ("talk", "rate") and live is not None:
         role = lab.role_of(person, live)
         left = lab.seconds_left(live)
@@ -110,6 +112,14 @@ def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
             "rating": lab.study.ratings,
         }
     return values
+
+
+def _early(problem: str) -> str:
+    """What a participant is told of a talk that ended before its time; '' for one that did not."""
+    if not problem:
+        return ""
+    told = {TIME_OVER: "The time of the talk is over.", LEFT: "The other side has left the talk."}
+    return told.get(problem, "The talk broke off, which is not your fault.")
 
 
 # ---- what participants send ----------------------------------------------------------------------------------------
@@ -138,7 +148,7 @@ async def agree(request: Request) -> Response:
 
 def decline(request: Request) -> Response:
     """Thank a person who does not agree; nothing is stored."""
-    return page(request, "experiment/declined", experiment=lab_of(request).study.experiment)
+    return page(request, "experiment/declined", experiment=lab_of(request).study.experiment, early="")
 
 
 async def answer(request: Request) -> Response:
