@@ -81,7 +81,7 @@ class Visitor(Phone):
             if text != before:
                 acted()
             else:
-                time.sleep(0.05)
+                time.sleep(0.12)  # a participant may ask ten times a second
                 text = self.get()
         found = re.search(r"<code>(\w+)</code>", text)
         assert found

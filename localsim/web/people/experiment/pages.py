@@ -54,13 +54,18 @@ def first(_request: Request) -> Response:
     return RedirectResponse(HOME, 303)
 
 
-def show(request: Request) -> Response:
-    """The page of a participant, or of a person who may become one."""
+def _state(request: Request) -> tuple[Step, dict[str, Any]]:
+    """The step of a visitor, and the values of its template."""
     lab = lab_of(request)
     person = lab.person_with(_key(request))
     with lab.changed:
         step = lab.step(person)
-        values = _values(lab, person, step)
+        return step, _values(lab, person, step)
+
+
+def show(request: Request) -> Response:
+    """The page of a participant, or of a person who may become one."""
+    step, values = _state(request)
     return page(request, f"experiment/{_TEMPLATES[step]}", **values)
 
 
@@ -72,11 +77,7 @@ _TEMPLATES: dict[Step, str] = {
 
 def part(request: Request) -> Response:
     """The part of a page that changes; it asks for the whole page when another step has begun."""
-    lab = lab_of(request)
-    person = lab.person_with(_key(request))
-    with lab.changed:
-        step = lab.step(person)
-        values = _values(lab, person, step)
+    step, values = _state(request)
     if step != request.query_params.get("on"):
         return page(request, "class/still", changed=True)
     if step in ("talk", "wait"):
