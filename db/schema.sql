@@ -285,7 +285,7 @@ SELECT p.run_id, p.item_id AS experiment, p.rater AS participant,
         AND t.speaker = p.value_json ->> ('$.roles."' || p.talk || '"')) AS messages,
        c.value AS success
 FROM (SELECT *, unnest(json_keys(shown_json)) AS talk FROM annotations WHERE task = 'participant') p
-JOIN episodes e ON e.episode_id = p.shown_json ->> ('$."' || p.talk || '"')
+JOIN episodes e ON e.run_id = p.run_id AND e.episode_id = p.shown_json ->> ('$."' || p.talk || '"')
 JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN v_scores c ON c.run_id = e.run_id AND c.episode_id = e.episode_id AND c.name = 'success' AND c.agent IS NULL
      AND c.newest;

@@ -241,6 +241,7 @@ def views_page() -> str:
 
 
 _OF_PARTICIPANT = {
+    "run_id": "The run of the experiment",
     "experiment": "Id of the experiment in its file",
     "participant": "Random code of the participant",
     "condition": "Condition that the participant is in",

@@ -419,6 +419,41 @@ def test_who_stops_frees_the_place_at_once(tmp_path: Path) -> None:
         assert [each.status for each in lab.register.people.values()] == ["withdrawn", "taking part"]
 
 
+def test_several_talks_of_a_participant_have_different_scenarios(tmp_path: Path) -> None:
+    text = SMALL.replace("minutes: 5", "minutes: 5, talks: 2")
+    text = text.replace(
+        "scenarios: [mutual_friends_01], seat", "scenarios: [mutual_friends_01, mutual_friends_02], seat"
+    )
+    with lab_at(tmp_path, text) as lab, client_of(lab) as client:
+        agreed(client)
+        person = lab.register.people[1]
+        assert person.condition == "alone"
+        for number in (1, 2):
+            assert len(person.talks) == number
+            page = ready(client)
+            post(client, "say", turn=field(page, "turn"), text="Goodbye", leave="1")
+            until(lambda: lab.live[person.talks[-1]].ended)
+            client.get("/experiment")
+        assert "Your completion code" in client.get("/experiment").text and person.talks == [1, 2]
+    rows = Store(tmp_path / "e.duckdb").rows("SELECT talk, scenario_id FROM v_participant_talks ORDER BY talk")
+    assert [row["talk"] for row in rows] == [1, 2] and len({row["scenario_id"] for row in rows}) == 2
+
+
+def test_who_waits_in_vain_may_go_on_and_the_place_is_free(tmp_path: Path) -> None:
+    text = SMALL.replace("away: 1", "away: 1, wait: 0.001").replace(
+        "quota: 2, scenarios: [mutual_friends_01], seat", "quota: 1, scenarios: [mutual_friends_01], seat"
+    )
+    with lab_at(tmp_path, text) as lab:
+        clients = [client_of(lab) for _ in range(2)]
+        for client in clients:
+            agreed(client)
+        (lonely,) = [each for each in lab.register.people.values() if each.condition == "both"]
+        client = clients[lonely.number - 1]
+        until(lambda: "Go on without a talk" in client.get("/experiment").text)
+        assert "Your completion code" in post(client, "alone").text
+        assert lonely.status == "unpaired" and lab.register.holder(lonely.place) is None
+
+
 GAME = """\
 version: 1
 id: game
