@@ -431,8 +431,9 @@ def test_several_talks_of_a_participant_have_different_scenarios(tmp_path: Path)
         for number in (1, 2):
             assert len(person.talks) == number
             page = ready(client)
+            assert f"Talk {number} of 2" in page
             post(client, "say", turn=field(page, "turn"), text="Goodbye", leave="1")
-            until(lambda: lab.live[person.talks[-1]].ended)
+            until(lambda number=number: lab.live[number].ended)  # type: ignore[misc]
             client.get("/experiment")
         assert "Your completion code" in client.get("/experiment").text and person.talks == [1, 2]
     rows = Store(tmp_path / "e.duckdb").rows("SELECT talk, scenario_id FROM v_participant_talks ORDER BY talk")
