@@ -182,6 +182,14 @@ def test_twenty_participants_fill_the_quotas_while_the_server_is_killed(tmp_path
         server.kill()
         raise
     check_stored(server.store, visitors)
+    study = load_experiment(experiment_files()[0])
+    ledger = ledger_of(server.store, study)
+    try:
+        with pytest.raises(InvalidInput, match="every place of this experiment is filled"):
+            opening_of(ledger, Wish(study, "scripted:friends", "127.0.0.1", None, False))
+        assert opening_of(ledger, Wish(study, "scripted:friends", "127.0.0.1", None, True))[1] is False
+    finally:
+        ledger.close()
     runs = server.store.rows("SELECT status, episodes_planned FROM runs")
     assert runs == [{"status": "finished", "episodes_planned": 18}]
 
