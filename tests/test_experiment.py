@@ -407,7 +407,7 @@ def test_a_place_of_somebody_who_is_away_goes_to_the_next_one(tmp_path: Path) ->
         assert people[5].place == lost.place and lost.status == "away"
         until(lambda: lab.live[lost.talks[0]].ended)
         assert lab.live[lost.talks[0]].problem == "a participant left the talk"
-        assert "Your place was given to somebody else" in clients[lost.number - 1].get("/experiment").text
+        assert "Your place was given to another person" in clients[lost.number - 1].get("/experiment").text
         page = clients[partner.number - 1].get("/experiment").text
         assert "Your completion code" in page and partner.status == "unpaired", "the partner is thanked"
         assert "The other side has left the talk." in page

@@ -153,7 +153,7 @@ def results(file: str, run: str | None, db: str | None, as_json: bool) -> None:
     if not runs or (run is not None and run not in runs):
         where = f" in run {run}" if run else ""
         raise InvalidInput(
-            f"nobody has taken part in the experiment {name}{where}",
+            f"no participant is stored for the experiment {name}{where}",
             hint=f"localsim experiment serve {file}; a server writes participants to the database every few seconds",
         )
     _print_results(store, name, run or runs[0], runs, as_json=as_json)

@@ -57,7 +57,7 @@ class Bounds(Value):
     characters: Annotated[int, Field(ge=20, le=1000)] | None = None
     """Most characters of a message, of either side."""
     away: Annotated[float, Field(gt=0, le=10_000)] = 15.0
-    """Minutes without a sign of life after which the place may be given to somebody else."""
+    """Minutes without a sign of life after which the place may be given to another person."""
     wait: Annotated[float, Field(gt=0, le=600)] = 10.0
     """Minutes after which a participant who waits for another one may go on without a talk."""
 

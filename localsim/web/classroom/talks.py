@@ -177,7 +177,7 @@ class Talks(Watcher):
             self._say(f"the talks of the {self._terms.what} have stopped: {problem}")
 
     def _has_begun(self) -> bool:
-        """Wait for the beginning, so that a floor to which nobody comes leaves no run; False if nothing begins."""
+        """Wait for the beginning, so that a floor without visitors leaves no run; False if nothing begins."""
         if not self._is_due():
             self._ready.set()
             with self._floor.changed:

@@ -230,7 +230,7 @@ class Lab(Floor):
     # ---- helpers ---------------------------------------------------------------------------------------------------
 
     def _away(self) -> dict[int, float]:
-        """Participants whose place may be given to somebody else, with the seconds since their last sign of life."""
+        """Participants whose place may be given to another person, with the seconds since their last sign of life."""
         now, most = time.monotonic(), 60 * self.study.experiment.limits.away
         silent = {number: now - self._seen.get(number, self._begun) for number in self.register.people}
         return {number: seconds for number, seconds in silent.items() if seconds > most}

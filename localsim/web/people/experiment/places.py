@@ -1,7 +1,7 @@
 """The places of an experiment: as many as its quotas sum up to, in an order that its seed alone decides.
 
 A participant gets the first place that is free. As many places as the quota have a condition, so that everybody who
-finishes fills exactly one of them, whoever leaves in between.
+finishes fills exactly one of them, in whatever order people come and leave.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Participant:
 
     @property
     def holds(self) -> bool:
-        """True while nobody else can have the place."""
+        """True while no other person can have the place."""
         return not self.out and not self.unpaired
 
     @property
@@ -136,7 +136,7 @@ class Roster:
     def next_place(self, away: Mapping[int, float]) -> tuple[int, Participant | None] | None:
         """The place of the next participant, and who loses it; None if all are taken.
 
-        The first place that nobody has; if there is none, that of the participant who has been `away` for longest
+        The first free place; if there is none, that of the participant who has been `away` for longest
         (number of a participant -> seconds, of those who may lose their place).
         """
         taken = {each.place: each for each in self.people.values() if each.holds}
@@ -151,7 +151,7 @@ class Roster:
 
     @property
     def complete(self) -> bool:
-        """True if somebody has finished in every place."""
+        """True if a participant has finished in every place."""
         finished = {each.place for each in list(self.people.values()) if each.status == "finished"}
         return len(finished) == len(self.order)
 
