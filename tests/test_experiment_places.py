@@ -129,6 +129,7 @@ def test_quotas_are_exact_whoever_joins_leaves_and_vanishes(acts: list[tuple[str
         ("minutes: 5", "talks: 2", "9:38: conditions[0].scenarios", "2 talks need as many scenarios"),
         ('partner: "scripted:friends"', "partner_sees: Oscar=facts", "9:82: conditions[0].partner_sees",
          "give items alone"),
+        ('partner: "scripted:friends"', "partner: human", "9:77: conditions[0].partner", "is called participant"),
         ("hints: Be kind.", "mode: mindreaders, partner_sees: all", "", "both sides see everything anyway"),
         ("debrief: That was all.", "", "1:1: debrief", "this key is missing"),
         ("debrief: That", "debrief: [That", "", "not valid YAML"),

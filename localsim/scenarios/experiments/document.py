@@ -122,6 +122,8 @@ class Experiment(Value):
         for number, condition in enumerate(self.conditions):
             if condition.id in ids[:number]:
                 yield ("conditions", number, "id"), f"condition id given more than once: {condition.id}"
+            if condition.partner == "human":
+                yield ("conditions", number, "partner"), f"a partner who is a person is called {PARTICIPANT}"
             if condition.partner_sees != "none" and condition.mode != "agents":
                 yield ("conditions", number, "partner_sees"), "in mindreaders mode both sides see everything anyway"
             if len(condition.scenarios) < self.limits.talks:
