@@ -267,6 +267,40 @@ LEFT JOIN scores c ON c.episode_id = j.episode_id AND c.evaluator = j.evaluator 
 WHERE starts_with(j.evaluator, 'leak_judge.')
 QUALIFY j.version::INTEGER = max(j.version::INTEGER) OVER (PARTITION BY j.episode_id, j.evaluator);
 
+CREATE OR REPLACE VIEW v_participants AS
+SELECT a.run_id, a.item_id AS experiment, a.rater AS participant,
+       a.value_json ->> '$.condition' AS condition,
+       a.value_json ->> '$.status' AS status, (a.value_json ->> '$.place')::INTEGER AS place,
+       a.value_json ->> '$.consent' AS consent_version, a.created_utc AS consented_utc, a.seconds,
+       a.value_json ->> '$.completion' AS completion_code, len(json_keys(a.shown_json))::INTEGER AS talks,
+       a.value_json ->> '$.description' AS description_hash
+FROM annotations a WHERE a.task = 'participant';
+
+CREATE OR REPLACE VIEW v_participant_talks AS
+SELECT p.run_id, p.item_id AS experiment, p.rater AS participant,
+       p.value_json ->> '$.condition' AS condition,
+       p.talk::INTEGER AS talk, e.episode_id, p.value_json ->> ('$.roles."' || p.talk || '"') AS role, s.scenario_id,
+       e.mode, e.see, e.model, e.status, e.stop_reason, e.error, e.turns,
+       (SELECT count(*) FROM turns t WHERE t.episode_id = e.episode_id
+        AND t.speaker = p.value_json ->> ('$.roles."' || p.talk || '"')) AS messages,
+       c.value AS success
+FROM (SELECT *, unnest(json_keys(shown_json)) AS talk FROM annotations WHERE task = 'participant') p
+JOIN episodes e ON e.run_id = p.run_id AND e.episode_id = p.shown_json ->> ('$."' || p.talk || '"')
+JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN v_scores c ON c.run_id = e.run_id AND c.episode_id = e.episode_id AND c.name = 'success' AND c.agent IS NULL
+     AND c.newest;
+
+CREATE OR REPLACE VIEW v_participant_answers AS
+SELECT p.run_id, p.item_id AS experiment, p.rater AS participant,
+       p.value_json ->> '$.condition' AS condition,
+       p.value_json ->> '$.status' AS status, a.task AS part, split_part(a.item_id, '/', -2) AS bank,
+       split_part(a.item_id, '/', -1) AS item, a.value_json ->> '$.value' AS value,
+       (a.value_json ->> '$.number')::DOUBLE AS number, (a.value_json ->> '$.right')::BOOLEAN AS is_right,
+       a.shown_json ->> '$."1"' AS episode_id, (a.value_json ->> '$.turn')::INTEGER AS turn,
+       a.created_utc AS answered_utc
+FROM annotations a JOIN annotations p ON p.run_id = a.run_id AND p.rater = a.rater AND p.task = 'participant'
+WHERE a.task IN ('before', 'after', 'message');
+
 COMMENT ON TABLE runs IS 'One row for each localsim run';
 
 COMMENT ON COLUMN runs.run_id IS 'Id of the run: start time (UTC) and four random digits; ids sort by time';
@@ -495,7 +529,7 @@ COMMENT ON COLUMN vectors.vector IS 'Unit vector; array_inner_product of two vec
 
 COMMENT ON TABLE annotations IS 'One row for each answer of a rater to one item';
 
-COMMENT ON COLUMN annotations.task IS 'Annotation task: pairs, dimensions or disclosures; bet: a player of a class';
+COMMENT ON COLUMN annotations.task IS 'Annotation task: pairs, dimensions or disclosures; bet: a player of a class; participant, before, after or message: a participant of an experiment (v_participants)';
 
 COMMENT ON COLUMN annotations.item_id IS 'Item that was rated: two episodes, an episode and an agent, or an episode';
 
@@ -584,3 +618,9 @@ COMMENT ON VIEW v_annotations IS 'Answers of raters, with the modes of the episo
 COMMENT ON VIEW v_judgements IS 'Questions to judges and their replies, word for word';
 
 COMMENT ON VIEW v_leak_judgements IS 'Questions to judges of leaks: is a private fact known after a turn? Only the newest version of each judge';
+
+COMMENT ON VIEW v_participants IS 'Participants of experiments with people, by random codes; nothing says who they are';
+
+COMMENT ON VIEW v_participant_talks IS 'Talks of participants of experiments: their condition, role, messages and outcome';
+
+COMMENT ON VIEW v_participant_answers IS 'Answers of participants of experiments: to forms before and after the talk, and to questions about messages';

@@ -241,6 +241,13 @@ def views_page() -> str:
     return GENERATED + "\n".join(lines) + "\n"
 
 
+_OF_PARTICIPANT = {
+    "run_id": "The run of the experiment",
+    "experiment": "Id of the experiment in its file",
+    "participant": "Random code of the participant",
+    "condition": "Condition that the participant is in",
+    "status": "State: taking part, finished, unpaired (a partner left or never came), withdrawn or away",
+}
 COMPUTED = {
     "v_runs": {"completed": "Episodes that completed", "failed": "Episodes that failed"},
     "v_turns": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
@@ -269,6 +276,35 @@ COMPUTED = {
         "missing": "True if there is no reply, or none that could be read",
         "first": "True if this is the first turn after which the fact is known, according to the judge",
         "judge": "Model that judges, as it was given to score",
+    },
+    "v_participants": {
+        **_OF_PARTICIPANT,
+        "place": "Number of the place in the order of conditions, from 0",
+        "consent_version": "Version of the consent text that the participant agreed to",
+        "consented_utc": "Time of the consent, in UTC",
+        "seconds": "Seconds from the consent to the end; NULL unless the participant reached the end",
+        "completion_code": "Code that the participant read at the end",
+        "talks": "Number of the participant's talks",
+        "description_hash": "Content hash of the whole experiment: file, banks, hashes of scenarios",
+    },
+    "v_participant_talks": {
+        **{name: text for name, text in _OF_PARTICIPANT.items() if name != "status"},
+        "talk": "Number of the talk among those of the participant, from 1",
+        "role": "Role of the participant in the talk",
+        "messages": "Number of the participant's turns",
+        "success": "Score of the outcome, 1 or 0; NULL without one",
+    },
+    "v_participant_answers": {
+        **_OF_PARTICIPANT,
+        "part": "before, after, or message for a question about a message of the other side",
+        "bank": "Bank that holds the question",
+        "item": "Id of the question in its bank",
+        "value": "The answer as text: the option, point, number or words",
+        "number": "The answer as a number: the point, the number, or the place of the option from 1; NULL for words",
+        "is_right": "Whether the answer is right; NULL where no answer is",
+        "episode_id": "Talk of the message; NULL for forms",
+        "turn": "Turn of the message, from 0; NULL for forms",
+        "answered_utc": "Time of the answer, in UTC",
     },
 }
 """Meanings of the columns that a view computes; the others keep the comment of their table."""

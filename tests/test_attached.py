@@ -46,6 +46,19 @@ def annotated(store: Store, run: str) -> Store:
             "now()::TIMESTAMP, 'browser', 'person')",
             [run],
         )
+        for task, item, value in (
+            (
+                "participant",
+                "e",
+                {"condition": "c", "status": "finished", "description": text[0], "roles": {"1": "Ana"}},
+            ),
+            ("before", "bank/item", {"value": "1", "number": 1}),
+        ):
+            connection.execute(
+                f"INSERT INTO annotations VALUES (?, ?, 'p1', ?, ?, json_object('1', {episode}), false, NULL, "
+                "now()::TIMESTAMP, 'browser', 'person')",
+                [task, item, run, json.dumps(value)],
+            )
         for name, evaluator in (("goal", "judge.m"), ("fact.ana_1", "leak_judge.m")):
             connection.execute(
                 f"INSERT INTO judgements VALUES ({episode}, ?, '1', ?, 'Ana', 0, NULL, 'm', 1, $3, $3, '', "

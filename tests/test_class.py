@@ -51,16 +51,21 @@ def free_port() -> int:
 class Server:
     """`localsim class` in a process of its own, which can be killed and started again by the same command."""
 
+    page = "/class"
+
     def __init__(self, folder: Path, *options: str, scenarios: Sequence[str] = SCENARIOS) -> None:
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.store = Store(folder / "c.duckdb")
         self._log = folder / "server.txt"
         self._command = [
-            sys.executable, "-m", "localsim", "class", *scenarios, "--db", str(self.store.path),
+            sys.executable, "-m", "localsim", *self.command(scenarios), "--db", str(self.store.path),
             "--port", str(self.port), *options,
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
+
+    def command(self, scenarios: Sequence[str]) -> list[str]:
+        return ["class", *scenarios]
 
     def start(self) -> None:
         with self._log.open("ab") as log:
@@ -70,7 +75,7 @@ class Server:
         deadline = time.monotonic() + 60
         while True:
             try:
-                httpx2.get(f"{self.base}/class", timeout=5)
+                httpx2.get(f"{self.base}{self.page}", timeout=5)
                 return
             except httpx2.TransportError:
                 assert self._process.poll() is None, self.told()
@@ -112,6 +117,8 @@ def serving(folder: Path, *options: str, scenarios: Sequence[str] = SCENARIOS) -
 class Phone:
     """A phone that keeps trying while the server is away, and sends everything twice as an impatient thumb does."""
 
+    page = "/class"
+
     def __init__(self, base: str, number: int, code: str) -> None:
         self.client = httpx2.Client(base_url=base, follow_redirects=True, timeout=30)
         self.number, self.code = number, code
@@ -120,7 +127,7 @@ class Phone:
         self.seat = ""
 
     def get(self) -> str:
-        return self._until(lambda: self.client.get("/class"))
+        return self._until(lambda: self.client.get(self.page))
 
     def post(self, path: str, **data: str) -> str:
         """Send a form twice; the second answer counts, and no answer of the server may be an error of its own."""

@@ -22,6 +22,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "interview": ("running", "Ask people the questions of a bank."),
     "play": ("play", "Play one role yourself, with models in the others."),
     "class": ("play", "Let a class play on phones, with a projector page."),
+    "experiment": ("running", "Let people take part in an experiment, and see its results."),
     "show": ("show", "Print a conversation, with private facts where they come up."),
     "view": ("show", "Look at runs in the browser."),
     "annotate": ("annotate", "Let people rate conversations without seeing the mode, and measure agreement."),

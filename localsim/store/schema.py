@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from localsim.store.queries.views import PARTICIPANTS
+
 
 class Table(NamedTuple):
     """A table: its comment, its columns as name -> (type, comment), and its primary key."""
@@ -255,7 +257,11 @@ TABLES: dict[str, Table] = {
     "annotations": Table(
         "One row for each answer of a rater to one item",
         {
-            "task": ("VARCHAR NOT NULL", "Annotation task: pairs, dimensions or disclosures; bet: a player of a class"),
+            "task": (
+                "VARCHAR NOT NULL",
+                "Annotation task: pairs, dimensions or disclosures; bet: a player of a class; participant, before, "
+                "after or message: a participant of an experiment (v_participants)",
+            ),
             "item_id": (
                 "VARCHAR NOT NULL",
                 "Item that was rated: two episodes, an episode and an agent, or an episode",
@@ -414,6 +420,7 @@ LEFT JOIN scores c ON c.episode_id = j.episode_id AND c.evaluator = j.evaluator 
 WHERE starts_with(j.evaluator, 'leak_judge.')
 QUALIFY j.version::INTEGER = max(j.version::INTEGER) OVER (PARTITION BY j.episode_id, j.evaluator)""",
     ),
+    **PARTICIPANTS,
 }
 
 CHECKS = {

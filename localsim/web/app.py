@@ -27,6 +27,8 @@ from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.results import Earlier
 from localsim.web.guard import Limits, Rules, Visitors
 from localsim.web.people import pages as play_pages
+from localsim.web.people.experiment import pages as experiment_pages
+from localsim.web.people.experiment.lab import Lab
 from localsim.web.people.stage import Stage
 from localsim.web.render import page
 from localsim.web.start import pages as start_pages
@@ -70,8 +72,10 @@ _ROUTES: dict[str, list[BaseRoute]] = {
         Route("/play/{game}/{seat}/turns", play_pages.turns),
     ],
     "class": [*phone_pages.ROUTES, *room_pages.ROUTES],
+    "experiment": experiment_pages.ROUTES,
 }
 PARTS = ("view", "annotate", "play")
+_ORDER = ("annotate", "view", "play", "class", "experiment")
 
 
 During = Callable[[str], AbstractContextManager[object]]
@@ -93,13 +97,15 @@ class Site:
     """The class of the part `class`."""
     before: Earlier | None = None
     """The earlier class whose results stand beside those of `hall`."""
+    lab: Lab | None = None
+    """The experiment of the part `experiment`."""
     during: During = nullcontext
     """Stands around work that lasts; the command line counts its seconds."""
 
 
 def create_app(site: Site) -> Starlette:
     """All pages of the chosen parts on one database."""
-    routes = [route for part in ("annotate", "view", "play", "class") if part in site.parts for route in _ROUTES[part]]
+    routes = [route for part in _ORDER if part in site.parts for route in _ROUTES[part]]
     if "view" not in site.parts:
         routes.append(Route("/", _first_part))
     app = Starlette(
@@ -120,6 +126,7 @@ def create_app(site: Site) -> Starlette:
     app.state.desk = Desk(site.store) if "view" in site.parts and site.rules.access is None else None
     app.state.hall = site.hall
     app.state.before = site.before
+    app.state.lab = site.lab
     app.state.during = site.during
     return app
 

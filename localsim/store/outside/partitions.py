@@ -46,7 +46,8 @@ _TEXTS = (
     "UNION SELECT unnest([j.instructions_hash, j.prompt_hash, j.grammar_hash]) "
     "FROM judgements j SEMI JOIN own USING (episode_id) "
     "UNION SELECT q.weights_hash FROM searches q SEMI JOIN own USING (episode_id) "
-    "UNION SELECT split_part(r.plan_json ->> '$.weights', ' ', -1) FROM runs r WHERE r.run_id = $run"
+    "UNION SELECT split_part(r.plan_json ->> '$.weights', ' ', -1) FROM runs r WHERE r.run_id = $run "
+    "UNION SELECT a.value_json ->> '$.description' FROM annotations a WHERE a.run_id = $run AND a.task = 'participant'"
 )
 """The texts that the rows of a run refer to."""
 _OWN = "WITH own AS (SELECT episode_id, scenario_hash FROM episodes WHERE run_id = $run) "

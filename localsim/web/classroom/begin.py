@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
@@ -16,12 +18,13 @@ from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
 from localsim.web.classroom import results
 from localsim.web.classroom.hall import Hall
-from localsim.web.classroom.ledger import Ledger, Opening, new_tokens
+from localsim.web.classroom.ledger import Doors, Ledger, Opening, new_tokens
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
 from localsim.web.guard import Rules, address_of, hosts_of, is_loopback, shown
 from localsim.web.serve import Place, listen, run_app
 
 Say = Callable[[str], None]
+AnyOpening = TypeVar("AnyOpening", bound=Doors)
 
 
 @dataclass(frozen=True)
@@ -60,16 +63,7 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
     ledger = Ledger(store.path)
     try:
         opening, continued = opening_of(ledger, wish)
-        listening = listen(
-            Place(wish.host, wish.port or opening.port or PORT, fixed=wish.port is not None or continued)
-        )
-        port = int(listening.getsockname()[1])
-        moved = continued and wish.host != opening.host
-        opening = replace(opening, port=port, host=wish.host)
-        if not continued:
-            ledger.begin(opening)
-        elif moved:
-            ledger.append({"event": "moved", "host": wish.host})
+        opening, listening, moved = settled(ledger, opening, wish.host, wish.port, continued=continued)
         with during("opening the class"):
             hall = Hall(store, wish.scenarios, ledger, opening, say)
             hall.start()
@@ -81,7 +75,7 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
         hosts_of(shown(wish.host)), opening.access, seat_of=lambda request: seat_name(hall, request), entrance=ENTRANCE
     )
     app = create_app(Site(store, rules, wish.computer, frozenset({"class"}), hall=hall, before=before))
-    teacher = address_of(f"{shown(wish.host)}:{port}", f"/class/teacher?key={opening.teacher}", opening.access)
+    teacher = address_of(f"{shown(wish.host)}:{opening.port}", f"/class/teacher?key={opening.teacher}", opening.access)
     if continued:
         _tell_continued(say, hall, moved)
     _tell(say, hall, teacher)
@@ -93,6 +87,20 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
         if not hall.register.closed:
             without = " without --new" if wish.fresh else ""
             say(f"the class has stopped; the same command{without} goes on with it")
+
+
+def settled(
+    ledger: Ledger, opening: AnyOpening, host: str, port: int | None, *, continued: bool
+) -> tuple[AnyOpening, socket.socket, bool]:
+    """Listen, and note in the ledger how it begins, or that it goes on at another address (the last value is true)."""
+    listening = listen(Place(host, port or opening.port or PORT, fixed=port is not None or continued))
+    moved = continued and host != opening.host
+    opening = replace(opening, port=int(listening.getsockname()[1]), host=host)
+    if not continued:
+        ledger.begin(opening)
+    elif moved:
+        ledger.append({"event": "moved", "host": host})
+    return opening, listening, moved
 
 
 def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:

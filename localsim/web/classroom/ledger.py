@@ -24,21 +24,27 @@ _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"
 
 
 @dataclass(frozen=True)
-class Opening:
-    """What is decided when a class begins."""
+class Doors:
+    """Where people come in: decided when something begins in which they take part."""
 
     run_id: str
+    host: str
+    port: int
+    access: str
+    """The token in the address that people open."""
+
+
+@dataclass(frozen=True)
+class Opening(Doors):
+    """What is decided when a class begins."""
+
     scenarios: tuple[str, ...]
     """Hashes of the scenarios."""
     computer: str
     """The model or scripted player that takes a seat where no person does."""
     alone: bool
     """True if every phone plays with the computer."""
-    host: str
     seed: int
-    port: int
-    access: str
-    """The token in the address for phones."""
     teacher: str
     """The token of the projector page and its buttons."""
     code: str
@@ -61,18 +67,21 @@ def new_tokens() -> dict[str, str]:
 
 
 class Ledger:
-    """The ledger of the newest class of a database, locked for as long as it is open."""
+    """The ledger of the newest class of a database, locked for as long as it is open.
 
-    def __init__(self, database: Path) -> None:
-        """Raises DatabaseError if another process serves a class of this database."""
-        self.path = database.with_name(database.name + ".class")
+    `ending` of its name and `what` it is about may be those of something else in which people take part.
+    """
+
+    def __init__(self, database: Path, ending: str = "class", what: str = "a class") -> None:
+        """Raises DatabaseError if another process serves the same of this database."""
+        self.path = database.with_name(f"{database.name}.{ending}")
         self._lock = FileLock(str(self.path) + ".lock", timeout=0)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
         except Timeout as error:
             raise DatabaseError(
-                "another process serves a class of this database",
+                f"another process serves {what} of this database",
                 where=str(self.path),
                 hint="stop it, or use another database with --db",
             ) from error
@@ -83,16 +92,23 @@ class Ledger:
 
         One that the teacher has ended goes on until its run is complete.
         """
-        if not self.events or any(event.get("event") == "closed" for event in self.events):
-            return None
-        first = dict(self.events[0])
+        first = None if self.has("closed") else self.first()
+        return None if first is None else Opening(**{**first, "scenarios": tuple(first["scenarios"])})
+
+    def has(self, event: str) -> bool:
+        """Return True if an event of this name is in the file."""
+        return any(each.get("event") == event for each in self.events)
+
+    def first(self) -> dict[str, Any] | None:
+        """The fields of the opening in this file, with the newest address; None if there is none."""
+        first = dict(self.events[0]) if self.events else {}
         if first.pop("event", "") != "open":
             return None
         moves = [event["host"] for event in self.events if event.get("event") == "moved"]
-        return Opening(**{**first, "scenarios": tuple(first["scenarios"]), "host": [first["host"], *moves][-1]})
+        return {**first, "host": [first["host"], *moves][-1]}
 
-    def begin(self, opening: Opening) -> None:
-        """Begin a new class; the file of the one before is replaced, and its talks and bets stay in the database."""
+    def begin(self, opening: Doors) -> None:
+        """Begin anew; the file of the time before is replaced, and its talks and answers stay in the database."""
         fresh = self.path.with_name(self.path.name + ".new")
         event: dict[str, Any] = {"event": "open", **asdict(opening)}
         _write(fresh, event, os.O_TRUNC)
@@ -126,5 +142,5 @@ def _write(path: Path, event: Event, how: int) -> None:
             os.close(handle)
     except OSError as error:
         raise DatabaseError(
-            f"the ledger of the class cannot be written: {error.strerror}", where=str(path), hint="free some space"
+            f"the ledger cannot be written: {error.strerror}", where=str(path), hint="free some space"
         ) from error

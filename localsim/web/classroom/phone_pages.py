@@ -12,12 +12,13 @@ from starlette.routing import BaseRoute, Route
 
 from localsim.conversation.prompts import relationship_lines
 from localsim.conversation.rules.deciding import every_way
-from localsim.conversation.transcript import ActionType
+from localsim.conversation.transcript import Action, ActionType
 from localsim.errors import InvalidInput
 from localsim.reports import marks
 from localsim.web.classroom import results
 from localsim.web.classroom.beats import start_of
-from localsim.web.classroom.hall import Hall, Live
+from localsim.web.classroom.floor import Floor, Live
+from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.seats import MODES, Bet, Seat
 from localsim.web.guard import checked_form, cookie_name, csrf_of, equal, visitor_of, with_access
 from localsim.web.people.ways import action_from, forms_of
@@ -132,7 +133,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     if state == "wait":
         return values | {"offer": hall.waited(seat) > _ALONE_AFTER_S, "computer": hall.opening.computer}
     if live is not None:
-        values |= _talk(hall, seat, live)
+        values |= talk_values(hall, live, hall.register.role_of(seat))
     bet = seat.bets.get(live.talk.number) if live else None
     if state in ("read", "done"):
         read = hall.to_read(seat)
@@ -162,13 +163,14 @@ def _rivals(live: Live | None, before: results.Earlier | None) -> str:
     return results.rivals_sentence(talk, before.rivals(talk)) if talk and before else ""
 
 
-def _talk(hall: Hall, seat: Seat, live: Live) -> dict[str, Any]:
-    role, scenario = hall.register.role_of(seat), live.spec.scenario
-    with hall.changed:
-        seen = hall.seen_by(live, role)
-        ways = hall.ways(live, role)
+def talk_values(floor: Floor, live: Live, role: str) -> dict[str, Any]:
+    """The values of a template that shows a talk to the person in a role, and takes their turn."""
+    scenario = live.spec.scenario
+    with floor.changed:
+        seen = floor.seen_by(live, role)
+        ways = floor.ways(live, role)
         place = start_of(live.turns)
-        awaited = hall.awaited(live, role)
+        awaited = floor.awaited(live, role)
     kinds: list[ActionType] = [kind for kind in ("speak", "leave") if kind in scenario.actions]
     return {
         "role": role,
@@ -219,18 +221,24 @@ async def say(request: Request) -> Response:
     live = hall.live_of(seat)
     if live is None:
         raise InvalidInput("you have no talk yet", hint="wait for a partner")
+    place, action = await sent_action(request, hall, live, hall.register.role_of(seat), form)
+    await run_in_threadpool(hall.say, seat, place, action)
+    return RedirectResponse("/class", 303)
+
+
+async def sent_action(
+    request: Request, floor: Floor, live: Live, role: str, form: dict[str, str]
+) -> tuple[int, Action]:
+    """The first turn of the beat that a form answers, and the action in it. Raises InvalidInput."""
     scenario = live.spec.scenario
     sent = [(key, value) for key, value in (await request.form()).multi_items() if isinstance(value, str)]
     if not scenario.moves:
         sent = [*sent, ("kind", "leave" if form.get("leave") else "speak")]
-    role = hall.register.role_of(seat)
-    with hall.changed:
-        ways = hall.ways(live, role) or every_way(scenario, role)
+    with floor.changed:
+        ways = floor.ways(live, role) or every_way(scenario, role)
     action = action_from(sent, ways, scenario.limits.chars)
     turn = form.get("turn", "")
-    place = int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1
-    await run_in_threadpool(hall.say, seat, place, action)
-    return RedirectResponse("/class", 303)
+    return int(turn[:6]) if turn.isascii() and turn.isdecimal() else -1, action
 
 
 async def bet(request: Request) -> Response:

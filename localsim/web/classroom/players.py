@@ -1,4 +1,4 @@
-"""The players of a class as a backend: any number of people answer at the same time, each in their own talk."""
+"""The people of a class or an experiment as a backend: any number of them answer at once, each in their own talk."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from localsim.backends.base import Done
 from localsim.backends.person import NAME
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.transcript import Action, line_of
+from localsim.errors import GenerationFailed
 
 _IDLE_S, _BUSY_S = 0.2, 0.005
 """Longest wait for an answer in one round, without and with a model that writes beside the people."""
@@ -58,6 +59,15 @@ class Players:
         del self._asked[talk]
         line = line_of(role, action).removeprefix(request.prefill)
         self._given.append(Done(ticket, Generation(f"{line}\n", "finished", self.name)))
+        self._changed.notify_all()
+        return True
+
+    def fail(self, talk: str, reason: str) -> bool:
+        """End a talk with a reason; False while no person is asked in it. Only under the lock."""
+        ticket, request = self._asked.pop(talk, (0, None))
+        if request is None:
+            return False
+        self._given.append(Done(ticket, GenerationFailed(reason)))
         self._changed.notify_all()
         return True
 

@@ -12,7 +12,8 @@ from localsim.families.base import SUCCESS
 from localsim.stats import intervals
 from localsim.store.database import Store
 from localsim.store.queries import classes as queries
-from localsim.web.classroom.hall import Hall, Live
+from localsim.web.classroom.floor import Live
+from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.seats import MODES
 
 

@@ -70,6 +70,12 @@ class Choice:
         return Action(self.type, self.text, self.values)
 
 
+def choice_of(event: Event) -> Choice:
+    """The choice in an event."""
+    values = event["values"]
+    return Choice(event["type"], event["text"], None if values is None else tuple(values))
+
+
 @dataclass
 class Register:
     """Seats, talks and bets of one class. It changes through `apply` alone."""
@@ -102,9 +108,7 @@ class Register:
             for number in talk.people.values():
                 self.seats[number].talk, self.seats[number].waiting = talk.number, False
         elif kind == "choice":
-            values = event["values"]
-            chosen = Choice(event["type"], event["text"], None if values is None else tuple(values))
-            self.choices[event["talk"], event["role"], event["beat"]] = chosen
+            self.choices[event["talk"], event["role"], event["beat"]] = choice_of(event)
         elif kind == "bet":
             bets, answers = self.seats[event["seat"]].bets, ("best", "about", "saw")
             before = bets.get(event["talk"], Bet())

@@ -96,7 +96,7 @@ function takeTurn(place) {
   const announced = document.querySelector("[data-announce]");
   if (announced && announced.textContent !== state.textContent) announced.textContent = state.textContent;
   if (!form) return; // a game whose moves change from turn to turn has its forms in the part that was fetched
-  form.querySelector("[data-send]").disabled = !mine;
+  for (const part of form.querySelectorAll("[data-send]")) part.disabled = !mine;
   if (mine) form.querySelector("[data-turn-field]").value = state.dataset.myTurn;
 }
 

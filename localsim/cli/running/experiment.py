@@ -1,0 +1,205 @@
+"""localsim experiment."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from localsim.backends.open import chosen_model
+from localsim.backends.person import NAME
+from localsim.cli import completion
+from localsim.cli.common import (
+    Reassurance,
+    db_option,
+    echo,
+    json_option,
+    print_json,
+    print_table,
+    say,
+    store_of,
+    web_options,
+)
+from localsim.errors import InvalidInput
+from localsim.scenarios.experiments.document import MODEL
+from localsim.scenarios.experiments.read import Study, experiment_files, find_experiment
+from localsim.store.database import Store
+from localsim.store.queries import experiments as queries
+
+_FILE = click.argument("file")
+
+
+@click.group()
+def experiment() -> None:
+    """Let people take part in an experiment that a YAML file describes, and see its results.
+
+    The file has consent, forms before and after, conditions with quotas, limits and the debrief. docs/experiments.md
+    explains it with a complete example, knowing_too_much.
+
+    \b
+    localsim experiment check knowing_too_much
+    localsim experiment serve knowing_too_much -m starter --open
+    localsim experiment results knowing_too_much
+    """
+
+
+@experiment.command()
+@_FILE
+@json_option
+def check(file: str, as_json: bool) -> None:
+    """Check an experiment file and show its conditions.
+
+    Banks and scenarios that the file names are read, too. Nothing is served or stored.
+
+    \b
+    localsim experiment check knowing_too_much
+    localsim experiment check mine.yaml --json
+    """
+    study = find_experiment(file)
+    rows = [_described(study, number) for number in range(len(study.arms))]
+    if as_json:
+        print_json({"experiment": study.experiment.id, "participants": study.experiment.size, "conditions": rows})
+        return
+    echo(f"{study.experiment.title} ({study.experiment.id}): {study.experiment.size} participants")
+    print_table(list(rows[0]), [list(row.values()) for row in rows])
+    forms = {"before": study.before, "after": study.after, "each message": (study.ratings,) if study.ratings else ()}
+    for part, banks in forms.items():
+        asked = ", ".join(f"{bank.id} ({len(bank.items)} questions)" for bank in banks) or "nothing is asked"
+        echo(f"{part}: {asked}")
+    limits = study.experiment.limits.model_dump(exclude_none=True)
+    echo("limits: " + ", ".join(f"{name} {value:g}" for name, value in limits.items()))
+
+
+def _described(study: Study, number: int) -> dict[str, Any]:
+    arm = study.arms[number]
+    return {
+        "condition": arm.condition.id,
+        "quota": arm.condition.quota,
+        "scenarios": len(arm.scenarios),
+        "seat": ", ".join(dict.fromkeys(arm.seats)),
+        "partner": arm.condition.partner,
+        "mode": arm.condition.mode,
+        "partner sees": arm.condition.partner_sees,
+        "turns": max(loaded.scenario.limits.turns for loaded in arm.scenarios),
+    }
+
+
+@experiment.command()
+@_FILE
+@click.option(
+    "-m",
+    "--model",
+    shell_complete=completion.models,
+    help="Let this model play the other side where the file says `partner: model` [LOCALSIM_MODEL, else starter].",
+)
+@click.option(
+    "--new",
+    "fresh",
+    is_flag=True,
+    help="Begin the experiment again as another run, even if the one before could go on.",
+)
+@web_options
+@db_option
+def serve(
+    file: str, model: str | None, fresh: bool, host: str, port: int | None, open_browser: bool, db: str | None
+) -> None:
+    """Serve the pages of an experiment until Ctrl-C.
+
+    The same command goes on with it. Participants read the consent, answer the forms, talk, rate messages and read the
+    debrief with a completion code. Everything is on the disk before a page gets its answer, so nothing is lost if the
+    server is killed.
+
+    \b
+    localsim experiment serve knowing_too_much -m starter --open
+    localsim experiment serve mine.yaml -m scripted:friends --host 192.168.1.20
+    """
+    try:
+        from localsim.web.people.experiment.begin import Wish, serve_experiment
+    except ImportError as error:
+        raise InvalidInput(f"an experiment needs {error.name}", hint='pip install "localsim[web]"') from error
+    study = find_experiment(file)
+    wanted = any(arm.condition.partner == MODEL for arm in study.arms)
+    name = chosen_model(model) if wanted or model is not None else ""
+    if name == NAME:
+        raise InvalidInput(
+            "-m names a model or scripted player", hint="write `partner: participant` in the file to pair people"
+        )
+    wish = Wish(study, name, host, port, fresh)
+    serve_experiment(store_of(db), wish, say, open_browser=open_browser, during=Reassurance)
+
+
+@experiment.command()
+@_FILE
+@click.option(
+    "--run", metavar="RUN", shell_complete=completion.runs, help="Show this run [the newest of the experiment]."
+)
+@db_option
+@json_option
+def results(file: str, run: str | None, db: str | None, as_json: bool) -> None:
+    """Print the results of an experiment by condition.
+
+    FILE may also be the id of the experiment. The last lines say how to get everything with SQL.
+
+    \b
+    localsim experiment results knowing_too_much
+    localsim experiment results mine.yaml --json
+    """
+    store = store_of(db)
+    name = _id_of(file)
+    runs = queries.runs_of_experiment(store, name)
+    if run is not None:
+        run = store.run_id(run)
+    if not runs or (run is not None and run not in runs):
+        where = f" in run {run}" if run else ""
+        raise InvalidInput(
+            f"no participant is stored for the experiment {name}{where}",
+            hint=f"localsim experiment serve {file}; a server writes participants to the database every few seconds",
+        )
+    _print_results(store, name, run or runs[0], runs, as_json=as_json)
+
+
+def _id_of(file: str) -> str:
+    shipped = [each.stem for each in experiment_files()]
+    if file in shipped or file.endswith((".yaml", ".yml")):
+        return find_experiment(file).experiment.id
+    return file
+
+
+def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_json: bool) -> None:
+    rows, answers = queries.by_condition(store, run_id), queries.answers_by_condition(store, run_id)
+    if as_json:
+        text = queries.description_of(store, run_id)
+        described = json.loads(text) if text else None
+        data = {"experiment": name, "run_id": run_id, "conditions": rows, "answers": answers, "description": described}
+        print_json(data)
+        return
+    echo(f"{name}, run {run_id}")
+    heads = ["condition", "assigned", "finished", "left", "success", "messages", "before", "after", "ratings"]
+    print_table(heads, [_cells(row) for row in rows])
+    echo("assigned: people who agreed and got a place; left: withdrawn, away or without a partner.")
+    echo("success: talks of those who finished that reached their goal, of those with an outcome.")
+    if answers:
+        echo("")
+        cells = [
+            [row["part"], f"{row['bank']}/{row['item']}", row["condition"], row["n"], row["mean"], row["sd"]]
+            for row in answers
+        ]
+        print_table(["part", "question", "condition", "answers", "mean", "sd"], cells)
+        echo("mean: of the points, numbers, or places of the options from 1, of those who finished.")
+    echo("")
+    echo(f"participants:  localsim sql \"FROM v_participants WHERE run_id = '{run_id}'\"")
+    echo(
+        "answers, talks and turns: the views v_participant_answers, v_participant_talks, v_turns (docs/experiments.md)"
+    )
+    if len(runs) > 1:
+        say(f"{len(runs)} runs of this experiment: {', '.join(runs)}; --run shows another one")
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    success = f"{row['successes']} of {row['scored']}" if row["scored"] else None
+    left = row["unpaired"] + row["withdrawn"] + row["away"]
+    return [
+        row["condition"], row["assigned"], row["finished"], left, success, row["messages"], row["before"],
+        row["after"], row["ratings"],
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Files that describe experiments with people: `document` has their values, `read` finds what they name."""

@@ -1,0 +1,67 @@
+"""The reads of experiments with people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localsim.store.database import Store
+
+Row = dict[str, Any]
+
+
+def runs_of_experiment(store: Store, experiment: str) -> list[str]:
+    """The ids of the runs of an experiment that have participants, newest first."""
+    query = "SELECT DISTINCT run_id FROM v_participants WHERE experiment = ? ORDER BY run_id DESC"
+    return [row["run_id"] for row in store.rows(query, [experiment])] if store.path.exists() else []
+
+
+def by_condition(store: Store, run_id: str) -> list[Row]:
+    """The participants of a run by condition.
+
+    Columns: condition, assigned, finished, unpaired, withdrawn, away, and of those who finished: talks, scored (talks
+    with an outcome), successes, messages (mean of a talk), before and after (participants who answered these forms),
+    ratings. All are 0 where nothing is counted, and messages None.
+    """
+    return store.rows(
+        "SELECT p.condition, count(*) AS assigned, "
+        + ", ".join(
+            f"count(*) FILTER (p.status = '{status}') AS {status}"
+            for status in ("finished", "unpaired", "withdrawn", "away")
+        )
+        + ", coalesce(sum(t.talks), 0)::INTEGER AS talks, coalesce(sum(t.scored), 0)::INTEGER AS scored, "
+        "coalesce(sum(t.successes), 0)::INTEGER AS successes, sum(t.messages) / sum(t.talks) AS messages, "
+        "count(a.before) AS before, count(a.after) AS after, coalesce(sum(a.ratings), 0)::INTEGER AS ratings "
+        "FROM v_participants p LEFT JOIN (SELECT participant, count(*) AS talks, count(success) AS scored, "
+        "sum(success) AS successes, sum(messages) AS messages FROM v_participant_talks WHERE run_id = $run "
+        "GROUP BY participant) t ON t.participant = p.participant AND p.status = 'finished' "
+        "LEFT JOIN (SELECT participant, nullif(count(*) FILTER (part = 'before'), 0) AS before, "
+        "nullif(count(*) FILTER (part = 'after'), 0) AS after, count(*) FILTER (part = 'message') AS ratings "
+        "FROM v_participant_answers WHERE run_id = $run GROUP BY participant) a "
+        "ON a.participant = p.participant AND p.status = 'finished' "
+        "WHERE p.run_id = $run GROUP BY p.condition ORDER BY p.condition",
+        {"run": run_id},
+    )
+
+
+def answers_by_condition(store: Store, run_id: str) -> list[Row]:
+    """The answers with a number of those who finished, by condition.
+
+    Columns: condition, part, bank, item, n, mean, sd (None for one answer), right_share (None without right answers).
+    """
+    return store.rows(
+        "SELECT * FROM (SELECT condition, part, bank, item, count(number) AS n, avg(number) AS mean, "
+        "stddev_samp(number) AS sd, avg(is_right::INTEGER) AS right_share FROM v_participant_answers "
+        "WHERE run_id = ? AND status = 'finished' AND number IS NOT NULL GROUP BY ALL) "
+        "ORDER BY CASE part WHEN 'before' THEN 0 WHEN 'message' THEN 1 ELSE 2 END, bank, item, condition",
+        [run_id],
+    )
+
+
+def description_of(store: Store, run_id: str) -> str | None:
+    """The experiment of a run as JSON text; None if it is not stored."""
+    query = (
+        "SELECT c.text FROM v_participants p JOIN contents c ON c.content_hash = p.description_hash "
+        "WHERE p.run_id = ? LIMIT 1"
+    )
+    rows = store.rows(query, [run_id])
+    return str(rows[0]["text"]) if rows else None

@@ -1,0 +1,167 @@
+"""Who takes part: participants, talks, answers and ratings as values. The same events give the same state.
+
+Nothing here says who a participant is: a random code, the hash of a random secret in a cookie, and what they answered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from localsim.web.classroom.seats import Choice, Event, Talk, choice_of
+
+Part = Literal["before", "after"]
+Status = Literal["taking part", "finished", "unpaired", "withdrawn", "away"]
+Answers = Mapping[str, Mapping[str, Any]]
+"""Item -> value, number, right: what was answered, as a number too, and whether it is right; None without."""
+
+
+@dataclass
+class ArmTalk(Talk):
+    """A talk of an experiment."""
+
+    condition: str = ""
+    place: int = 0
+    """Position of the scenario in the condition."""
+    at: float = 0.0
+    """When it began, in seconds since 1970."""
+    over: str = ""
+    """Why it must end before its rules end it; empty if nothing asks for that."""
+
+
+@dataclass
+class Participant:
+    """One person, known by a code."""
+
+    number: int
+    key: str
+    """Hash of the secret that the browser has."""
+    code: str
+    place: int
+    """Number of the place in the order of conditions, from 0."""
+    condition: str
+    completion: str
+    """What the participant reads at the end, and can show as a proof."""
+    at: float
+    """When the participant agreed, in seconds since 1970."""
+    forms: dict[tuple[str, str], Answers] = field(default_factory=dict)
+    """(part, bank) -> answers."""
+    ratings: dict[tuple[int, int], Answers] = field(default_factory=dict)
+    """(talk, turn) -> ratings of that turn."""
+    times: dict[tuple[str, str], float] = field(default_factory=dict)
+    """(part, bank) or (talk, turn) -> when it was answered, in seconds since 1970."""
+    talks: list[int] = field(default_factory=list)
+    out: Literal["", "withdrawn", "away"] = ""
+    unpaired: bool = False
+    """True if a partner left, or none came; what follows the talk is asked nevertheless."""
+    done: float | None = None
+    """When the participant reached the end."""
+
+    @property
+    def holds(self) -> bool:
+        """True while no other person can have the place."""
+        return not self.out and not self.unpaired
+
+    @property
+    def status(self) -> Status:
+        """What has become of the participant."""
+        if self.out:
+            return self.out
+        if self.unpaired:
+            return "unpaired"
+        return "taking part" if self.done is None else "finished"
+
+
+class Roster:
+    """Participants and talks of one experiment. It changes through `apply` alone."""
+
+    def __init__(self, order: Sequence[str], events: Iterable[Event] = ()) -> None:
+        """`order`: the condition of each place."""
+        self.order = tuple(order)
+        self.people: dict[int, Participant] = {}
+        self.talks: dict[int, ArmTalk] = {}
+        self.choices: dict[tuple[int, str, int], Choice] = {}
+        self.ended = False
+        self._by_key: dict[str, Participant] = {}
+        for event in events:
+            self.apply(event)
+
+    def apply(self, event: Event) -> None:
+        """Change the state as one event says."""
+        kind = event["event"]
+        if kind == "agree":
+            place = event["place"]
+            fields = {name: event[name] for name in ("key", "code", "completion", "at")}
+            person = Participant(event["participant"], place=place, condition=self.order[place], **fields)
+            self.people[person.number] = self._by_key[person.key] = person
+        elif kind == "form":
+            person = self.people[event["participant"]]
+            person.forms[event["part"], event["bank"]] = event["answers"]
+            person.times[event["part"], event["bank"]] = event["at"]
+        elif kind == "rating":
+            person = self.people[event["participant"]]
+            person.ratings[event["talk"], event["turn"]] = event["answers"]
+            person.times[str(event["talk"]), str(event["turn"])] = event["at"]
+        elif kind == "talk":
+            names = ("scenario", "mode", "index", "people", "condition", "place", "at")
+            talk = ArmTalk(number=event["talk"], **{name: event[name] for name in names})
+            self.talks[talk.number] = talk
+            for number in talk.people.values():
+                self.people[number].talks.append(talk.number)
+        elif kind == "choice":
+            self.choices[event["talk"], event["role"], event["beat"]] = choice_of(event)
+        elif kind == "over":
+            self.talks[event["talk"]].over = event["why"]
+        elif kind == "out":
+            self.people[event["participant"]].out = event["why"]
+        elif kind == "unpaired":
+            self.people[event["participant"]].unpaired = True
+        elif kind == "done":
+            self.people[event["participant"]].done = event["at"]
+        elif kind == "end":
+            self.ended = True
+
+    # ---- questions -------------------------------------------------------------------------------------------------
+
+    def person_of(self, key: str) -> Participant | None:
+        """The participant whose browser has the secret with this hash."""
+        return self._by_key.get(key) if key else None
+
+    def holder(self, place: int) -> Participant | None:
+        """Who has a place now; None if it is free."""
+        return next((each for each in list(self.people.values()) if each.place == place and each.holds), None)
+
+    def next_place(self, away: Mapping[int, float]) -> tuple[int, Participant | None] | None:
+        """The place of the next participant, and who loses it; None if all are taken.
+
+        The first free place; if there is none, that of the participant who has been `away` for longest
+        (number of a participant -> seconds, of those who may lose their place).
+        """
+        taken = {each.place: each for each in self.people.values() if each.holds}
+        free = next((place for place in range(len(self.order)) if place not in taken), None)
+        if free is not None:
+            return free, None
+        gone = [each for each in taken.values() if each.done is None and each.number in away]
+        if not gone:
+            return None
+        lost = max(gone, key=lambda each: (away[each.number], -each.number))
+        return lost.place, lost
+
+    @property
+    def complete(self) -> bool:
+        """True if a participant has finished in every place."""
+        finished = {each.place for each in list(self.people.values()) if each.status == "finished"}
+        return len(finished) == len(self.order)
+
+    def finished(self) -> Counter[str]:
+        """How many have finished in each condition."""
+        return Counter(each.condition for each in self.people.values() if each.status == "finished")
+
+    def partners(self, person: Participant) -> list[Participant]:
+        """The other participants of the newest talk of a participant."""
+        if not person.talks:
+            return []
+        numbers = self.talks[person.talks[-1]].people.values()
+        return [self.people[number] for number in numbers if number != person.number]
