@@ -104,8 +104,9 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     from localsim.evaluators.evaluate import read_again, score_runs
     from localsim.evaluators.leaks import EVALUATOR
     from localsim.evaluators.searching import search
+    from localsim.reports.conversation.rubrics import rubric_rows
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import rates, rates_between, reliability, rubric_rows
+    from localsim.reports.validity.judges import rates, rates_between, reliability
     from localsim.store.conditions import choices, condition_of, names_of, pairs_of
     from localsim.store.queries.scoring import leaks_by_condition
 
@@ -188,8 +189,9 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
 def _print_scored(found: dict[str, Any]) -> None:
     """Print leaks, the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
+    from localsim.reports.conversation.rubrics import rubric_table
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import rubric_table, sentence
+    from localsim.reports.validity.judges import sentence
 
     if rows := found["leaks"]:
         heads = ["condition", "kind", "facts", "early"]
