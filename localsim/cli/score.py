@@ -55,6 +55,17 @@ if TYPE_CHECKING:
     help="Also let this model choose the more natural of two modes or conditions, in both orders.",
 )
 @click.option(
+    "--choose",
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="Also let this model choose the best of all modes or conditions, once for each rotation of their order.",
+)
+@click.option(
+    "--criterion",
+    metavar="QUESTION",
+    help="Ask the model of --choose this question [which one sounds more like a natural interaction].",
+)
+@click.option(
     "--leak-judge",
     metavar="MODEL",
     shell_complete=completion.models,
@@ -95,6 +106,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     localsim score @last --sensitivity 0.05
     localsim score @last --judge path/to/7b.gguf --samples 3
     localsim score @last --judge path/to/7b.gguf --rubric support
+    localsim score @last --choose path/to/7b.gguf --criterion "Which conversation is the kindest?"
     localsim score @last --leak-judge path/to/7b.gguf
     localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
     localsim score @last --evaluator valence
@@ -104,13 +116,14 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     from localsim.evaluators.evaluate import read_again, score_runs
     from localsim.evaluators.leaks import EVALUATOR
     from localsim.evaluators.searching import search
+    from localsim.reports.conversation.choices import choices as choices_of
     from localsim.reports.conversation.rubrics import rubric_rows
     from localsim.reports.validity import thresholds
     from localsim.reports.validity.judges import rates, rates_between, reliability
     from localsim.store.conditions import choices, condition_of, names_of, pairs_of
     from localsim.store.queries.scoring import leaks_by_condition
 
-    for model in (by["judge"], by["naturalness"], by["leak_judge"]):
+    for model in (by["judge"], by["naturalness"], by["choose"], by["leak_judge"]):
         if model is not None:
             require_name(model)
     weights = weights_from(by["weights"])
@@ -139,6 +152,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
         "leak_judges": leak_judges(store, runs),
         "judges": [judge for each in runs for judge in reliability(store, each)],
         "rubrics": [row for each in runs for row in rubric_rows(store, each)],
+        "choices": [row for each in runs for row in choices_of(store, each)],
         "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
     }
     if as_json:
@@ -157,6 +171,8 @@ def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
     from localsim.errors import InvalidInput
     from localsim.scenarios.rubrics import SOTOPIA, find_rubric
 
+    if by["criterion"] and not by["choose"]:
+        raise click.UsageError("--criterion needs --choose MODEL, the model that answers it")
     if by["rubrics"] and not by["judge"]:
         raise click.UsageError("--rubric needs --judge MODEL, the model that answers its questions")
     found: dict[str, Rubric] = {}
@@ -170,10 +186,11 @@ def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
 
 def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Evaluator]:
     """Return the evaluators that the options ask for beside the search for leaks."""
+    from localsim.evaluators.choosing.candidates import QUESTION, Choice
+    from localsim.evaluators.choosing.naturalness import Naturalness
     from localsim.evaluators.evaluate import evaluator_of
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leak_judge import LeakJudge
-    from localsim.evaluators.naturalness import Naturalness
 
     rubrics = _rubrics(by)
     found: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
@@ -181,6 +198,8 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
         found += [Judge(by["judge"], by["samples"], rubric) for rubric in rubrics]
     if by["naturalness"]:
         found.append(Naturalness(by["naturalness"], pairs))
+    if by["choose"]:
+        found.append(Choice(by["choose"], by["criterion"] or QUESTION))
     if by["leak_judge"]:
         found.append(LeakJudge(by["leak_judge"]))
     return found
@@ -189,6 +208,7 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
 def _print_scored(found: dict[str, Any]) -> None:
     """Print leaks, the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
+    from localsim.reports.conversation.choices import choice_tables
     from localsim.reports.conversation.rubrics import rubric_table
     from localsim.reports.validity import thresholds
     from localsim.reports.validity.judges import sentence
@@ -209,6 +229,10 @@ def _print_scored(found: dict[str, Any]) -> None:
         print_table(*rubric_table(found["rubrics"]))
     for rate in found["naturalness"]:
         click.echo(sentence(rate))
+    for table in choice_tables(found["choices"]):
+        click.secho(clean(table.title), bold=True)
+        print_table(table.heads, table.rows)
+        click.echo(clean("\n".join(table.notes)))
 
 
 @click.group()

@@ -11,7 +11,7 @@ from localsim.conversation.grants import condition_name
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.card import sections
-from localsim.reports.conversation.rubrics import tables
+from localsim.reports.conversation.asked import tables
 from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import shown, text_of

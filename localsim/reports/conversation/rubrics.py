@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from localsim import stats
-from localsim.reports.conversation import interviews
 from localsim.reports.conversation.interviews import Table
 from localsim.reports.validity.judges import follows_outcome
 from localsim.scenarios.rubrics import SOTOPIA, rubric_files, shipped_rubric
@@ -130,12 +129,6 @@ def _reliability(row: Row) -> list[str]:
     ends = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     auroc = "" if value is None else f"{value:.2f}{ends}"
     return [unread, spread, auroc, row["warning"] or ""]
-
-
-def tables(data: Mapping[str, Any]) -> Iterator[Table]:
-    """Yield the tables of what was asked in a run or about it: those of interviews, then of each judge by rubric."""
-    yield from interviews.tables(data.get("interviews", ()))
-    yield from rubric_tables(data.get("rubrics", ()))
 
 
 def rubric_tables(found: Iterable[Row]) -> Iterator[Table]:

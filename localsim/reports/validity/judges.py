@@ -9,7 +9,7 @@ from typing import Any
 
 from localsim import stats
 from localsim.conversation.episode import CONDITIONS
-from localsim.evaluators.naturalness import AGAINST
+from localsim.evaluators.choosing.naturalness import AGAINST
 from localsim.leakage.accuracy import auroc
 from localsim.stats import NOTHING, Estimate, clustered
 from localsim.store.conditions import Condition, condition_of, in_order, names_of

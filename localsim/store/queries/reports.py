@@ -193,6 +193,18 @@ def choices(store: Store, runs: Sequence[str]) -> list[Row]:
     )
 
 
+def candidates(store: Store, run_id: str) -> list[Row]:
+    """The choices of judges among several episodes of a run, and the places that they named: evaluator, episode_id,
+    scenario_id, run_id, mode, model, see, name, value.
+    """
+    return store.rows(
+        "SELECT evaluator, episode_id, scenario_id, run_id, mode, model, see, name, value FROM v_scores "
+        "WHERE run_id = ? AND newest AND starts_with(evaluator, 'choose.') AND value IS NOT NULL "
+        "AND name <> 'evaluator_error' ORDER BY ALL",
+        [run_id],
+    )
+
+
 def conditions_with_scenarios(store: Store, run_id: str) -> list[Row]:
     """The conditions of each family in the run: family, mode, see, and hashes of the scenarios, in order."""
     return store.rows(
