@@ -253,13 +253,16 @@ def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the card for people: (section, [(field, text)]); a line without a field has an empty name."""
     parts = [
         (_title(name), [(_title(field), _text(value)) for field, value in card[name].items()])
-        for name in ("simulation_details", "people_and_models", "intended_use", "metrics")
+        for name in ("simulation_details", "intended_use", "metrics")
     ]
     tags = [
         (_title(name), ", ".join(f"{word} {number}" for word, number in words.items()))
         for name, words in card["scenario_tags"].items()
     ]
-    parts.insert(1, ("Scenarios by tag", tags))
+    people = [(_title(name), _text(words)) for name, words in card["people_and_models"].items()]
+    if not card["people_and_models"]["role"]:
+        people = [("", "No people take part.")]
+    parts[1:1] = [("Scenarios by tag", tags), ("People and models", people)]
     results = []
     for row in card["results"]:
         rate = "no outcome" if row["success_rate"] is None else f"success {row['success_rate']:.0%}"

@@ -29,8 +29,9 @@ class Dimension(Value):
     name: Identifier
     about: Text
     origin: Annotated[Literal["author", "file", "card", "run"], Field(alias="from")]
-    """`author`: the file of a situation or person says it; `file`: it follows from the file. The others are tags of runs:
-    `card`: the file of the card says it; `run`: it follows from the run."""
+    """`author`: the file of a situation or person says it; `file`: it follows from the file. The others are tags of
+    runs. `card`: the file of the card says it; `run`: it follows from the run.
+    """
     source: Text
     words: Annotated[tuple[Text, ...], Field(min_length=1)] | Literal["any"]
     """The allowed words."""
@@ -109,8 +110,8 @@ def interaction_of(*, players: bool, imported: bool, raters: bool, goal: str | N
         (raters, ("evaluation", "scores", "rater", "pages for raters")),
     ]
     found = [words for here, words in parts if here]
-    derived = {name: list(dict.fromkeys(column)) for name, column in zip(INTERACTION[1:], zip(*found), strict=False)}
-    return {"goal": [goal] if goal else [], **{name: derived.get(name, []) for name in INTERACTION[1:]}}
+    derived = {name: list(dict.fromkeys(words[place] for words in found)) for place, name in enumerate(INTERACTION[1:])}
+    return {"goal": [goal] if goal else [], **derived}
 
 
 def coverage(every: Iterable[Tags]) -> list[tuple[str, str, int]]:
