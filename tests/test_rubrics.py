@@ -65,10 +65,13 @@ def test_the_seven_dimensions_are_asked_in_the_same_bytes_as_ever(samples: int, 
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
+SHIPPED = ["esc7", "personascore", "roleplay", "sotopia", "support"]
+
+
 def test_the_rubrics_that_ship_are_valid_and_named_as_their_files() -> None:
-    assert [file.stem for file in rubric_files()] == ["roleplay", "sotopia", "support"]
-    assert validated([str(file) for file in rubric_files()]) == ["roleplay", "sotopia", "support"]
-    assert [len(shipped_rubric(name).dimensions) for name in ("sotopia", "support", "roleplay")] == [7, 5, 3]
+    assert [file.stem for file in rubric_files()] == SHIPPED
+    assert validated([str(file) for file in rubric_files()]) == SHIPPED
+    assert [len(shipped_rubric(name).dimensions) for name in SHIPPED] == [7, 5, 3, 7, 5]
 
 
 OWN = """version: 2
@@ -187,6 +190,16 @@ CUES = {
         "voice": ("the early shift", "as an AI"),
         "consistency": ("as I said", "I never said that"),
     },
+    "esc7": {
+        "fluency": ("first, what happened", "what what"),
+        "diversity": ("let us try another side", "as said, as said"),
+        "empathy": ("you feel let down by him", "do not be silly"),
+        "suggestion": ("write to her tonight, then sleep", "drink it away"),
+        "humanoid": ("I had such a week myself", "As a program I"),
+        "knowledge": ("comfort, feeling, question, cause, other view", "no feeling"),
+        "preference": ("I am here", "leave me alone"),
+    },
+    "personascore": {name: (f"good {name}", f"bad {name}") for name in shipped_rubric("personascore").asked()},
     "sotopia": {name: (f"good {name}", f"bad {name}") for name in judge.DIMENSIONS},
 }
 

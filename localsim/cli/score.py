@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     metavar="NAME|FILE",
     multiple=True,
     shell_complete=completion.rubrics,
-    help="Let --judge answer the questions of this rubric: sotopia, support, roleplay or a YAML file; may be repeated "
-    "[sotopia].",
+    help="Let --judge answer the questions of this rubric: sotopia, support, esc7, roleplay, personascore or a YAML "
+    "file; may be repeated [sotopia].",
 )
 @click.option(
     "--naturalness",
