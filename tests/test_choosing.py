@@ -97,8 +97,8 @@ def test_the_planted_best_wins_wherever_it_stands_and_who_takes_the_first_place_
 def test_a_set_without_a_readable_reply_has_no_value_and_too_many_candidates_are_refused() -> None:
     (first, *_) = found = list(candidates.verdicts(unit(3), [None, None, None]))
     assert [each.scores[0].value for each in found] == [None] * 3 and first.scores[0].reason == "no reply could be read"
-    with pytest.raises(InvalidInput, match="10 candidates"):
-        list(candidates.Choice("m").batches(unit(10), {}))
+    with pytest.raises(InvalidInput, match="7 candidates"):
+        list(candidates.Choice("m").batches(unit(7), {}))
     assert list(candidates.Choice("m").batches(unit(1), {})) == []
 
 

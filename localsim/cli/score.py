@@ -29,6 +29,7 @@ from localsim.models.registry import require_name
 if TYPE_CHECKING:
     from localsim.evaluators.base import Evaluator
     from localsim.scenarios.rubrics import Rubric
+    from localsim.store.database import Store
 
 
 @click.command()
@@ -112,16 +113,11 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     localsim score @last --evaluator valence
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
-    from localsim.annotation.leak_judges import leak_judges
     from localsim.evaluators.evaluate import read_again, score_runs
     from localsim.evaluators.leaks import EVALUATOR
     from localsim.evaluators.searching import search
-    from localsim.reports.conversation.choices import choices as choices_of
-    from localsim.reports.conversation.rubrics import rubric_rows
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import rates, rates_between, reliability
-    from localsim.store.conditions import choices, condition_of, names_of, pairs_of
-    from localsim.store.queries.scoring import leaks_by_condition
+    from localsim.store.conditions import choices, pairs_of
 
     for model in (by["judge"], by["naturalness"], by["choose"], by["leak_judge"]):
         if model is not None:
@@ -143,18 +139,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
         counts = {EVALUATOR: search(store, runs, say, weights, only=set(every), share=by["sensitivity"])}
         counts |= score_runs(store, runs, others, say, only=set(every), panel=panel)
     used = {each: thresholds.thresholds(store, each) for each in runs}
-    leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
-    names = names_of(map(condition_of, leak_counts))
-    leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
-    found = {
-        "leaks": leak_counts,
-        "thresholds": [{"run_id": each, **row} for each in runs for row in used[each]],
-        "leak_judges": leak_judges(store, runs),
-        "judges": [judge for each in runs for judge in reliability(store, each)],
-        "rubrics": [row for each in runs for row in rubric_rows(store, each)],
-        "choices": [row for each in runs for row in choices_of(store, each)],
-        "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
-    }
+    found = _found(store, runs, used, pairs)
     if as_json:
         named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
         print_json({**named, **found, "scored": counts})
@@ -164,6 +149,31 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
         for line in thresholds.warnings(store, used[each], each):
             click.secho(f"! {clean(line)}", fg="yellow")
     say(f"next: localsim report {runs[0]}")
+
+
+def _found(
+    store: Store, runs: Sequence[str], used: Mapping[str, Sequence[Mapping[str, Any]]], pairs: Sequence[Any] | None
+) -> dict[str, Any]:
+    """Return what is stored about the runs: leaks with their thresholds, and what judges said."""
+    from localsim.annotation.leak_judges import leak_judges
+    from localsim.reports.conversation.choices import choices as choices_of
+    from localsim.reports.conversation.rubrics import rubric_rows
+    from localsim.reports.validity.judges import rates, rates_between, reliability
+    from localsim.store.conditions import condition_of, names_of
+    from localsim.store.queries.scoring import leaks_by_condition
+
+    leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
+    names = names_of(map(condition_of, leak_counts))
+    leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
+    return {
+        "leaks": leak_counts,
+        "thresholds": [{"run_id": each, **row} for each in runs for row in used[each]],
+        "leak_judges": leak_judges(store, runs),
+        "judges": [judge for each in runs for judge in reliability(store, each)],
+        "rubrics": [row for each in runs for row in rubric_rows(store, each)],
+        "choices": [row for each in runs for row in choices_of(store, each)],
+        "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
+    }
 
 
 def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
@@ -186,8 +196,8 @@ def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
 
 def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Evaluator]:
     """Return the evaluators that the options ask for beside the search for leaks."""
-    from localsim.evaluators.choosing.candidates import QUESTION, Choice
-    from localsim.evaluators.choosing.naturalness import Naturalness
+    from localsim.evaluators.choosing.candidates import Choice
+    from localsim.evaluators.choosing.naturalness import QUESTION, Naturalness
     from localsim.evaluators.evaluate import evaluator_of
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leak_judge import LeakJudge

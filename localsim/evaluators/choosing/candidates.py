@@ -28,7 +28,8 @@ The set follows the number after a colon."""
 LABEL = "Best"
 _BATCH = 4
 """Sets of candidates in one batch; the results are stored before the next batch."""
-_MOST = 9
+_MOST = 6
+"""Most candidates: more conversations do not fit into the context of a judge's question."""
 _SYSTEM = (
     "You compare {n} conversations about the same situation. Answer in two lines.\n"
     "Reason: one short sentence\nBest: a number from 1 to {n}"
