@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from localsim.cli import cli
 from localsim.conversation.episode import Subject
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
-from localsim.evaluators import evaluate
+from localsim.evaluators import asking, evaluate
 from localsim.evaluators.choosing import candidates
 from localsim.reports.conversation import choices
 from localsim.runs import runner
@@ -80,10 +81,6 @@ def test_a_choice_counts_where_all_rotations_agree(places: list[int | None], fou
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_the_planted_best_wins_wherever_it_stands_and_who_takes_the_first_place_decides_nothing(n: int) -> None:
-    from functools import partial
-
-    from localsim.evaluators import asking
-
     for gold in range(n):
         own = unit(n, gold)
         for backend, wanted in ((BEST, [float(at == gold) for at in range(n)]), (FIRST, [1 / n] * n)):
@@ -159,3 +156,14 @@ def test_a_criterion_needs_a_model(played: tuple[Store, str], capsys: pytest.Cap
     store, run_id = played
     assert command(["score", run_id, "--db", str(store.path), "--criterion", "Which?"]) == 2
     assert "--criterion needs --choose" in capsys.readouterr().err
+
+
+@pytest.mark.model
+def test_a_real_model_names_a_place_in_each_rotation() -> None:
+    own = unit(3, gold=1)
+    with asking.open_judge("starter", print) as backend:
+        found = evaluate.driven(candidates.Choice("starter"), tuple(own), partial(asking.ask, backend))
+    scores = [each.scores[0].value for each in found if each.scores and "place" not in each.scores[0].name]
+    assert len(scores) == 3 and sum(value for value in scores if value is not None) == pytest.approx(1)
+    places = [score.value for each in found for score in each.scores if score.name.startswith("place_")]
+    assert sum(value for value in places if value is not None) == pytest.approx(1)
