@@ -17,7 +17,7 @@ from localsim.cli import cli
 from localsim.conversation.episode import Subject
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput
-from localsim.evaluators import asking, evaluate
+from localsim.evaluators import asking, evaluate, searching
 from localsim.evaluators.choosing import candidates
 from localsim.reports.conversation import choices
 from localsim.runs import runner
@@ -113,6 +113,9 @@ def test_a_run_reports_choices_ties_and_places(
     store, run_id = played
     command = ["--db", str(store.path)]
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(FIRST))
+    monkeypatch.setattr(
+        searching, "search", lambda *_, **__: 0
+    )  # loading the detector takes long, and is no part of this
     done = CliRunner().invoke(cli, ["score", run_id, *command, "--choose", "first", "--json"])
     assert done.exit_code == 0, done.output
     (row,) = json.loads(done.stdout)["choices"]
@@ -130,9 +133,9 @@ def test_a_run_reports_choices_ties_and_places(
     )
     by_hand = choices.choices(store, run_id)
     monkeypatch.setattr(evaluate, "open_judge", lambda *_: nullcontext(gold))
-    question = ["--criterion", "Which one opens best?"]
-    assert CliRunner().invoke(cli, ["score", run_id, *command, "--choose", "gold", *question]).exit_code == 0
-    assert CliRunner().invoke(cli, ["score", run_id, *command, "--choose", "gold", *question]).exit_code == 0
+    wise = candidates.Choice("gold", "Which one opens best?")
+    assert evaluate.score_run(store, run_id, [wise], print) == {wise.name: 6}
+    assert evaluate.score_run(store, run_id, [wise], print) == {wise.name: 0}, "nothing is asked twice"
     assert store.rows("SELECT count(*) AS n FROM v_judgements WHERE evaluator LIKE 'choose.%gold'") == [{"n": 6}]
     found = {each["judge"]: each for each in choices.choices(store, run_id)}
     assert found["first"] == by_hand[0] and found["gold"]["criterion"] != "natural"
