@@ -27,13 +27,12 @@ from localsim.families import FAMILIES, title_of  # noqa: E402
 from localsim.families.games.base import Game  # noqa: E402
 from localsim.reports.measures import Cell, estimate, measures_of, of_family  # noqa: E402
 from localsim.reports.report import cells  # noqa: E402
-from localsim.runs import runner  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.scenarios.parse import load_scenario  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.queries import reports as queries  # noqa: E402
 from localsim.store.queries.runs import runs_named  # noqa: E402
-from scripts.bench_engine import Silent  # noqa: E402
+from scripts.tables import day_of, markdown_table, play  # noqa: E402
 
 PAGE = ROOT / "docs" / "games-starter.md"
 SEED = 21
@@ -60,19 +59,6 @@ def plans(model: str, number: int, threads: int | None) -> Iterator[tuple[str, P
     for player, name in ((RANDOM, "any"), (SENSIBLE, "auto")):
         yield f"{player} {number}", replace(plan, model=f"scripted:{name}", episodes=EPISODES)
     yield f"{model} {FREE} {number}", replace(plan, sampling=replace(Sampling(), grammar=False))
-
-
-def play(store: Store, name: str, plan: Plan) -> None:
-    """Start a run, or go on with it; a finished one is kept."""
-    known = runs_named(store, name) if store.path.exists() else []
-    if known:
-        runner.resume(known[0], store, Silent(), _say, leaks=False)
-    else:
-        runner.start(plan, store, Silent(), _say, leaks=False, name=name)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
 
 
 # ---- the page ------------------------------------------------------------------------------------------------------
@@ -107,7 +93,7 @@ def page(store: Store, model: str, scenarios: int) -> str:
         f"`{model}` plays all roles of each game, in the three modes. A cell has three values, {modes},\nor one if "
         f"they are equal. The model played {_episodes(found[GRAMMAR])} with its grammar,\nand {_episodes(found[FREE])} "
         "without it.",
-        "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *(f"| {' | '.join(row)} |" for row in rows)]),
+        markdown_table(heads, rows),
         NOTES.format(model=model, episodes=EPISODES, random=RANDOM, sensible=SENSIBLE),
         f"Measured on {_day(found[GRAMMAR])} with\n\n    python scripts/table_games.py -m {model} --scenarios "
         f"{scenarios} --db games.duckdb --page",
@@ -133,9 +119,7 @@ def _episodes(found: Cells) -> str:
 
 
 def _day(found: Cells) -> str:
-    """Return the day of the newest run, from the beginning of its id."""
-    newest = max((str(row["run_id"]) for cell in found.values() for row in cell.episodes), default="-")
-    return f"{newest[:4]}-{newest[4:6]}-{newest[6:8]}"
+    return day_of(str(row["run_id"]) for cell in found.values() for row in cell.episodes)
 
 
 def _row(game: str, found: dict[str, Cells]) -> Iterator[str]:

@@ -71,7 +71,7 @@ def test_gold_answers_score_one_and_wrong_ones_nothing_in_each_rotation(bank: st
             assert [wrong[name] for name in ONES if name in wrong] == [0.0] * sum(name in wrong for name in ONES)
             if "over_refusal" in right:
                 assert (right["over_refusal"], wrong["over_refusal"]) == (0.0, 1.0)
-            assert any(name in right for name in (*ONES, "rating"))
+            assert any(name in right for name in (*ONES, "over_refusal", "rating"))
 
 
 @pytest.mark.parametrize("bank", BANKS)

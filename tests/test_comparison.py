@@ -25,6 +25,8 @@ from localsim.reports.figures.plots import figures
 from localsim.reports.report import report
 from localsim.runs import runner
 from localsim.runs.plan import CONTRASTS, Plan
+from localsim.scenarios.find import find_scenarios
+from localsim.scenarios.tagging import INTERACTION, interaction_of, vocabulary
 from localsim.store.conditions import Condition, in_order
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
@@ -333,6 +335,49 @@ def test_what_people_must_say_is_named_and_taken(played: tuple[Store, str], tmp_
     file.write_text("purpose: x")
     with pytest.raises(InvalidInput, match="purpose"):
         read_human(file)
+
+
+def test_the_card_counts_the_scenarios_of_the_run_by_tag(store: Store) -> None:
+    scenarios = (
+        generated("mutual_friends", 3),
+        generated("craigslist", 4),
+        find_scenarios(["a_box_of_old_records"])[0],
+    )
+    run_id = runner.start(Plan(scenarios, ("agents",), "scripted"), store, Quiet(), lambda _: None, leaks=False).run_id
+    found = card(store, run_id)
+    assert found["scenario_tags"]["kind"] == {"bargaining": 1, "family": 2}
+    assert found["scenario_tags"]["parties"] == {"2": 3} and found["scenario_tags"]["payoff"] == {"split": 1}
+    assert "- **Kind**: bargaining 1, family 2" in markdown(found)
+    assert found["people_and_models"] == {name: [] for name in INTERACTION}
+
+
+def test_where_people_take_part_the_card_asks_why_in_a_word_of_the_vocabulary(
+    played: tuple[Store, str], tmp_path: Path
+) -> None:
+    data = report(*played)
+    data["annotations"] = {**data["annotations"], "raters": 2}
+    found = card(*played, data=data)
+    assert found["people_and_models"] == {
+        "goal": [], "phase": ["evaluation"], "component": ["scores"], "role": ["rater"], "means": ["pages for raters"],
+    }  # fmt: skip
+    assert missing(found)[-1].startswith("interaction_goal: one of understand people, test a model")
+    file = tmp_path / "card.yaml"
+    file.write_text("interaction_goal: because")
+    with pytest.raises(InvalidInput, match="cannot be 'because'") as error:
+        read_human(file)
+    assert "test a model" in str(error.value.hint)
+    file.write_text("interaction_goal: test a model")
+    told = card(*played, read_human(file), data=data)
+    assert told["people_and_models"]["goal"] == ["test a model"] and len(missing(told)) == len(HUMAN)
+
+
+@pytest.mark.parametrize("seen", [(True, False, False), (False, True, True), (True, True, True)])
+def test_tags_of_people_in_a_run_are_words_of_the_vocabulary(seen: tuple[bool, bool, bool]) -> None:
+    players, imported, raters = seen
+    found = interaction_of(players=players, imported=imported, raters=raters, goal="teach")
+    for name, words in found.items():
+        assert words and set(words) <= set(vocabulary().words(f"interaction_{name}") or ())
+    assert ("pages for players" in found["means"]) == players and ("rater" in found["role"]) == raters
 
 
 def test_an_interval_of_turns_ends_at_the_turn_limit(store: Store) -> None:

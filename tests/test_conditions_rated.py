@@ -19,8 +19,8 @@ from localsim.annotation.records import answered, done, rows, save_all, undo
 from localsim.annotation.selection import selected
 from localsim.conversation.episode import Score
 from localsim.evaluators import evaluate
+from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
-from localsim.evaluators.naturalness import Naturalness
 from localsim.reports.card import card, sections
 from localsim.reports.html import render
 from localsim.reports.report import report

@@ -16,8 +16,9 @@ from localsim.backends.scripted import ScriptedBackend
 from localsim.cli import cli
 from localsim.conversation.episode import Score
 from localsim.conversation.grants import condition_name
-from localsim.evaluators import asking, evaluate, judge, naturalness
+from localsim.evaluators import asking, evaluate, judge
 from localsim.evaluators.asking import Verdict
+from localsim.evaluators.choosing import naturalness
 from localsim.reports.validity import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan

@@ -194,6 +194,7 @@ def test_an_empty_name_is_an_error_and_not_the_default(name: str) -> None:
         "study -m EMPTY --dry-run",
         "score @last --judge EMPTY",
         "score @last --naturalness EMPTY",
+        "score @last --choose EMPTY",
         "models show EMPTY",
         "models pull EMPTY",
         "models check EMPTY",

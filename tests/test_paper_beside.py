@@ -14,8 +14,8 @@ from localsim.annotation.records import answered, save_all
 from localsim.annotation.selection import selected
 from localsim.conversation.episode import Score
 from localsim.evaluators import evaluate
+from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
-from localsim.evaluators.naturalness import Naturalness
 from localsim.reports import measures
 from localsim.reports.figures import beside
 from localsim.reports.paper import as_json, figures, published, tables

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from localsim.conversation.exchange import Request
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.evaluators import asking, evaluate, judge
-from localsim.reports.validity import judges
+from localsim.reports.conversation import rubrics
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.find import find_scenarios
@@ -29,6 +30,7 @@ from localsim.scenarios.rubrics import Rubric, find_rubric, parse_rubric, rubric
 from localsim.store.database import Store
 from localsim.store.records import score_records
 from tests.conftest import Quiet, generated
+from tests.web_server import client_of
 
 
 def talk(*lines: tuple[str, str], scenario: str = "a_secret_kept") -> Subject:
@@ -63,10 +65,13 @@ def test_the_seven_dimensions_are_asked_in_the_same_bytes_as_ever(samples: int, 
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
+SHIPPED = ["esc7", "personascore", "roleplay", "sotopia", "support"]
+
+
 def test_the_rubrics_that_ship_are_valid_and_named_as_their_files() -> None:
-    assert [file.stem for file in rubric_files()] == ["roleplay", "sotopia", "support"]
-    assert validated([str(file) for file in rubric_files()]) == ["roleplay", "sotopia", "support"]
-    assert [len(shipped_rubric(name).dimensions) for name in ("sotopia", "support", "roleplay")] == [7, 5, 3]
+    assert [file.stem for file in rubric_files()] == SHIPPED
+    assert validated([str(file) for file in rubric_files()]) == SHIPPED
+    assert [len(shipped_rubric(name).dimensions) for name in SHIPPED] == [7, 5, 3, 7, 5]
 
 
 OWN = """version: 2
@@ -185,6 +190,16 @@ CUES = {
         "voice": ("the early shift", "as an AI"),
         "consistency": ("as I said", "I never said that"),
     },
+    "esc7": {
+        "fluency": ("first, what happened", "what what"),
+        "diversity": ("let us try another side", "as said, as said"),
+        "empathy": ("you feel let down by him", "do not be silly"),
+        "suggestion": ("write to her tonight, then sleep", "drink it away"),
+        "humanoid": ("I had such a week myself", "As a program I"),
+        "knowledge": ("comfort, feeling, question, cause, other view", "no feeling"),
+        "preference": ("I am here", "leave me alone"),
+    },
+    "personascore": {name: (f"good {name}", f"bad {name}") for name in shipped_rubric("personascore").asked()},
     "sotopia": {name: (f"good {name}", f"bad {name}") for name in judge.DIMENSIONS},
 }
 
@@ -284,9 +299,73 @@ def test_a_score_that_follows_the_outcome_says_so(played: tuple[Store, str]) -> 
         given = [Score("right", success), Score("wrong", 1 - success)]
         store.take_in(score_records(row["episode_id"], "outcome.craigslist", "99", [Score("success", success)]))
         store.take_in(score_records(row["episode_id"], "rubric.own.a.b", "3", given))
-    found = {row["dimension"]: row for row in judges.rubric_rows(store, run_id)}
+    found = {row["dimension"]: row for row in rubrics.rubric_rows(store, run_id)}
     assert (found["right"]["success_auroc"], found["wrong"]["success_auroc"]) == (1, 0)
     assert (found["right"]["rubric"], found["right"]["judge"]) == ("own", "a.b")
+
+
+def planted(store: Store, run_id: str, rubric: Rubric, words: dict[str, str], unread: int = 0) -> None:
+    """Score the episodes of a run as if Tess had said these words in each mode; `unread` replies have no score."""
+    backend = Reader(rubric, CUES[rubric.id])
+    for row in store.rows("SELECT episode_id, mode FROM episodes WHERE run_id = ? ORDER BY ALL", [run_id]):
+        subject = replace(talk(("Jude", "Well?"), ("Tess", words[row["mode"]])), episode_id=row["episode_id"])
+        asking_judge = judge.Judge("reader", rubric=rubric)
+
+        def answers(requests: Any) -> Any:
+            found = asking.ask(backend, requests)
+            bad = [replace(each, reply=replace(each.reply, text="nonsense")) for each in found[:unread]]
+            return [*bad, *found[unread:]]
+
+        (evaluation,) = evaluate.driven(asking_judge, (subject,), answers)
+        given = score_records(row["episode_id"], asking_judge.name, asking_judge.version, evaluation.scores)
+        store.take_in([*evaluation.records, *given])
+
+
+def test_a_report_shows_planted_good_and_bad_talks_by_mode_with_their_reliability(
+    played: tuple[Store, str], tmp_path: Path
+) -> None:
+    store, run_id = played
+    cues = CUES["support"].values()
+    words = {"agents": " ".join(good for good, _ in cues), "script": " ".join(bad for _, bad in cues)}
+    planted(store, run_id, shipped_rubric("support"), words, unread=1)
+    command = ["report", run_id, "--db", str(store.path)]
+    done = CliRunner().invoke(cli, [*command, "--json"])
+    assert done.exit_code == 0, done.output
+    rows = {row["dimension"]: row for row in json.loads(done.stdout)["rubrics"]}
+    # Jude, who says none of these words, has the middle of 0 to 4; Tess the highest or the lowest score.
+    assert {name: row["mean_by_mode"] for name, row in rows.items() if name != "overall"} == {
+        name: {"script": 1, "agents": 3} for name in CUES["support"] if name != "listening"
+    } | {"listening": {"script": 2, "agents": 2}}, "the unread reply about Tess's listening is no score"
+    assert rows["warmth"]["talks_by_mode"] == {"script": 2, "agents": 2}
+    assert (rows["listening"]["unread"], rows["listening"]["replies"], rows["warmth"]["unread"]) == (4, 8, 0)
+    shown = CliRunner().invoke(cli, command).output
+    assert "Judge reader, rubric support" in shown and "script, 2 talks" in shown and "4 of 8" in shown
+    for name in ("report.html", "report.md"):
+        assert CliRunner().invoke(cli, [*command, "-o", str(tmp_path / name)]).exit_code == 0
+        text = (tmp_path / name).read_text()
+        assert "rubric support" in text and "agents, 2 talks" in text and "4 of 8" in text
+    with client_of(store) as client:
+        page = client.get(f"/runs/{run_id}").text
+    assert "Judge reader, rubric support" in page and "script, 2 talks" in page
+
+
+def test_planted_empty_talks_are_told_apart_from_neither_side(played: tuple[Store, str]) -> None:
+    store, run_id = played
+    planted(store, run_id, shipped_rubric("roleplay"), dict.fromkeys(("script", "agents"), "Hm."))
+    for row in rubrics.rubric_rows(store, run_id):
+        assert row["mean_by_mode"] == {"script": 2, "agents": 2}
+        assert row["warning"] == "the same score for all: it tells nothing apart"
+
+
+def test_a_run_that_no_judge_has_scored_shows_no_rubric(played: tuple[Store, str], tmp_path: Path) -> None:
+    store, run_id = played
+    command = ["report", run_id, "--db", str(store.path)]
+    assert json.loads(CliRunner().invoke(cli, [*command, "--json"]).stdout)["rubrics"] == []
+    assert "rubric" not in CliRunner().invoke(cli, command).output
+    CliRunner().invoke(cli, [*command, "-o", str(tmp_path / "report.html")])
+    assert "rubric" not in (tmp_path / "report.html").read_text()
+    with client_of(store) as client:
+        assert "rubric" not in client.get(f"/runs/{run_id}").text
 
 
 @pytest.mark.parametrize(

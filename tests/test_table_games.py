@@ -7,7 +7,8 @@ from dataclasses import replace
 from localsim.conversation.episode import MODES
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
-from scripts.table_games import EPISODES, FREE, GRAMMAR, RANDOM, SENSIBLE, page, plans, play, shortest
+from scripts.table_games import EPISODES, FREE, GRAMMAR, RANDOM, SENSIBLE, page, plans, shortest
+from scripts.tables import play
 
 
 def test_the_plans_name_every_game_once_with_and_without_grammar() -> None:

@@ -19,9 +19,9 @@ from localsim.annotation.selection import Everything, Selection, of_run
 from localsim.conversation.episode import derive_seed
 from localsim.conversation.scenario import Agent, Scenario
 from localsim.errors import InvalidInput
+from localsim.evaluators.choosing.naturalness import QUESTION
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.evaluators.leaks import private_facts
-from localsim.evaluators.naturalness import QUESTION
 from localsim.leakage.pairs import PrivateFact
 from localsim.store.conditions import Condition, condition_of, in_order
 from localsim.store.database import Store

@@ -131,7 +131,7 @@ def report(
 def _print(data: dict[str, Any]) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
-    from localsim.reports.conversation import interviews
+    from localsim.reports.conversation.asked import tables
     from localsim.reports.figures.references import beside, heading, sentences
     from localsim.reports.measures import INTERVALS, shown, text_of
     from localsim.reports.validity import correction, head, instruments
@@ -149,7 +149,7 @@ def _print(data: dict[str, Any]) -> None:
         click.echo("\n".join(table["same"]), nl=bool(table["same"]))
         for line in (*table["notes"], *table["closing"]):
             click.secho(f"! {clean(line)}", fg="yellow")
-    for asked in interviews.tables(data["interviews"]):
+    for asked in tables(data):
         click.secho(f"\n{clean(asked.title)}", bold=True)
         print_table(asked.heads, asked.rows)
         for line in asked.notes:

@@ -10,7 +10,7 @@ import click
 from localsim.cli import completion
 from localsim.cli.common import db_option, echo, json_option, print_json, print_table, say, store_of
 from localsim.conversation.rules.lines import described
-from localsim.conversation.scenario import Scenario, ScenarioFile
+from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
 from localsim.errors import InvalidInput, ScenarioInvalid
 from localsim.families import FAMILIES
 from localsim.reports.audit.prompts import leaks_at_first
@@ -158,6 +158,11 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
         click.echo(f"{len(found)} valid")
 
 
+def playable(loaded: LoadedScenario) -> list[str]:
+    """Return what makes a casting tell nothing; [] for a good one."""
+    return [*unplayable(loaded), *leaks_at_first(loaded)]
+
+
 @scenarios.command()
 @click.argument("situations", nargs=-1, required=True)
 @json_option
@@ -172,7 +177,7 @@ def lint(situations: tuple[str, ...], as_json: bool) -> None:
         {
             "id": loaded.scenario.id,
             "chance": loaded.answer.answer["chance"],
-            "problems": [*unplayable(loaded), *leaks_at_first(loaded)],
+            "problems": playable(loaded),
         }
         for loaded in found
     ]
@@ -259,14 +264,30 @@ def sample_(pairs: int, seed: int, hard: bool, output: str | None, as_json: bool
     say(f"{len(drawn.tasks)} tasks; everybody's number is within {drawn.spread:.2f} of the mean{lacking}")
 
 
-def _family(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    if value not in FAMILIES:  # checked here and not on import, because other packages add families
+def _family(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if (
+        value is not None and value not in FAMILIES
+    ):  # checked here and not on import, because other packages add families
         raise click.BadParameter(f"{value!r} is none of {', '.join(FAMILIES)}")
     return value
 
 
 @scenarios.command()
-@click.option("--family", required=True, callback=_family, help="Generate scenarios of this task family.")
+@click.option("--family", callback=_family, help="Generate scenarios of this task family.")
+@click.option(
+    "--from-premise",
+    "premise",
+    metavar="TEXT",
+    help="Instead, let the model of -m draft situations from one or two sentences about what happens.",
+)
+@click.option("-m", "--model", shell_complete=completion.models, help="Let this model write the drafts.")
+@click.option(
+    "--tries",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    help="Let the model draft each situation at most this many times, until a draft passes its checks.",
+)
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -295,16 +316,38 @@ def _family(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
 @click.option("--alternate", is_flag=True, help="Take turns between tasks that have a solution and tasks without one.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def generate(
-    family: str, seed: int, number: int, output: str, parameter: tuple[str, ...], alternate: bool, force: bool
+    family: str | None,
+    premise: str | None,
+    model: str | None,
+    tries: int,
+    seed: int,
+    number: int,
+    output: str,
+    parameter: tuple[str, ...],
+    alternate: bool,
+    force: bool,
 ) -> None:
-    """Generate scenario files of a task family; the same seed gives the same file.
+    """Generate scenario files of a task family, or draft situations from a premise; the same seed gives the same file.
+
+    With --from-premise the seed decides who rules out what, and the model writes the words. A draft that breaks a rule
+    of situations, or fails the checks of `scenarios lint`, is refused with its reasons. Exit code 6 if one is missing.
 
     \b
     localsim scenarios generate --family craigslist --seed 100 -n 20 -o mine -p zone=no
+    localsim scenarios generate --from-premise "Two neighbours share a ladder." -m path/to/7b.gguf -o mine
     """
+    if (family is None) == (premise is None):
+        raise click.UsageError("give either --family or --from-premise")
     parameters = _parameters(parameter)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
+    if family is None:
+        from localsim.cli.data.drafting import write_drafts
+
+        if model is None:
+            raise click.UsageError("--from-premise needs -m MODEL, the model that writes the drafts")
+        write_drafts(str(premise), model, range(seed, seed + number), folder, tries, playable, force=force)
+        return
     declared = FAMILIES[family]
     tasks = declared.study_tasks if alternate else ("",)
     for index in range(number):

@@ -29,6 +29,7 @@ from localsim.models.registry import require_name
 if TYPE_CHECKING:
     from localsim.evaluators.base import Evaluator
     from localsim.scenarios.rubrics import Rubric
+    from localsim.store.database import Store
 
 
 @click.command()
@@ -45,14 +46,25 @@ if TYPE_CHECKING:
     metavar="NAME|FILE",
     multiple=True,
     shell_complete=completion.rubrics,
-    help="Let --judge answer the questions of this rubric: sotopia, support, roleplay or a YAML file; may be repeated "
-    "[sotopia].",
+    help="Let --judge answer the questions of this rubric: sotopia, support, esc7, roleplay, personascore or a YAML "
+    "file; may be repeated [sotopia].",
 )
 @click.option(
     "--naturalness",
     metavar="MODEL",
     shell_complete=completion.models,
     help="Also let this model choose the more natural of two modes or conditions, in both orders.",
+)
+@click.option(
+    "--choose",
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="Also let this model choose the best of all modes or conditions, once for each rotation of their order.",
+)
+@click.option(
+    "--criterion",
+    metavar="QUESTION",
+    help="Ask the model of --choose this question [which one sounds more like a natural interaction].",
 )
 @click.option(
     "--leak-judge",
@@ -95,21 +107,19 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     localsim score @last --sensitivity 0.05
     localsim score @last --judge path/to/7b.gguf --samples 3
     localsim score @last --judge path/to/7b.gguf --rubric support
+    localsim score @last --choose path/to/7b.gguf --criterion "Which conversation is the kindest?"
     localsim score @last --leak-judge path/to/7b.gguf
     localsim score @last:agents @last-1:agents --naturalness path/to/7b.gguf
     localsim score @last --evaluator valence
     localsim sql "SELECT mode, kind, count(*) FROM v_leaks GROUP BY ALL"
     """
-    from localsim.annotation.leak_judges import leak_judges
     from localsim.evaluators.evaluate import read_again, score_runs
     from localsim.evaluators.leaks import EVALUATOR
     from localsim.evaluators.searching import search
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import rates, rates_between, reliability, rubric_rows
-    from localsim.store.conditions import choices, condition_of, names_of, pairs_of
-    from localsim.store.queries.scoring import leaks_by_condition
+    from localsim.store.conditions import choices, pairs_of
 
-    for model in (by["judge"], by["naturalness"], by["leak_judge"]):
+    for model in (by["judge"], by["naturalness"], by["choose"], by["leak_judge"]):
         if model is not None:
             require_name(model)
     weights = weights_from(by["weights"])
@@ -129,17 +139,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
         counts = {EVALUATOR: search(store, runs, say, weights, only=set(every), share=by["sensitivity"])}
         counts |= score_runs(store, runs, others, say, only=set(every), panel=panel)
     used = {each: thresholds.thresholds(store, each) for each in runs}
-    leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
-    names = names_of(map(condition_of, leak_counts))
-    leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
-    found = {
-        "leaks": leak_counts,
-        "thresholds": [{"run_id": each, **row} for each in runs for row in used[each]],
-        "leak_judges": leak_judges(store, runs),
-        "judges": [judge for each in runs for judge in reliability(store, each)],
-        "rubrics": [row for each in runs for row in rubric_rows(store, each)],
-        "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
-    }
+    found = _found(store, runs, used, pairs)
     if as_json:
         named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
         print_json({**named, **found, "scored": counts})
@@ -151,11 +151,38 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     say(f"next: localsim report {runs[0]}")
 
 
+def _found(
+    store: Store, runs: Sequence[str], used: Mapping[str, Sequence[Mapping[str, Any]]], pairs: Sequence[Any] | None
+) -> dict[str, Any]:
+    """Return what is stored about the runs: leaks with their thresholds, and what judges said."""
+    from localsim.annotation.leak_judges import leak_judges
+    from localsim.reports.conversation.choices import choices as choices_of
+    from localsim.reports.conversation.rubrics import rubric_rows
+    from localsim.reports.validity.judges import rates, rates_between, reliability
+    from localsim.store.conditions import condition_of, names_of
+    from localsim.store.queries.scoring import leaks_by_condition
+
+    leak_counts = [row for each in runs for row in leaks_by_condition(store, each)]
+    names = names_of(map(condition_of, leak_counts))
+    leak_counts = [{"condition": names[condition_of(row)], **row} for row in leak_counts]
+    return {
+        "leaks": leak_counts,
+        "thresholds": [{"run_id": each, **row} for each in runs for row in used[each]],
+        "leak_judges": leak_judges(store, runs),
+        "judges": [judge for each in runs for judge in reliability(store, each)],
+        "rubrics": [row for each in runs for row in rubric_rows(store, each)],
+        "choices": [row for each in runs for row in choices_of(store, each)],
+        "naturalness": rates(store, runs[0]) if pairs is None else rates_between(store, pairs),
+    }
+
+
 def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
     """Return the rubrics of the options, each once. Raises InvalidInput and ScenarioInvalid."""
     from localsim.errors import InvalidInput
     from localsim.scenarios.rubrics import SOTOPIA, find_rubric
 
+    if by["criterion"] and not by["choose"]:
+        raise click.UsageError("--criterion needs --choose MODEL, the model that answers it")
     if by["rubrics"] and not by["judge"]:
         raise click.UsageError("--rubric needs --judge MODEL, the model that answers its questions")
     found: dict[str, Rubric] = {}
@@ -169,10 +196,11 @@ def _rubrics(by: Mapping[str, Any]) -> list[Rubric]:
 
 def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Evaluator]:
     """Return the evaluators that the options ask for beside the search for leaks."""
+    from localsim.evaluators.choosing.candidates import Choice
+    from localsim.evaluators.choosing.naturalness import QUESTION, Naturalness
     from localsim.evaluators.evaluate import evaluator_of
     from localsim.evaluators.judge import Judge
     from localsim.evaluators.leak_judge import LeakJudge
-    from localsim.evaluators.naturalness import Naturalness
 
     rubrics = _rubrics(by)
     found: list[Evaluator] = [evaluator_of(by["evaluator"])] if by["evaluator"] else []
@@ -180,6 +208,8 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
         found += [Judge(by["judge"], by["samples"], rubric) for rubric in rubrics]
     if by["naturalness"]:
         found.append(Naturalness(by["naturalness"], pairs))
+    if by["choose"]:
+        found.append(Choice(by["choose"], by["criterion"] or QUESTION))
     if by["leak_judge"]:
         found.append(LeakJudge(by["leak_judge"]))
     return found
@@ -188,8 +218,10 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
 def _print_scored(found: dict[str, Any]) -> None:
     """Print leaks, the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
+    from localsim.reports.conversation.choices import choice_tables
+    from localsim.reports.conversation.rubrics import rubric_table
     from localsim.reports.validity import thresholds
-    from localsim.reports.validity.judges import rubric_table, sentence
+    from localsim.reports.validity.judges import sentence
 
     if rows := found["leaks"]:
         heads = ["condition", "kind", "facts", "early"]
@@ -207,6 +239,10 @@ def _print_scored(found: dict[str, Any]) -> None:
         print_table(*rubric_table(found["rubrics"]))
     for rate in found["naturalness"]:
         click.echo(sentence(rate))
+    for table in choice_tables(found["choices"]):
+        click.secho(clean(table.title), bold=True)
+        print_table(table.heads, table.rows)
+        click.echo(clean("\n".join(table.notes)))
 
 
 @click.group()

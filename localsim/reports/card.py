@@ -16,7 +16,7 @@ from localsim.annotation.agreement import preference_text, raters_text
 from localsim.conversation.episode import CONDITIONS, PEOPLE, Mode, StoredMode
 from localsim.conversation.grants import EVERYTHING, NOTHING, Grants, condition_name, parse
 from localsim.conversation.modes import roles
-from localsim.conversation.scenario import Scenario
+from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.visibility import transparency as shown_and_all
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, in_order
@@ -25,6 +25,7 @@ from localsim.reports.measures import shown
 from localsim.reports.report import report
 from localsim.reports.validity import checklists, correction, instruments
 from localsim.reports.validity.judges import sentence
+from localsim.scenarios.tagging import coverage, interaction_of, tags_of, vocabulary
 from localsim.store.conditions import by_number
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -41,14 +42,18 @@ HUMAN: dict[str, str] = {
     "funding": "funding, support and relevant relationships",
 }
 """The fields that people fill in, and their meanings."""
+GOAL = "interaction_goal"
+"""A further field for people, one word of the vocabulary; only for runs in which people take part."""
 
 
 def card(store: Store, run_id: str, human: Row | None = None, data: Row | None = None) -> Row:
     """Return the card as JSON; a human field that is not given is None. `data`: the run's report, if it exists."""
     data = data or report(store, run_id)
     run, said = data["run"], human or {}
-    scenarios = [Scenario.model_validate_json(text) for text in queries.scenario_documents(store, run_id)]
+    loaded = queries.scenarios_with_answers(store, run_id)
+    scenarios = [each.scenario for each in loaded]
     conditions = _conditions(run["plan"], scenarios)
+    kinds = {identity["kind"] for identity in run["models"].values()}
     made: Row = {
         "run_id": run_id,
         "simulation_details": {
@@ -60,11 +65,18 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
             "transparency_justification": said.get("transparency_justification"),
             "agent_types": {labelled(name): _agent_type(identity) for name, identity in run["models"].items()},
             "modalities": ["text"],
-            "humans_in_the_loop": any(identity["kind"] in ("human", "people") for identity in run["models"].values()),
+            "humans_in_the_loop": bool(kinds & {"human", "people"}),
             "platform": f"localsim {run['versions'].get('localsim', '')}".strip(),
             "domains": in_order(scenario.family or EVERYDAY.name for scenario in scenarios),
             "other_features": _features(scenarios, run),
         },
+        "people_and_models": interaction_of(
+            players="human" in kinds,
+            imported="people" in kinds,
+            raters=bool(data["annotations"]["raters"]),
+            goal=said.get(GOAL),
+        ),
+        "scenario_tags": _counted(loaded),
         "intended_use": {"primary_use": said.get("primary_use"), "other_uses": said.get("other_uses")},
         "metrics": {
             **{group: _headings(data, group) for group in ("interaction", "goals", "information")},
@@ -88,6 +100,15 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
     }
     made["checklists"] = checklists.as_json(checklists.items(data, made, said))
     return made
+
+
+def _counted(loaded: list[LoadedScenario]) -> dict[str, dict[str, int]]:
+    """Return dimension of tags -> word -> number of the run's scenarios, for words that some of them have."""
+    found: dict[str, dict[str, int]] = {}
+    for name, word, number in coverage(map(tags_of, loaded)):
+        if number:
+            found.setdefault(name, {})[word] = number
+    return found
 
 
 ASYMMETRY: dict[StoredMode, str] = {
@@ -201,7 +222,11 @@ def missing(card: Row) -> list[str]:
     open_items = {"personal_data": "D.1 personal data", "funding": "G.1 funding"}
     stated = {name: card["checklists"]["GUIDE-LLM"][item] for name, item in open_items.items()}
     places = {**card["simulation_details"], **card["intended_use"], **stated, **card}
-    return [f"{name}: {meaning}" for name, meaning in HUMAN.items() if not places.get(name)]
+    gaps = [f"{name}: {meaning}" for name, meaning in HUMAN.items() if not places.get(name)]
+    interaction = card["people_and_models"]
+    if interaction["role"] and not interaction["goal"]:
+        gaps.append(f"{GOAL}: one of {', '.join(vocabulary().words(GOAL) or ())}")
+    return gaps
 
 
 def read_human(path: Path) -> Row:
@@ -212,10 +237,15 @@ def read_human(path: Path) -> Row:
         raise InvalidInput(f"cannot be read: {error}", where=str(path)) from error
     if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
         raise InvalidInput("not a table of texts", where=str(path), hint=f"fields: {', '.join(HUMAN)}")
-    if unknown := set(data) - set(HUMAN):
+    if unknown := set(data) - {*HUMAN, GOAL}:
         raise InvalidInput(
-            f"unknown: {', '.join(sorted(map(str, unknown)))}", where=str(path), hint=f"fields: {', '.join(HUMAN)}"
+            f"unknown: {', '.join(sorted(map(str, unknown)))}",
+            where=str(path),
+            hint=f"fields: {', '.join((*HUMAN, GOAL))}",
         )
+    words = vocabulary().words(GOAL) or ()
+    if GOAL in data and data[GOAL] not in words:
+        raise InvalidInput(f"{GOAL} cannot be {data[GOAL]!r}", where=str(path), hint=f"one of {', '.join(words)}")
     return data
 
 
@@ -225,6 +255,14 @@ def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
         (_title(name), [(_title(field), _text(value)) for field, value in card[name].items()])
         for name in ("simulation_details", "intended_use", "metrics")
     ]
+    tags = [
+        (_title(name), ", ".join(f"{word} {number}" for word, number in words.items()))
+        for name, words in card["scenario_tags"].items()
+    ]
+    people = [(_title(name), _text(words)) for name, words in card["people_and_models"].items()]
+    if not card["people_and_models"]["role"]:
+        people = [("", "No people take part.")]
+    parts[1:1] = [("Scenarios by tag", tags), ("People and models", people)]
     results = []
     for row in card["results"]:
         rate = "no outcome" if row["success_rate"] is None else f"success {row['success_rate']:.0%}"

@@ -25,7 +25,7 @@ from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, remark_on
-from localsim.reports.conversation.interviews import tables
+from localsim.reports.conversation.asked import tables
 from localsim.reports.figures.beside import with_colours
 from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
@@ -105,7 +105,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         judges=data.get("judges", []),
         naturalness=data.get("naturalness", []),
         people=sentences(data["annotations"]) if data["annotations"]["raters"] else [],
-        interviews=list(tables(data.get("interviews", []))),
+        asked=list(tables(data)),
         commands=_commands(data["run"]),
         card=card_sections(data["card"]) if data.get("card") else [],
     )

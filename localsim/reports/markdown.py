@@ -11,7 +11,7 @@ from localsim.conversation.grants import condition_name
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
 from localsim.reports.card import sections
-from localsim.reports.conversation.interviews import tables
+from localsim.reports.conversation.asked import tables
 from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import shown, text_of
@@ -29,7 +29,7 @@ def as_markdown(data: Row) -> str:
     lines += [*(f"**{_plain(sentence)}**  " for sentence in head.answer(data)), ""]
     lines += [f"> {_plain(warning)}  " for warning in head.notes(data)["general"]]
     lines += _heads(data)
-    for table in tables(data.get("interviews", ())):
+    for table in tables(data):
         cells = [table.heads, ["---"] * len(table.heads), *([_plain(cell) for cell in row] for row in table.rows)]
         lines += ["", f"## {_plain(table.title)}", "", *(f"| {' | '.join(row)} |" for row in cells), ""]
         lines += [f"- {_plain(note)}" for note in table.notes]

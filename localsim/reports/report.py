@@ -19,7 +19,9 @@ from localsim.conversation.measures import Measure
 from localsim.families import EVERYDAY, family_of
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
+from localsim.reports.conversation.choices import choices
 from localsim.reports.conversation.interviews import interviews
+from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, of_family, sided
 from localsim.reports.validity.correction import corrections
@@ -69,6 +71,8 @@ def _read(store: Store, run_id: str) -> Row:
         "naturalness": rates(store, run_id),
         "annotations": agreement(store, run_id),
         "interviews": interviews(store, run_id),
+        "rubrics": rubric_rows(store, run_id),
+        "choices": choices(store, run_id),
         "parser_accuracy": families.accuracy(),
     }
     data |= _errors(store, run_id, data, scores)

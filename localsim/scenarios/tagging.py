@@ -28,8 +28,10 @@ class Dimension(Value):
 
     name: Identifier
     about: Text
-    origin: Annotated[Literal["author", "file"], Field(alias="from")]
-    """`author`: the file of a situation or person says it; `file`: it follows from the file."""
+    origin: Annotated[Literal["author", "file", "card", "run"], Field(alias="from")]
+    """`author`: the file of a situation or person says it; `file`: it follows from the file. The others are tags of
+    runs. `card`: the file of the card says it; `run`: it follows from the run.
+    """
     source: Text
     words: Annotated[tuple[Text, ...], Field(min_length=1)] | Literal["any"]
     """The allowed words."""
@@ -45,6 +47,11 @@ class Vocabulary(Value):
         """Return the words of a dimension; () if every word is allowed, None if there is no such dimension."""
         found = next((each for each in self.dimensions if each.name == name), None)
         return None if found is None else () if found.words == "any" else tuple(found.words)
+
+    @property
+    def of_scenarios(self) -> tuple[Dimension, ...]:
+        """The dimensions that tell scenarios apart, and not runs."""
+        return tuple(each for each in self.dimensions if each.origin in ("author", "file"))
 
 
 @lru_cache(maxsize=1)
@@ -88,11 +95,30 @@ def tags_of(loaded: LoadedScenario) -> Tags:
     return {**tags, **{name: (words,) if isinstance(words, str) else tuple(words) for name, words in given.items()}}
 
 
+INTERACTION = ("goal", "phase", "component", "role", "means")
+"""The dimensions `interaction_...` of how people and models meet in a run."""
+
+
+def interaction_of(*, players: bool, imported: bool, raters: bool, goal: str | None) -> dict[str, list[str]]:
+    """Return how people and models meet in a run, in the words of the vocabulary; empty lists without people.
+
+    `players`: people play roles; `imported`: conversations of people were imported; `raters`: people rated.
+    """
+    parts = [
+        (players, ("simulation", "conversation", "participant", "pages for players")),
+        (imported, ("simulation", "conversation", "participant", "imported conversations")),
+        (raters, ("evaluation", "scores", "rater", "pages for raters")),
+    ]
+    found = [words for here, words in parts if here]
+    derived = {name: list(dict.fromkeys(words[place] for words in found)) for place, name in enumerate(INTERACTION[1:])}
+    return {"goal": [goal] if goal else [], **derived}
+
+
 def coverage(every: Iterable[Tags]) -> list[tuple[str, str, int]]:
     """Return (dimension, word, number of scenarios) for each word of the vocabulary, and for each other word found."""
     tags = list(every)
     rows = []
-    for dimension in vocabulary().dimensions:
+    for dimension in vocabulary().of_scenarios:
         used = [word for each in tags for word in each.get(dimension.name, ())]
         words = () if dimension.words == "any" else dimension.words
         rows += [(dimension.name, word, used.count(word)) for word in dict.fromkeys((*words, *sorted(used)))]

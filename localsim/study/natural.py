@@ -12,8 +12,8 @@ from typing import Any
 
 from localsim.annotation.agreement import agreement, sentences
 from localsim.annotation.selection import Selection
+from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.evaluate import score_runs
-from localsim.evaluators.naturalness import Naturalness
 from localsim.reports.validity.judges import rates_between
 from localsim.store.conditions import Condition
 from localsim.store.database import Store

@@ -19,6 +19,10 @@ from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
 from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
+from localsim.reports.conversation.asked import judged
+from localsim.reports.conversation.choices import choices
+from localsim.reports.conversation.interviews import Table
+from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.figures.references import are_known, tables, with_references
 from localsim.reports.marks import kind_of
 from localsim.reports.measures import heading_of
@@ -102,6 +106,8 @@ class Told:
     """The sentences that its report begins with."""
     games: Sequence[Row]
     """The measures of each game beside random and best scripted play (`references.tables`)."""
+    judged: Sequence[Table]
+    """What judges answered by rubrics, and what they chose."""
 
 
 def answer(store: Store, run_id: str) -> Told:
@@ -112,7 +118,8 @@ def answer(store: Store, run_id: str) -> Told:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
         said, data = beginning(store, run_id)
         games = tables(with_references(store, data)) if data["run"]["status"] != "running" else []
-        found = _ANSWERS[key] = Told(said, games)
+        asked = {"rubrics": rubric_rows(store, run_id), "choices": choices(store, run_id)}
+        found = _ANSWERS[key] = Told(said, games, list(judged(asked)))
         while len(_ANSWERS) > _ANSWERS_KEPT:
             _ANSWERS.popitem(last=False)
     return found

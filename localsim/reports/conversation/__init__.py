@@ -1,4 +1,4 @@
-"""What was said, as people read it: `turns` has the marked turns of a conversation, `interviews` the answers."""
+"""What was said, and what was asked about it: marked turns, answers of interviews, scores by rubrics."""
 
 from localsim.reports.conversation.turns import (
     MarkedTurn,

@@ -9,9 +9,8 @@ from typing import Any
 
 from localsim import stats
 from localsim.conversation.episode import CONDITIONS
-from localsim.evaluators.naturalness import AGAINST
+from localsim.evaluators.choosing.naturalness import AGAINST
 from localsim.leakage.accuracy import auroc
-from localsim.scenarios.rubrics import SOTOPIA
 from localsim.stats import NOTHING, Estimate, clustered
 from localsim.store.conditions import Condition, condition_of, in_order, names_of
 from localsim.store.database import Store
@@ -119,97 +118,6 @@ def _warning(follows: Estimate, n: int) -> str | None:
 
 def _between(follows: Estimate) -> str:
     return "" if follows.low is None or follows.high is None else f", 95% {follows.low:.2f} to {follows.high:.2f}"
-
-
-_SPREAD = "_spread"
-
-
-def rubric_rows(store: Store, run_id: str) -> list[Row]:
-    """Return for each judge, rubric and dimension the mean score by condition, and what is known of its reliability.
-
-    replies, unread: replies to its questions, and those that could not be read, which give no score. spread: standard
-    deviation between samples of one question, as a share of the range. success_auroc: as `goal_auroc` in `reliability`;
-    for a dimension that does not ask about success a value near .5 is no defect.
-    """
-    asked = {(row["evaluator"], row["name"]): row for row in queries.rubric_replies(store, run_id)}
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in queries.rubric_scores(store, run_id):
-        groups[row["evaluator"], row["name"]].append(row)
-    found = []
-    for (evaluator, name), rows in groups.items():
-        if not name.endswith(_SPREAD):
-            spreads = [row["value"] for row in groups.get((evaluator, name + _SPREAD), [])]
-            found.append(_dimension(evaluator, name, rows, spreads, asked.get((evaluator, name))))
-    return found
-
-
-def _dimension(evaluator: str, name: str, rows: Sequence[Row], spreads: Sequence[float], asked: Row | None) -> Row:
-    rubric, judge = rubric_of(evaluator)
-    given = [row for row in rows if row["value"] is not None]
-    by_condition: dict[Condition, list[float]] = defaultdict(list)
-    by_episode: dict[str, list[Row]] = defaultdict(list)
-    for row in given:
-        by_condition[condition_of(row)].append(row["value"])
-        by_episode[row["episode_id"]].append(row)
-    episodes = [
-        {**own[0], "goal": statistics.fmean(row["value"] for row in own)}
-        for own in by_episode.values()
-        if own[0]["success"] is not None
-    ]
-    follows, pairs = follows_outcome(episodes)
-    names = names_of(sorted(by_condition, key=in_order))
-    return {
-        "rubric": rubric,
-        "judge": judge,
-        "dimension": name,
-        "n": len(given),
-        "mean_by_mode": {called: statistics.fmean(by_condition[each]) for each, called in names.items()},
-        "replies": asked["replies"] if asked else None,
-        "unread": asked["unread"] if asked else None,
-        "spread": statistics.fmean(spreads) if spreads else None,
-        "success_auroc": follows.value,
-        "success_auroc_low": follows.low,
-        "success_auroc_high": follows.high,
-        "success_auroc_pairs": pairs,
-        "warning": _doubt([row["value"] for row in given], follows),
-    }
-
-
-def rubric_of(evaluator: str) -> tuple[str, str]:
-    """Return rubric and model of the name under which a judge's scores are stored."""
-    kind, _, rest = evaluator.partition(".")
-    if kind == "judge":
-        return SOTOPIA, rest
-    rubric, _, model = rest.partition(".")
-    return rubric, model
-
-
-def _doubt(values: Sequence[float], follows: Estimate) -> str | None:
-    if not values:
-        return "no reply could be read"
-    if len(values) > 1 and len(set(values)) == 1:
-        return "the same score for all: it tells nothing apart"
-    return "not checked against an outcome" if follows.value is None else None
-
-
-def rubric_table(rows: Iterable[Row]) -> tuple[list[str], list[list[Any]]]:
-    """Return headings and cells of `rubric_rows`: each score with its reliability."""
-    heads = ["rubric", "judge", "dimension", "n", "mean", "unread", "spread", "AUROC of success", "remark"]
-    cells = []
-    for row in rows:
-        means = ", ".join(f"{mode} {mean:.1f}" for mode, mean in row["mean_by_mode"].items())
-        unread = "" if row["replies"] is None else f"{row['unread']} of {row['replies']}"
-        spread = "" if row["spread"] is None else f"{row['spread']:.2f}"
-        start = [row["rubric"], row["judge"], row["dimension"], row["n"], means, unread, spread]
-        cells.append([*start, _auroc(row), row["warning"] or ""])
-    return heads, cells
-
-
-def _auroc(row: Row) -> str:
-    value, low, high = (row[f"success_auroc{end}"] for end in ("", "_low", "_high"))
-    if value is None:
-        return ""
-    return f"{value:.2f}" if low is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 Pair = tuple[Condition, Condition]

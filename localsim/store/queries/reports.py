@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
+from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of
 
@@ -76,6 +78,21 @@ def scenario_documents(store: Store, run_id: str) -> list[str]:
         [run_id],
     )
     return [row["document_json"] for row in rows]
+
+
+def scenarios_with_answers(store: Store, run_id: str) -> list[LoadedScenario]:
+    """The scenarios of a run with their answer keys, in the order of their ids; their path is empty."""
+    rows = store.rows(
+        "SELECT DISTINCT s.scenario_id, s.document_json, s.answer_json FROM scenarios s JOIN episodes e "
+        "USING (scenario_hash) WHERE e.run_id = ? ORDER BY ALL",
+        [run_id],
+    )
+    return [
+        LoadedScenario(
+            Scenario.model_validate_json(row["document_json"]), AnswerKey.from_json(json.loads(row["answer_json"])), ""
+        )
+        for row in rows
+    ]
 
 
 def leaks(store: Store, run_id: str) -> list[Row]:
@@ -190,6 +207,18 @@ def choices(store: Store, runs: Sequence[str]) -> list[Row]:
         "WHERE c.run_id IN (SELECT unnest(?)) AND c.newest AND starts_with(c.evaluator, 'naturalness.') "
         "AND c.value IS NOT NULL ORDER BY ALL",
         [list(runs)],
+    )
+
+
+def candidates(store: Store, run_id: str) -> list[Row]:
+    """The choices of judges among several episodes of a run, and the places that they named: evaluator, episode_id,
+    scenario_id, run_id, mode, model, see, name, value.
+    """
+    return store.rows(
+        "SELECT evaluator, episode_id, scenario_id, run_id, mode, model, see, name, value FROM v_scores "
+        "WHERE run_id = ? AND newest AND starts_with(evaluator, 'choose.') AND value IS NOT NULL "
+        "AND name <> 'evaluator_error' ORDER BY ALL",
+        [run_id],
     )
 
 

@@ -51,14 +51,10 @@ class Naturalness(Evaluator):
 
     def batches(self, subjects: Sequence[Subject], scored: Scored) -> Iterator[tuple[Subject, ...]]:
         """Yield the pairs that this judge has not compared: two conditions of one scenario, index, seed and variant."""
-        units: dict[tuple[str, int, int, int], list[Subject]] = defaultdict(list)
-        for subject in subjects:
-            if subject.transcript.turns:
-                units[subject.scenario.hash, subject.index, subject.seed, subject.variant].append(subject)
         pairs = [
             (one, other)
-            for _, unit in sorted(units.items())
-            for one, other in combinations(sorted(unit, key=_place), 2)
+            for unit in units_of(subjects)
+            for one, other in combinations(unit, 2)
             if self._compares(one, other) and score_name(one, other) not in scored.get(one.episode_id, ())
         ]
         for start in range(0, len(pairs), PAIRS):
@@ -93,6 +89,15 @@ class Naturalness(Evaluator):
         return evaluations
 
 
+def units_of(subjects: Sequence[Subject]) -> list[list[Subject]]:
+    """Return the conversations of the same scenario, index, seed and variant together, in the order of conditions."""
+    units: dict[tuple[str, int, int, int], list[Subject]] = defaultdict(list)
+    for subject in subjects:
+        if subject.transcript.turns:
+            units[subject.scenario.hash, subject.index, subject.seed, subject.variant].append(subject)
+    return [sorted(unit, key=_place) for _, unit in sorted(units.items())]
+
+
 def _chosen(subject: Subject, other: Subject, value: float | None) -> Evaluation:
     reason = "no reply could be read" if value is None else _REASONS[value]
     return Evaluation(subject.episode_id, (Score(score_name(subject, other), value, reason=reason),))
@@ -117,12 +122,7 @@ def choice_of(asked: Asked) -> int | None:
 
 def request(first: Subject, second: Subject, swap: bool) -> Request:
     """Return the question about a pair; `swap` shows its first conversation second."""
-    shown = (second, first) if swap else (first, second)
-    scenario = first.scenario
-    parts = [f"Situation: {scenario.setting}"]
-    parts += [f"{agent.name}'s goal: {agent.goal}" for agent in scenario.agents]
-    for number, subject in enumerate(shown, start=1):
-        parts += ["", f"Conversation {number}:", *(turn.line for turn in subject.transcript.turns[:TURNS])]
+    parts = numbered((second, first) if swap else (first, second))
     return Request(
         session=f"{first.episode_id}/{second.episode_id}/{swap}",
         speaker="judge",
@@ -133,6 +133,16 @@ def request(first: Subject, second: Subject, swap: bool) -> Request:
         sampling=Sampling(temperature=0.0),
         form=FORM,
     )
+
+
+def numbered(shown: Sequence[Subject]) -> list[str]:
+    """Return the lines of a prompt: situation, goals, and the conversations with their numbers."""
+    scenario = shown[0].scenario
+    parts = [f"Situation: {scenario.setting}"]
+    parts += [f"{agent.name}'s goal: {agent.goal}" for agent in scenario.agents]
+    for number, subject in enumerate(shown, start=1):
+        parts += ["", f"Conversation {number}:", *(turn.line for turn in subject.transcript.turns[:TURNS])]
+    return parts
 
 
 def decide(plain: int | None, swapped: int | None) -> float | None:

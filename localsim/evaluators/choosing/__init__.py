@@ -1,0 +1,1 @@
+"""Models that choose between conversations: `naturalness` between two, `candidates` among any number."""
