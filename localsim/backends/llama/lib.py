@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import ctypes
 import logging
-import os
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -25,26 +24,9 @@ _USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
-SPINS = 1000
-"""Rounds that a thread of llama.cpp waits for the others before it sleeps, beside other programs; libgomp's own number
-is 300,000, which takes milliseconds.
-"""
-
-
-def _wait_politely() -> None:
-    """Let threads sleep soon if other programs use the processor; libgomp reads the variable when it is loaded.
-
-    Otherwise threads whose core is taken are waited for by the others (docs/performance.md, "Beside other programs").
-    """
-    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if busy > (os.cpu_count() or 1) / 2:
-        os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
-
-
 @lru_cache(maxsize=1)
 def library() -> ModuleType:
     """llama.cpp's low-level bindings, initialised. Raises BackendUnavailable where they cannot be loaded."""
-    _wait_politely()
     try:
         import llama_cpp.llama_cpp as bindings
     except (ImportError, OSError, RuntimeError) as error:
