@@ -86,7 +86,12 @@ def has_worked(sha256: str) -> bool:
 def _key(sha256: str) -> str:
     # A trial that worked because of a preloaded library proves nothing about a process without it.
     added = "".join(f"|{os.environ[name]}" for name in ("LD_PRELOAD", "LD_LIBRARY_PATH") if os.environ.get(name))
-    return f"{sha256}|{version('llama-cpp-python')}|{_library_stamp()}{added}"
+    return f"{sha256}|{build_stamp()}{added}"
+
+
+def build_stamp() -> str:
+    """A text that changes with the version of llama-cpp-python, and when it is built again."""
+    return f"{version('llama-cpp-python')}|{_library_stamp()}"
 
 
 def _signal_name(number: int) -> str:
