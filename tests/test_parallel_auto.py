@@ -79,7 +79,7 @@ def test_a_curve_ends_where_lanes_bring_little_or_memory_ends(
     opened: list[int] = []
     monkeypatch.setattr(lanes, "RawContext", lambda _, **size: Steps(seconds, opened, **size))
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": free}))
-    model: Any = type("Model", (), {"kv_bytes_per_token": 1000})
+    model: Any = type("Model", (), {"kv_bytes_per_token": 1000, "gpu_layers": 0})
     found = lanes.measure(model, 2, clock=lambda: 0.0)
     assert found[-1][0] == reached and dict(found) == pytest.approx({n: rate[n] for n, _ in found})
     assert max(opened) <= max(reached, 64 if free > 1e9 else 8)
@@ -89,7 +89,7 @@ def test_a_measurement_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> 
     seconds = dict.fromkeys(lanes.LANES, 0.1)
     now = iter(range(1000))
     monkeypatch.setattr(lanes, "RawContext", lambda _, **size: Steps(seconds, [], **size))
-    model: Any = type("Model", (), {"kv_bytes_per_token": 1})
+    model: Any = type("Model", (), {"kv_bytes_per_token": 1, "gpu_layers": 0})
     assert [count for count, _ in lanes.measure(model, 2, clock=lambda: float(next(now)))] == [1]
 
 

@@ -150,6 +150,8 @@ def measure(
 def _that_fit(group: list[int], model: LlamaModel) -> list[int]:
     """The numbers of lanes whose caches take less than half of the free memory; one lane always counts as fitting."""
     room = psutil.virtual_memory().available / 2
+    if used := [device for device in layered(model.gpu_layers) if device.own_memory]:
+        room = min(room, sum(device.free for device in used) / 2)
     return [lanes for lanes in group if lanes == 1 or lanes * _CONTEXT * model.kv_bytes_per_token < room]
 
 

@@ -70,7 +70,10 @@ def curves(needs: Needs) -> dict[str, Curve]:
 
 def _fits(needs: Needs) -> bool:
     plans = memory_plans(needs)
-    return not plans or sum(plan.wanted for plan in plans) <= plans[0].free
+    if not plans:
+        return True
+    on_device = sum(plan.on_device for plan in plans)
+    return sum(plan.wanted for plan in plans) <= plans[0].free and on_device <= plans[0].device_free
 
 
 def minutes(plan: Plan, parallel: int, store: Store) -> Forecast | None:

@@ -134,12 +134,17 @@ class LlamaModel:
         return self._numbers("context_length", [4096])[0]
 
     @property
+    def n_layers(self) -> int:
+        """Number of blocks of the transformer, by the header."""
+        return self._numbers("block_count", [1])[0]
+
+    @property
     def kv_bytes_per_token(self) -> int:
         """Bytes of one token in the cache: keys and values in 16 bits, over all layers.
 
         Read from the header alone: with `vocab_only` llama.cpp leaves its own fields unset and aborts when asked.
         """
-        layers = self._numbers("block_count", [1])[0]
+        layers = self.n_layers
         heads = self._numbers("attention.head_count", [1])
         width = self._numbers("embedding_length", [0])[0] // max(*heads, 1)
         key = self._numbers("attention.key_length", [width])[0]
