@@ -132,6 +132,12 @@ def probe_override() -> list[str] | None:
     return value.split() if value else None
 
 
+def lanes_override() -> int | None:
+    """Return the number of conversations that `-j auto` takes (LOCALSIM_LANES); None where it may be measured."""
+    value = os.environ.get("LOCALSIM_LANES", "")
+    return max(1, int(value)) if value.isdecimal() else None
+
+
 def json_value(text: str) -> Any:
     """Return the value of a JSON text. Raises JSONDecodeError, or ValueError for more than DEEPEST levels."""
     try:

@@ -44,10 +44,11 @@ sys.path.insert(0, str(ROOT))
 
 from localsim.backends.base import Backend, Done  # noqa: E402
 from localsim.backends.llama import memory as planning  # noqa: E402
+from localsim.backends.llama.devices import where  # noqa: E402
 from localsim.backends.llama.engine import LlamaBackend  # noqa: E402
 from localsim.backends.llama.lib import LlamaModel, library  # noqa: E402
 from localsim.backends.llama.raw import PREFILL, RawContext  # noqa: E402
-from localsim.backends.open import physical_cores  # noqa: E402
+from localsim.backends.open import gpu_layers, physical_cores  # noqa: E402
 from localsim.conversation.episode import MODES, EpisodeSpec  # noqa: E402
 from localsim.conversation.exchange import Request  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
@@ -218,6 +219,8 @@ class Bench:
     plan: Plan
     context: int
     pace: Pace
+    parallel: int = ABREAST
+    """Conversations at a time."""
     tape: Tape = field(default_factory=Tape)
 
     def backend(self, kind: type[LlamaBackend], sequences: int) -> Any:
@@ -233,9 +236,9 @@ class Bench:
 
     def record(self) -> Summary:
         """Simulate once for real, without timing."""
-        backend = self.backend(Recording, ABREAST)
+        backend = self.backend(Recording, self.parallel)
         backend.tape = self.tape
-        summary = simulate(backend, self.plan, self.plan.specs(), ABREAST, Stopwatch(self.pace))
+        summary = simulate(backend, self.plan, self.plan.specs(), self.parallel, Stopwatch(self.pace))
         backend.close()
         return summary
 
@@ -279,12 +282,12 @@ class Bench:
 def limit_probes(bench: Bench, work: Work) -> dict[str, float]:
     """Probes that llama_decode alone would need for the work, and (ideal) with prompts in parts of 512 from empty."""
     paced = bench.pace.paced
-    raw = RawContext(Shared(bench.model), sequences=ABREAST, context=bench.context, threads=physical_cores())
+    raw = RawContext(Shared(bench.model), sequences=bench.parallel, context=bench.context, threads=physical_cores())
     pieces = sorted(work.pieces)
     chosen = pieces[:: max(1, len(pieces) // PIECES)]
     cost = sum(paced(raw.pieces([(depth, count) for depth, count, _ in chosen])))
     per_token = cost / sum(count for _, count, _ in chosen)
-    widths = abreast(work.by_episode)
+    widths = abreast(work.by_episode, bench.parallel)
     # From deep to shallow: a cache is cut in no time, and takes seconds to fill.
     groups = sorted((group for width in widths for group in spread(work.steps, width)), reverse=True)
     times: dict[int, list[float]] = defaultdict(list)
@@ -296,22 +299,22 @@ def limit_probes(bench: Bench, work: Work) -> dict[str, float]:
     decode = sum(step[width] * count for width, count in widths.items())
     return {
         "limit": per_token * work.prompt_tokens + decode,
-        "ideal": long_token * work.prompt_tokens + step[max(step)] * len(work.steps) / ABREAST,
+        "ideal": long_token * work.prompt_tokens + step[max(step)] * len(work.steps) / bench.parallel,
     }
 
 
-def abreast(by_episode: Mapping[str, int]) -> Counter[int]:
+def abreast(by_episode: Mapping[str, int], parallel: int) -> Counter[int]:
     """Number of steps for each number of sequences, if every lane always had its next token ready: the episodes of the
-    workload on ABREAST lanes in their order, by the tokens that each writes one by one.
+    workload on so many lanes in their order, by the tokens that each writes one by one.
     """
     queue = list(by_episode.values())
-    lanes = [queue.pop(0) for _ in range(min(ABREAST, len(queue)))]
+    lanes = [queue.pop(0) for _ in range(min(parallel, len(queue)))]
     widths: Counter[int] = Counter()
     while lanes:
         shortest = min(lanes)
         widths[len(lanes)] += shortest
         lanes = [left - shortest for left in lanes if left > shortest]
-        while queue and len(lanes) < ABREAST:
+        while queue and len(lanes) < parallel:
             lanes.append(queue.pop(0))
     return widths
 
@@ -334,8 +337,8 @@ def measure(bench: Bench, repeats: int, peers: Collection[str], server: Server |
     probe = bench.pace.reference
     for number in range(repeats):
         say(f"{bench.name}: repeat {number + 1} of {repeats}")
-        last = bench.replay(specs, ABREAST)
-        rows["engine -j 8"].append(last["tokens"] / last["probes"] / probe)
+        last = bench.replay(specs, bench.parallel)
+        rows["engine"].append(last["tokens"] / last["probes"] / probe)
         if "limit" in peers:
             for name, probes in limit_probes(bench, last["work"]).items():
                 rows[name].append(last["tokens"] / probes / probe)
@@ -353,7 +356,7 @@ def measure(bench: Bench, repeats: int, peers: Collection[str], server: Server |
             rows["server, evaluated per generated"].append(found["evaluated_per_generated"])
         say(f"{bench.name}: " + ", ".join(f"{name} {values[-1]:.3g}" for name, values in rows.items()))
     per_repeat = {
-        peer: statistics.median(ours / other for ours, other in zip(rows["engine -j 8"], rows[peer], strict=True))
+        peer: statistics.median(ours / other for ours, other in zip(rows["engine"], rows[peer], strict=True))
         for peer in ("wrapper", "limit", "ideal", "server")
         if peer in rows
     }
@@ -366,7 +369,7 @@ def server_replay(bench: Bench, server: Server) -> dict[str, float]:
     with server.running(bench.model, bench.context) as (address, process):
         watch = Stopwatch(bench.pace, lambda: stopped(process))
         with closing(ServerBackend(address, bench.model, bench.tape.ends, watch.look)) as peer:
-            simulate(peer, bench.plan, bench.plan.specs(), ABREAST, watch)
+            simulate(peer, bench.plan, bench.plan.specs(), bench.parallel, watch)
     tokens = sum(len(reply) for _, reply in bench.tape.replies.values())
     return {"tokens": tokens, "probes": watch.probes, "evaluated_per_generated": peer.later / tokens}
 
@@ -383,13 +386,13 @@ def wrapper_rate(bench: Bench) -> float:
     return sum(totals.values()) / probes
 
 
-def benches(model_name: str, names: Sequence[str], seeds: int) -> Iterator[Bench]:
+def benches(model_name: str, names: Sequence[str], seeds: int, gpu: str, parallel: int) -> Iterator[Bench]:
     """Record the workloads."""
-    model = LlamaModel(models.resolve(model_name).path)
+    model = LlamaModel(models.resolve(model_name).path, gpu_layers=gpu_layers(gpu))
     pace = Pace(Shared(model))
     for name in names:
         plan = workload(name, seeds, model_name)
-        bench = Bench(name, model, plan, planning.context_needed(plan.specs(), model_name, model), pace)
+        bench = Bench(name, model, plan, planning.context_needed(plan.specs(), model_name, model), pace, parallel)
         say(f"{name}: recording {len(plan.specs())} episodes")
         summary = bench.record()
         say(f"{name}: {summary.tokens_generated} tokens in {summary.completed} episodes")
@@ -423,6 +426,15 @@ def say(text: str) -> None:
     help="Path of the program llama-server, of the same llama.cpp and with the same build flags.",
 )
 @click.option("--figure", type=click.Path(path_type=Path), help="Draw the rates into an SVG file.")
+@click.option("--gpu", default="auto", show_default=True, help="Layers on the GPU: auto, off or a number.")
+@click.option(
+    "-j",
+    "parallel",
+    type=click.IntRange(1, 64),
+    default=ABREAST,
+    show_default=True,
+    help=f"Conversations at a time, of the engine and of its limit; with --server only {ABREAST}.",
+)
 @click.option("--json", "as_json", is_flag=True)
 def main(
     model: str,
@@ -432,11 +444,15 @@ def main(
     seeds: int,
     server: Path | None,
     figure: Path | None,
+    gpu: str,
+    parallel: int,
     as_json: bool,
 ) -> None:
     """Measure the engine, the wrapper, the limit and, where --server names one, llama.cpp's server."""
+    if server and parallel != ABREAST:
+        raise click.UsageError(f"the server is started with {ABREAST} slots: leave -j out, or --server")
     peers, peer = peers or PEERS, Server(server) if server else None
-    workloads = benches(model, names or ("independent", "study"), seeds)
+    workloads = benches(model, names or ("independent", "study"), seeds, gpu, parallel)
     results = [measure(bench, repeats, peers, peer) for bench in workloads]
     if figure:
         draw(results, figure)
@@ -447,8 +463,20 @@ def main(
             }
             for result in results
         }
-        print(json.dumps({"ratios": ratios, "rows": results, "model": model}, indent=1))
+        print(
+            json.dumps(
+                {
+                    "ratios": ratios,
+                    "rows": results,
+                    "model": model,
+                    "parallel": parallel,
+                    "device": where(gpu_layers(gpu)),
+                },
+                indent=1,
+            )
+        )
         return
+    print(f"{parallel} conversations at a time, {where(gpu_layers(gpu))}")
     print(f"{model}, {platform.processor() or platform.machine()}, {library().llama_print_system_info().decode()}\n")
     print(table(results))
 

@@ -55,7 +55,7 @@ def _in_a_process(model: str, path: Path, seed: int) -> dict[str, Any]:
 def one(model: str, path: Path, seed: int) -> dict[str, Any]:
     """Forecast a run, then run it."""
     from localsim.backends.llama.lib import LlamaModel
-    from localsim.backends.open import memory_plans, physical_cores
+    from localsim.backends.open import gpu_layers, memory_plans, physical_cores
     from localsim.conversation.episode import MODES
     from localsim.machine import forecast
     from localsim.models.registry import resolve
@@ -69,7 +69,7 @@ def one(model: str, path: Path, seed: int) -> dict[str, Any]:
 
     plan = Plan(tuple(find_scenarios(SCENARIOS)), MODES, model=model, episodes=4, seed=seed, parallel=8)
     store = Store(path)
-    loaded = LlamaModel(resolve(model).path)
+    loaded = LlamaModel(resolve(model).path, gpu_layers=gpu_layers("auto"))
     told = forecast.forecast(plan.specs(), forecast.measure(loaded, 8, physical_cores()), store)
     loaded.free()
     stated = sum(memory.total for memory in memory_plans(needs_of(plan, 8)))

@@ -10,14 +10,14 @@ from typing import Any
 def table(results: Sequence[Mapping[str, Any]]) -> str:
     """Format the results as one table."""
     lines = ["| | " + " | ".join(result["workload"] for result in results) + " |", "|---|" + "---|" * len(results)]
-    rates = ("wrapper", "engine -j 1", "engine -j 8", "server", "limit", "ideal")
+    rates = ("wrapper", "engine -j 1", "engine", "server", "limit", "ideal")
     for name in rates:
         if name in results[0]["rates"]:
             cells = (f"{result['rates'][name]:.1f}" for result in results)
             lines.append(f"| {name}, tokens/s | " + " | ".join(cells) + " |")
     for name in results[0]["ratios"]:
         cells = (f"{result['ratios'][name]:.2f}" for result in results)
-        lines.append(f"| **engine -j 8 / {name}** | " + " | ".join(cells) + " |")
+        lines.append(f"| **engine / {name}** | " + " | ".join(cells) + " |")
     for name, form in (
         ("evaluated_per_generated", ".2f"),
         ("python_share", ".1%"),
@@ -40,9 +40,7 @@ def draw(results: Sequence[Mapping[str, Any]], file: Path) -> None:
     figure = Figure(figsize=(8, 3), layout="constrained")
     for place, result in enumerate(results, start=1):
         axes = figure.add_subplot(1, len(results), place)
-        names = [
-            name for name in ("wrapper", "engine -j 1", "server", "engine -j 8", "limit") if name in result["rates"]
-        ]
+        names = [name for name in ("wrapper", "engine -j 1", "server", "engine", "limit") if name in result["rates"]]
         rates = [result["rates"][name] for name in names]
         colours = ["#1d4f91" if name.startswith("engine") else "#a9b1bb" for name in names]
         bars = axes.barh(names, rates, color=colours)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator
@@ -46,8 +45,6 @@ answer: {where: JUDGE-ONLY-GARAGE}
 
 
 bf16_runs()  # before anything imports torch, so that training in 16 bits can be tested on every machine
-# Two processes share two cores, so threads that wait for each other must sleep soon (docs/performance.md).
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pytest
 
 from localsim import paths
 from localsim.backends import open as engines
-from localsim.backends.llama import lib
+from localsim.backends.llama import libraries
 from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
 from localsim.errors import InvalidInput, ModelMissing
@@ -178,5 +178,5 @@ def test_threads_sleep_soon_on_a_busy_machine_only(
         monkeypatch.delenv("GOMP_SPINCOUNT")
     monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    lib._wait_politely()
+    libraries._wait_politely()
     assert os.environ.get("GOMP_SPINCOUNT") == spins

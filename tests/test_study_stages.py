@@ -412,7 +412,7 @@ def test_half_of_the_scenarios_have_no_solution() -> None:
             assert abs(own.count("") - len(own) / 2) <= 0.5
 
 
-BENCH = Bench("m", 1, 1, prefill=600, turn=500, decode_1=80, decode_8=200, perplexity=9, memory_mb=1)
+BENCH = Bench("m", 1, 1, prefill=600, turn=500, decode_1=80, decode_together=200, perplexity=9, memory_mb=1)
 
 
 def test_counts_and_hours_name_every_stage() -> None:
@@ -429,7 +429,9 @@ def test_counts_and_hours_name_every_stage() -> None:
 
 def test_a_small_study_of_the_starter_takes_less_than_45_minutes() -> None:
     """By the rates of docs/performance.md."""
-    starter = Bench("starter", 145, 1, prefill=568, turn=324, decode_1=108, decode_8=209, perplexity=7, memory_mb=1)
+    starter = Bench(
+        "starter", 145, 1, prefill=568, turn=324, decode_1=108, decode_together=209, perplexity=7, memory_mb=1
+    )
     assert 0.4 < sum(hours(SIZES["small"], starter, twin=True, judge=True).values()) < 0.75
 
 

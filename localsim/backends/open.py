@@ -239,10 +239,10 @@ def _memory(name: str, file: ModelFile, needs: Needs, *, shared: bool) -> Memory
     from localsim.backends.llama.cache import OPENINGS
     from localsim.backends.llama.lib import LlamaModel
 
-    header = LlamaModel(file.path, vocab_only=True)
+    header, layers = LlamaModel(file.path, vocab_only=True), gpu_layers(needs.gpu)
     if not needs.specs:
         context = needs.context or memory.context_of_judge(needs.question, needs.think, header)
-        plan = memory.memory_plan(file.name, header, needs.sequences, 0, context, OPENINGS)
+        plan = memory.memory_plan(file.name, header, needs.sequences, 0, context, OPENINGS, layers)
     else:
         specs = needs.specs
         context = needs.context or memory.context_needed(specs, name, header)
@@ -250,6 +250,7 @@ def _memory(name: str, file: ModelFile, needs: Needs, *, shared: bool) -> Memory
         if not aside and any(len(set(spec.models.values())) > 1 for spec in specs):
             # While other models speak, the conversations of this one close up and push others out of their places.
             aside = needs.sequences // 2
-        plan = memory.memory_plan(file.name, header, needs.sequences, aside, context, memory.openings(specs, name))
+        kept = memory.openings(specs, name)
+        plan = memory.memory_plan(file.name, header, needs.sequences, aside, context, kept, layers)
     header.free()
-    return replace(plan, weights=0) if shared else plan
+    return plan.without_weights() if shared else plan

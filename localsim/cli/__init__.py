@@ -68,6 +68,7 @@ class LazyGroup(click.Group):
         """Import a command and return it; None for an unknown name."""
         if cmd_name not in _COMMANDS:
             return None
+        import_module("localsim.backends")  # llama.cpp's libraries first: a command's module may import duckdb or numpy
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command = getattr(import_module(f"localsim.cli.{_COMMANDS[cmd_name][0]}"), name)
         assert isinstance(command, click.Command)

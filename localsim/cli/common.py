@@ -444,3 +444,18 @@ def serve_pages(store: Store, host: str, port: int | None, pages: Pages, tell: C
     place = Place(host, port or PORT, fixed=port is not None)
     content = Content(store, pages.model, frozenset(pages.parts), pages.selection, Reassurance)
     serve(place, content, pages.path, tell, open_browser=pages.open_browser)
+
+
+def _gpu(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if value not in ("auto", "off") and not value.isdecimal():
+        raise click.BadParameter("auto, off, or a number of layers")
+    return value
+
+
+gpu_option = click.option(
+    "--gpu",
+    default="auto",
+    show_default=True,
+    callback=_gpu,
+    help="Put this many layers on the GPU: auto, off or a number.",
+)

@@ -342,14 +342,14 @@ def _lines(plan: dict[str, Any]) -> str:
 def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
     """Return the plan of a study for one model, with the expected minutes of each stage."""
     from localsim.backends.llama.probe import ensure_works
-    from localsim.backends.open import physical_cores
+    from localsim.backends.open import gpu_layers, physical_cores
     from localsim.machine.bench import bench
     from localsim.study import TURNS, WRITTEN, hours
 
     base, size, twin, judge = study.base(model), study.size, study.twin_of(model), study.judge_of(model)
     ensure_works(base.path, base.sha256)
     say(f"measuring {base.name}")
-    rates = bench(base, physical_cores())
+    rates = bench(base, physical_cores(), gpu_layers("auto"))
     stages = hours(size, rates, twin=twin is not None, judge=judge is not None)
     return {
         "size": size_name,
@@ -362,5 +362,5 @@ def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
         "hours_in_all": round(sum(stages.values()), 2),
         "assumed": f"{TURNS} turns of {WRITTEN} tokens an episode; training at 40% of the speed of a prompt; a judge "
         "as fast as the model",
-        "measured": {"turn_tokens_per_second": round(rates.turn), "decode_8_per_second": round(rates.decode_8)},
+        "measured": {"turn_tokens_per_second": round(rates.turn), "decode_8_per_second": round(rates.decode_together)},
     }

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import Reassurance, json_option, print_json, print_table, say
+from localsim.cli.common import Reassurance, gpu_option, json_option, print_json, print_table, say
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry
 
 if TYPE_CHECKING:
     from localsim.machine.bench import Bench
+
+
+parallel_option = click.option(
+    "-j",
+    "--parallel",
+    type=click.IntRange(1, 64),
+    help="Measure this many conversations together, too [8].",
+)
 
 
 @click.group(invoke_without_command=True)
@@ -218,8 +226,12 @@ def check(name: str, as_json: bool) -> None:
     "--type", "kinds", multiple=True, type=click.Choice(["Q8_0", "Q4_0"]), help="Type of weights to write [both]."
 )
 @click.option("--threads", type=click.IntRange(1), help="Number of threads for llama.cpp [one for each physical core].")
+@gpu_option
+@parallel_option
 @json_option
-def optimize(name: str, kinds: tuple[str, ...], threads: int | None, as_json: bool) -> None:
+def optimize(
+    name: str, kinds: tuple[str, ...], threads: int | None, gpu: str, parallel: int | None, as_json: bool
+) -> None:
     """Copy a model into types that suit this processor, and measure which is fastest at the same quality.
 
     The copies are kept and named NAME-TYPE: localsim run -m smollm2-135m-q4_0 ...
@@ -227,36 +239,41 @@ def optimize(name: str, kinds: tuple[str, ...], threads: int | None, as_json: bo
     from localsim.machine.convert import optimize as converted
 
     files = [registry.resolve(name), *(converted(name, kind, say) for kind in kinds or ("Q8_0", "Q4_0"))]
-    _print_benches(_benches(files, threads), as_json)
+    _print_benches(_benches(files, threads, gpu, parallel), as_json)
 
 
 @models.command("bench")
 @click.argument("names", nargs=-1, shell_complete=completion.models)
 @click.option("--threads", type=click.IntRange(1), help="Number of threads for llama.cpp [one for each physical core].")
+@gpu_option
+@parallel_option
 @json_option
-def bench_(names: tuple[str, ...], threads: int | None, as_json: bool) -> None:
+def bench_(names: tuple[str, ...], threads: int | None, gpu: str, parallel: int | None, as_json: bool) -> None:
     """Measure models on this machine: speed, memory, perplexity (without names: the starter).
 
     \b
     prompt/s       prompt tokens read per second, in a prompt of 512
     heard/s        prompt tokens read per second, in the 32 of one turn
     written/s      tokens written per second in one conversation
-    8 written/s    tokens written per second in eight conversations together
+    8 written/s    tokens written per second in eight conversations together, or in the number of -j
     perplexity     lower is better; compares types of one model, not different models
+
+    Below the table is the curve of conversations at a time, from which later runs take -j auto.
     """
-    _print_benches(_benches([registry.resolve(name) for name in names or ("starter",)], threads), as_json)
+    files = [registry.resolve(name) for name in names or ("starter",)]
+    _print_benches(_benches(files, threads, gpu, parallel), as_json)
 
 
-def _benches(files: list[registry.ModelFile], threads: int | None) -> list[Bench]:
+def _benches(files: list[registry.ModelFile], threads: int | None, gpu: str, parallel: int | None) -> list[Bench]:
     from localsim.backends.llama.probe import ensure_works
-    from localsim.backends.open import physical_cores
-    from localsim.machine.bench import bench
+    from localsim.backends.open import gpu_layers, physical_cores
+    from localsim.machine.bench import PARALLEL, bench
 
     benches = []
     for file in files:
         ensure_works(file.path, file.sha256)
         say(f"{file.name}: measuring")
-        benches.append(bench(file, threads or physical_cores()))
+        benches.append(bench(file, threads or physical_cores(), gpu_layers(gpu), parallel or PARALLEL))
     return benches
 
 
@@ -267,11 +284,21 @@ def _print_benches(benches: list[Bench], as_json: bool) -> None:
     if as_json:
         print_json([bench.as_json() | {"fastest": bench.name == best} for bench in benches])
         return
-    heads = ["name", "MB", "prompt/s", "heard/s", "written/s", "8 written/s", "perplexity", "memory MB", "load s"]
+    heads = [
+        "name",
+        "MB",
+        "prompt/s",
+        "heard/s",
+        "written/s",
+        f"{benches[0].parallel} written/s",
+        "perplexity",
+        "memory MB",
+        "load s",
+    ]
     rows = [
         [
             bench.name,
-            *map(round, (bench.mb, bench.prefill, bench.turn, bench.decode_1, bench.decode_8)),
+            *map(round, (bench.mb, bench.prefill, bench.turn, bench.decode_1, bench.decode_together)),
             round(bench.perplexity, 2),
             round(bench.memory_mb),
             round(bench.load_s, 2),
@@ -279,5 +306,7 @@ def _print_benches(benches: list[Bench], as_json: bool) -> None:
         for bench in benches
     ]
     print_table(heads, rows)
+    for bench in filter(lambda each: each.curve, benches):
+        click.echo(f"{bench.name}, conversations at a time: {bench.curve}")
     if len(benches) > 1:
         click.echo(f"fastest, at a perplexity within 2% of the best: {best}")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import psutil
 import yaml
@@ -15,12 +16,13 @@ import yaml
 from localsim import paths
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.llama.raw import RawContext
+from localsim.machine.lanes import PATIENT_S, Curve, kept
 from localsim.models.registry import ModelFile
 
 DEPTH = 400
 """Tokens in the context before those whose speed is measured: an agent's instructions and some turns."""
 PARALLEL = 8
-"""Conversations at a time in the last column of speed."""
+"""Conversations at a time in the last column of speed, unless -j says otherwise."""
 HEARD, WRITTEN = 32, 24
 """Tokens of a usual turn: read by the listener, and written by the speaker."""
 _TOLERANCE = 1.02
@@ -40,41 +42,51 @@ class Bench:
     """Prompt tokens a second for parts of 32 tokens after 400: a listener reads such a part in each turn."""
     decode_1: float
     """Tokens a second that one conversation writes after 400 tokens."""
-    decode_8: float
-    """Tokens a second that eight conversations write together."""
+    decode_together: float
+    """Tokens a second that `parallel` conversations write together."""
     perplexity: float
     """Measured on the prose of the bundled scenarios; comparable only between files of one model."""
     memory_mb: float
-    """Growth of the process while the model was loaded, with eight conversations of 1,024 tokens."""
+    """Growth of the process while the model was loaded, with `parallel` conversations of 1,024 tokens."""
+    parallel: int = PARALLEL
+    curve: Curve | None = None
+    """Tokens a second by conversations at a time; -j auto takes its best number in later runs."""
 
-    def as_json(self) -> dict[str, float | str]:
+    def as_json(self) -> dict[str, Any]:
         """The fields as an object for --json."""
-        return asdict(self)
+        fields = asdict(self) | {"lanes": self.curve.as_json() if self.curve else None}
+        del fields["curve"]
+        return fields | ({"decode_8": self.decode_together} if self.parallel == PARALLEL else {})
 
 
-def bench(file: ModelFile, threads: int) -> Bench:
-    """Measure a model file; about 20 seconds for a small one."""
+def bench(file: ModelFile, threads: int, layers: int = 0, parallel: int = PARALLEL) -> Bench:
+    """Measure a model file with so many layers on a GPU; about 20 seconds for a small one.
+
+    `parallel` is the number of conversations in the last column of speed. The curve is measured anew, and kept.
+    """
     before = psutil.Process().memory_info().rss
     begun = time.perf_counter()
-    model = LlamaModel(file.path, adapter=file.adapter)
+    model = LlamaModel(file.path, gpu_layers=layers, adapter=file.adapter)
     loaded = time.perf_counter() - begun
-    raw = RawContext(model, sequences=PARALLEL, context=1024, threads=threads)
+    raw = RawContext(model, sequences=parallel, context=1024, threads=threads)
     perplexity, _ = raw.perplexity(prose())
     turn = sorted(raw.pieces([(DEPTH, HEARD)] * 5))[2]
-    result = Bench(
+    measured = Bench(
         name=file.name,
         mb=file.path.stat().st_size / 1e6,
         load_s=loaded,
         prefill=raw.prefill_rate(),
         turn=HEARD / turn,
         decode_1=raw.step_rate(1, DEPTH),
-        decode_8=raw.step_rate(PARALLEL, DEPTH),
+        decode_together=raw.step_rate(parallel, DEPTH),
         perplexity=perplexity,
         memory_mb=(psutil.Process().memory_info().rss - before) / 1e6,
+        parallel=parallel,
     )
     raw.close()
+    curve = kept(file, threads, layers, model, PATIENT_S)
     model.free()
-    return result
+    return replace(measured, curve=curve)
 
 
 def prose() -> str:
@@ -93,4 +105,4 @@ def fastest(benches: Sequence[Bench]) -> Bench:
     """The file that needs the least time for a turn, among those whose perplexity is within 2% of the best."""
     best = min(bench.perplexity for bench in benches)
     good = [bench for bench in benches if bench.perplexity <= _TOLERANCE * best]
-    return min(good, key=lambda bench: HEARD / bench.turn + WRITTEN / bench.decode_8)
+    return min(good, key=lambda bench: HEARD / bench.turn + WRITTEN / bench.decode_together)

@@ -12,11 +12,12 @@ from typing import Any
 import psutil
 
 from localsim import paths
+from localsim.backends.llama.devices import devices
 from localsim.backends.llama.lib import LlamaModel, build_description, library
 from localsim.backends.llama.probe import ensure_works
-from localsim.backends.open import physical_cores
+from localsim.backends.open import gpu_layers, physical_cores
 from localsim.errors import LocalsimError
-from localsim.machine import build_flags
+from localsim.machine import build_flags, lanes
 from localsim.models import registry as models
 from localsim.models.checksums import checksum
 
@@ -96,12 +97,14 @@ def _speed() -> Finding:
 
         file = models.resolve("starter")
         ensure_works(file.path, file.sha256)
-        model = LlamaModel(file.path)
+        layers = gpu_layers("auto")
+        model = LlamaModel(file.path, gpu_layers=layers)
         rates = forecast.measure(model, _SIDE_BY_SIDE, physical_cores())
+        curve = lanes.remembered(file, physical_cores(), layers) or lanes.kept(file, physical_cores(), layers, model)
         model.free()
         return (
             f"the starter reads {rates.heard:.0f} and writes {rates.written:.0f} tokens a second "
-            f"in {_SIDE_BY_SIDE} conversations at a time"
+            f"in {_SIDE_BY_SIDE} conversations at a time; by conversations at a time: {curve}"
         )
 
     return _checked("speed", measure)
@@ -124,7 +127,7 @@ def _library() -> list[Finding]:
         offers = bool(library().llama_supports_gpu_offload())
     except LocalsimError as error:
         return [Finding("llama.cpp", error.message, ok=False, advice=error.hint or "")]
-    return [Finding("llama.cpp", _readable(build)), build_finding(build), Finding("gpu", _gpu(offers))]
+    return [Finding("llama.cpp", _readable(build)), build_finding(build), Finding("gpu", _gpu(offers)), *_devices()]
 
 
 def _readable(build: str) -> str:
@@ -146,6 +149,11 @@ def build_finding(build: str) -> Finding:
         f"works, but does not use {', '.join(missing)}",
         advice=f'for a faster build: CMAKE_ARGS="{best}" pip install --no-cache-dir --force-reinstall llama-cpp-python',
     )
+
+
+def _devices() -> list[Finding]:
+    """The devices that llama.cpp lists, with their memory."""
+    return [Finding("device", str(device)) for device in devices()]
 
 
 def _gpu(offers: bool) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from localsim.backends.open import Needs, is_file, memory_plans, models_of
+from localsim import paths
+from localsim.backends.open import Needs, gpu_layers, is_file, memory_plans, models_of, physical_cores
+from localsim.machine import lanes
 from localsim.machine.forecast import Forecast, forecast_on
+from localsim.machine.lanes import Curve
+from localsim.models.mixtures import parts_of
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
-
-MOST_PARALLEL = 8
-"""Most episodes at a time with `-j auto`; on two cores more bring little."""
 
 
 def needs_of(plan: Plan, parallel: int) -> Needs:
@@ -28,7 +29,7 @@ def needs_of(plan: Plan, parallel: int) -> Needs:
 
 
 def side_by_side(plan: Plan, say: Callable[[str], None]) -> int:
-    """Return the number of episodes at a time: as requested, else as many as fit into memory, up to MOST_PARALLEL."""
+    """Return the number of episodes at a time: as requested, else as many as pay and fit into memory."""
     return as_many_as_fit(needs_of(plan, 1), plan.parallel, len(plan.specs()), say)
 
 
@@ -36,7 +37,7 @@ def as_many_as_fit(needs: Needs, asked: int | None, episodes: int, say: Callable
     """Return the number of episodes at a time, of so many; `asked` is the requested number, or None."""
     if asked is not None:
         return max(1, min(asked, episodes))
-    wanted = parallel = min(MOST_PARALLEL, episodes)
+    wanted = parallel = min(_that_pay(needs, episodes, say), episodes)
     while parallel > 1 and not _fits(replace(needs, sequences=parallel)):
         parallel //= 2
     if parallel < wanted:
@@ -44,9 +45,35 @@ def as_many_as_fit(needs: Needs, asked: int | None, episodes: int, say: Callable
     return parallel
 
 
+def _that_pay(needs: Needs, episodes: int, say: Callable[[str], None]) -> int:
+    """Return how many episodes at a time pay, by the measured curves of the models; the fewest of several models.
+
+    LOCALSIM_LANES sets the number. Nothing is measured for USUAL episodes or fewer, and under `exact`, which decodes
+    one at a time.
+    """
+    if chosen := paths.lanes_override():
+        return chosen
+    files = [needs.file_of(part) for name in models_of(needs.specs) for part in filter(is_file, parts_of(name))]
+    if not files or episodes <= lanes.USUAL or needs.repro == "exact" or not _fits(needs):
+        return lanes.USUAL
+    found = [lanes.curve_of(file, needs.threads or physical_cores(), gpu_layers(needs.gpu), say) for file in files]
+    return min(curve.best for curve in found)
+
+
+def curves(needs: Needs) -> dict[str, Curve]:
+    """Return the curves that are remembered of the models of `needs`, by model; nothing is measured."""
+    parts = {part for name in models_of(needs.specs) for part in filter(is_file, parts_of(name))}
+    threads, layers = needs.threads or physical_cores(), gpu_layers(needs.gpu) if parts else 0
+    found = {part: lanes.remembered(needs.file_of(part), threads, layers) for part in sorted(parts)}
+    return {part: curve for part, curve in found.items() if curve is not None}
+
+
 def _fits(needs: Needs) -> bool:
     plans = memory_plans(needs)
-    return not plans or sum(plan.wanted for plan in plans) <= plans[0].free
+    if not plans:
+        return True
+    on_device = sum(plan.on_device for plan in plans)
+    return sum(plan.wanted for plan in plans) <= plans[0].free and on_device <= plans[0].device_free
 
 
 def minutes(plan: Plan, parallel: int, store: Store) -> Forecast | None:

@@ -18,7 +18,7 @@ PAIR, REASON = 500, 40
 
 def hours(size: Size, bench: Bench, *, twin: bool = False, judge: bool = False) -> dict[str, float]:
     """Estimate the hours of each stage from the rates of `models bench`, in the order of the stages."""
-    per_turn = HEARD / bench.turn + WRITTEN / bench.decode_8
+    per_turn = HEARD / bench.turn + WRITTEN / bench.decode_together
     simulating = {stage: (count * TURNS * per_turn + BESIDE) / 3600 for stage, count in size.counts(twin=twin).items()}
     learning = (size.most_tokens() / (bench.prefill * TRAINING) + BESIDE) / 3600
     found: dict[str, float] = {}
@@ -28,5 +28,5 @@ def hours(size: Size, bench: Bench, *, twin: bool = False, judge: bool = False) 
         found[stage] = value
     if judge:
         questions = 2 * len(JUDGED) * size.counts()[ARMS[0].name]
-        found["naturalness"] = (questions * (PAIR / bench.prefill + REASON / bench.decode_8) + BESIDE) / 3600
+        found["naturalness"] = (questions * (PAIR / bench.prefill + REASON / bench.decode_together) + BESIDE) / 3600
     return found

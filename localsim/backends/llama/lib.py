@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import ctypes
 import logging
-import os
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -25,26 +24,9 @@ _USER_DEFINED = 1 << 4  # LLAMA_TOKEN_ATTR_USER_DEFINED
 _INSTALL = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
-SPINS = 1000
-"""Rounds that a thread of llama.cpp waits for the others before it sleeps, beside other programs; libgomp's own number
-is 300,000, which takes milliseconds.
-"""
-
-
-def _wait_politely() -> None:
-    """Let threads sleep soon if other programs use the processor; libgomp reads the variable when it is loaded.
-
-    Otherwise threads whose core is taken are waited for by the others (docs/performance.md, "Beside other programs").
-    """
-    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if busy > (os.cpu_count() or 1) / 2:
-        os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
-
-
 @lru_cache(maxsize=1)
 def library() -> ModuleType:
     """llama.cpp's low-level bindings, initialised. Raises BackendUnavailable where they cannot be loaded."""
-    _wait_politely()
     try:
         import llama_cpp.llama_cpp as bindings
     except (ImportError, OSError, RuntimeError) as error:
@@ -152,12 +134,17 @@ class LlamaModel:
         return self._numbers("context_length", [4096])[0]
 
     @property
+    def n_layers(self) -> int:
+        """Number of blocks of the transformer, by the header."""
+        return self._numbers("block_count", [1])[0]
+
+    @property
     def kv_bytes_per_token(self) -> int:
         """Bytes of one token in the cache: keys and values in 16 bits, over all layers.
 
         Read from the header alone: with `vocab_only` llama.cpp leaves its own fields unset and aborts when asked.
         """
-        layers = self._numbers("block_count", [1])[0]
+        layers = self.n_layers
         heads = self._numbers("attention.head_count", [1])
         width = self._numbers("embedding_length", [0])[0] // max(*heads, 1)
         key = self._numbers("attention.key_length", [width])[0]

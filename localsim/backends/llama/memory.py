@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psutil
 
 from localsim.backends.llama.cache import OPENINGS
 from localsim.backends.llama.chat import ChatTokenizer
+from localsim.backends.llama.devices import layered
 from localsim.backends.llama.lib import BATCH, LlamaModel
 from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.modes import roles
@@ -32,7 +33,7 @@ OPENING_SHARE = 0.1
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The memory of one model in use, in bytes."""
+    """The memory of one model in use, in bytes: the machine's, and that of the devices which hold layers."""
 
     name: str
     weights: int
@@ -44,11 +45,26 @@ class MemoryPlan:
     """Number of agents (or writers) whose caches are kept at the same time."""
     context: int
     free: int
+    device: str = ""
+    """The GPUs that hold layers; '' where there are none, or where they use the machine's own memory."""
+    device_weights: int = 0
+    device_cache: int = 0
+    device_compute: int = 0
+    device_free: int = 0
 
     @property
     def wanted(self) -> int:
-        """Bytes that must be free."""
+        """Bytes of the machine's memory that must be free."""
         return self.weights + self.cache + self.compute
+
+    @property
+    def on_device(self) -> int:
+        """Bytes of the devices' memory that must be free."""
+        return self.device_weights + self.device_cache + self.device_compute
+
+    def without_weights(self) -> MemoryPlan:
+        """The plan of another context on weights that are loaded already."""
+        return replace(self, weights=0, device_weights=0)
 
     @property
     def total(self) -> int:
@@ -56,10 +72,15 @@ class MemoryPlan:
         return self.wanted + self.process
 
     def __str__(self) -> str:
+        device = (
+            f"; on {self.device}: {_size(self.device_weights)} weights + {_size(self.device_cache)} cache + "
+            f"{_size(self.device_compute)} compute = {_size(self.on_device)}; {_size(self.device_free)} free"
+        )
         return (
             f"{self.name}: {_size(self.weights)} weights + {_size(self.cache)} cache "
             f"(up to {self.caches} x {self.context} tokens) + {_size(self.compute)} compute "
             f"+ {_size(self.process)} process = {_size(self.total)}; {_size(self.free)} free"
+            + (device if self.device else "")
         )
 
 
@@ -118,18 +139,34 @@ def openings(specs: Sequence[EpisodeSpec], name: str) -> int:
     return min(len(cells), OPENINGS)
 
 
-def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, context: int, openings: int) -> MemoryPlan:
+def memory_plan(
+    name: str, model: LlamaModel, sequences: int, aside: int, context: int, openings: int, layers: int = 0
+) -> MemoryPlan:
     """The memory of a model when conversations have their usual length.
 
     The cache of `sequences` is reserved whole. The `aside` caches of listeners and the openings take only the room of
-    their tokens: SHARE_USED and OPENING_SHARE of a context.
+    their tokens: SHARE_USED and OPENING_SHARE of a context. With `layers` on GPUs that have memory of their own, their
+    weights and the caches of `sequences` in these layers are there; caches that are set aside stay in the machine's
+    memory. llama.cpp counts the output as one layer, and takes the last layers first.
     """
-    tokens = sequences * context + (aside * SHARE_USED + openings * OPENING_SHARE) * context
+    weights, per_token = model.path.stat().st_size, model.kv_bytes_per_token
+    reserved = sequences * context * per_token
+    kept = (aside * SHARE_USED + openings * OPENING_SHARE) * context * per_token
+    compute = BATCH * model.n_vocab * 4 + 60_000_000
+    used = [device for device in layered(layers) if device.own_memory]
+    blocks = model.n_layers
+    there = min(layers, blocks + 1) / (blocks + 1) if used else 0.0
+    cache_there = max(0, min(layers, blocks + 1) - 1) / blocks if used else 0.0
     return MemoryPlan(
         name=name,
-        weights=model.path.stat().st_size,
-        cache=int(tokens * model.kv_bytes_per_token),
-        compute=BATCH * model.n_vocab * 4 + 60_000_000,
+        weights=int(weights * (1 - there)),
+        cache=int(reserved * (1 - cache_there) + kept),
+        compute=compute,
+        device=" + ".join(device.description for device in used),
+        device_weights=int(weights * there),
+        device_cache=int(reserved * cache_there),
+        device_compute=compute if used else 0,
+        device_free=sum(device.free for device in used),
         process=int(psutil.Process().memory_info().rss),
         caches=sequences + aside,
         context=context,
@@ -138,7 +175,12 @@ def memory_plan(name: str, model: LlamaModel, sequences: int, aside: int, contex
 
 
 def refuse_if_too_large(plan: MemoryPlan) -> None:
-    """Raise ModelMissing where the free memory is too small for the plan."""
+    """Raise ModelMissing where the free memory of the machine or of the devices is too small for the plan."""
+    if plan.on_device > plan.device_free:
+        raise ModelMissing(
+            f"not enough memory on the device: {plan}",
+            hint="lower -j or --ctx, put fewer layers there (--gpu LAYERS), or use the processor (--gpu off)",
+        )
     if plan.wanted > plan.free:
         raise ModelMissing(
             f"not enough memory: {plan}", hint="lower -j or --ctx, or choose a smaller model or quantization"

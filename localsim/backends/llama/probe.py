@@ -7,13 +7,16 @@ A file that has passed under the same build is not tried again.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from localsim import paths
+from localsim.backends.llama import libraries
 from localsim.errors import BackendUnavailable, LocalsimError, ModelMissing
 from localsim.models.registry import where
 from localsim.models.remembered import recall, remember
@@ -22,6 +25,8 @@ TIMEOUT_S = 600
 _MEMORY = "probed"
 _KEPT = 200
 """Passed trials that are remembered, the latest."""
+_LOADED = "the model is loaded"
+"""A line of a trial, by which a crash at the first token is told from one while loading."""
 _CURE = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --no-cache-dir --force-reinstall llama-cpp-python'
 
 
@@ -39,12 +44,8 @@ def ensure_works(path: Path, sha256: str) -> None:
         return
     lines = result.stderr.strip().splitlines()
     if result.returncode < 0 or result.returncode > 128:
-        name = _signal_name(-result.returncode if result.returncode < 0 else result.returncode - 128)
-        raise BackendUnavailable(
-            f"llama.cpp crashed ({name}) on the first token of {path.name}; "
-            "its build uses processor features that do not work here",
-            hint=f"rebuild it with portable flags: {_CURE}",
-        )
+        number = -result.returncode if result.returncode < 0 else result.returncode - 128
+        raise _crashed([*command, str(path)], path.name, number, lines)
     if result.returncode == ModelMissing.exit_code:
         raise ModelMissing(
             "llama.cpp cannot load this file; it is damaged, cut off or not a GGUF model",
@@ -56,13 +57,41 @@ def ensure_works(path: Path, sha256: str) -> None:
     )
 
 
+def _crashed(command: Sequence[str], name: str, number: int, lines: Sequence[str]) -> BackendUnavailable:
+    """The error of a trial that died of a signal; it names a cause only where another trial proves it."""
+    loading = _LOADED not in lines
+    what = f"llama.cpp crashed ({_signal_name(number)}) " + (
+        f"while it loaded {name}" if loading else f"on the first token of {name}"
+    )
+    if number == signal.SIGILL:
+        return BackendUnavailable(
+            f"{what}; its build uses processor features that do not work here",
+            hint=f"rebuild it with portable flags: {_CURE}",
+        )
+    meaning, cure = libraries.cause(command, number)
+    if meaning:
+        return BackendUnavailable(f"{what}; {meaning}", hint=f"it works after: {cure}")
+    return BackendUnavailable(
+        f"{what}; the cause is unknown: it also crashes with llama.cpp's libraries or the system's C++ library loaded "
+        "first, and with one thread",
+        hint=f"a rebuild with portable flags may help: {_CURE}",
+    )
+
+
 def has_worked(sha256: str) -> bool:
     """Return True if a file has passed under this build, so that it is not tried again."""
     return paths.probe_override() is None and _key(sha256) in _passed()
 
 
 def _key(sha256: str) -> str:
-    return f"{sha256}|{version('llama-cpp-python')}|{_library_stamp()}"
+    # A trial that worked because of a preloaded library proves nothing about a process without it.
+    added = "".join(f"|{os.environ[name]}" for name in ("LD_PRELOAD", "LD_LIBRARY_PATH") if os.environ.get(name))
+    return f"{sha256}|{build_stamp()}{added}"
+
+
+def build_stamp() -> str:
+    """A text that changes with the version of llama-cpp-python, and when it is built again."""
+    return f"{version('llama-cpp-python')}|{_library_stamp()}"
 
 
 def _signal_name(number: int) -> str:
@@ -74,11 +103,8 @@ def _signal_name(number: int) -> str:
 
 def _library_stamp() -> str:
     """A text that changes when llama-cpp-python is built again, even at the same version."""
-    import importlib.util
-
-    spec = importlib.util.find_spec("llama_cpp")
-    folder = Path(spec.origin).parent / "lib" if spec and spec.origin else None
-    files = sorted(folder.glob("*")) if folder and folder.is_dir() else []
+    folder = libraries.library_folder()
+    files = sorted(folder.glob("*")) if folder else []
     return "-".join(f"{file.stat().st_size:x}.{file.stat().st_mtime_ns:x}" for file in files if "ggml-cpu" in file.name)
 
 
@@ -88,12 +114,17 @@ def _passed() -> list[str]:
 
 
 def _decode_one_token(path: Path) -> None:
+    import localsim.store.database  # noqa: F401 - a run loads duckdb too, whose libraries may clash with llama.cpp's
     from localsim.backends.llama.lib import LlamaModel, library
 
     lib = library()
     model = LlamaModel(path)
+    print(_LOADED, file=sys.stderr, flush=True)
     params = lib.llama_context_default_params()
     params.n_ctx = 256
+    threads = os.environ.get("LOCALSIM_RUN_THREADS", "")
+    if threads.isdecimal():
+        params.n_threads = params.n_threads_batch = int(threads)
     context = lib.llama_init_from_model(model.pointer, params)
     if not context:
         raise BackendUnavailable("llama.cpp cannot make a context")

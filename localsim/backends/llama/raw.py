@@ -6,11 +6,13 @@ one model.
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from localsim.backends.llama.lib import LlamaModel, library, new_context
 from localsim.errors import BackendUnavailable
@@ -48,6 +50,21 @@ class RawContext:
             for sequence, depth in enumerate(group):
                 self._deepen(sequence, depth)
             yield self._decode([(sequence, depth, 1) for sequence, depth in enumerate(group)])
+
+    def deepened(self, depth: int) -> npt.NDArray[np.uint8]:
+        """Evaluate so many tokens in the first sequence, and return its cache."""
+        self._deepen(0, depth)
+        data = np.empty(self._lib.llama_state_seq_get_size(self._context, 0), dtype=np.uint8)
+        self._lib.llama_state_seq_get_data(self._context, _bytes_of(data), len(data), 0)
+        return data
+
+    def fill(self, data: npt.NDArray[np.uint8], depth: int) -> None:
+        """Put a cache of so many tokens into every sequence that holds fewer."""
+        for sequence, length in enumerate(self._length):
+            if length < depth:
+                if not self._lib.llama_state_seq_set_data(self._context, _bytes_of(data), len(data), sequence):
+                    raise BackendUnavailable("llama.cpp did not take a cache while measuring")
+                self._length[sequence] = depth
 
     def prefill_rate(self) -> float:
         """Tokens a second in a prompt of PREFILL tokens with an empty cache."""
@@ -115,3 +132,7 @@ class RawContext:
             self._lib.llama_batch_free(self._batch)
             self._lib.llama_free(self._context)
             self._context = None
+
+
+def _bytes_of(data: npt.NDArray[np.uint8]) -> Any:
+    return data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))

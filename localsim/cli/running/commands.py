@@ -14,6 +14,7 @@ from localsim.cli.common import (
     Reassurance,
     cluster_option,
     db_option,
+    gpu_option,
     json_option,
     print_json,
     say,
@@ -26,7 +27,6 @@ from localsim.cli.running.options import (
     ModesOption,
     context_option,
     fail_option,
-    gpu_option,
     grammar_option,
     grants_of,
     live_option,
@@ -244,6 +244,8 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
         "primary": plan.primary,
         "memory": (memory := [str(each) for each in memory_plans(preview.needs_of(plan, parallel))]),
     }
+    curves = preview.curves(preview.needs_of(plan, parallel))
+    data["lanes"] = {name: curve.as_json() for name, curve in curves.items()}
     found = preview.minutes(plan, parallel, store)
     data["forecast"] = vars(found) if found else None
     if as_json:
@@ -257,7 +259,7 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
         f"{len(plan.scenarios)} scenarios x {kinds} x {plan.episodes}{variants} = {len(specs)} "
         f"episodes, at most {turns} turns, {parallel} at a time, models: {', '.join(map(labelled, data['models']))}"
     )
-    for line in memory:
+    for line in (*memory, *(f"{labelled(name)}, conversations at a time: {curve}" for name, curve in curves.items())):
         click.echo(line)
     if found:
         click.echo(

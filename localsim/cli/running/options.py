@@ -8,9 +8,7 @@ from typing import Any
 import click
 
 from localsim.cli import completion
-from localsim.cli.common import (
-    Finite,
-)
+from localsim.cli.common import Finite
 from localsim.conversation.episode import MODES, REPRO_LEVELS, SIMULATED, Mode, Sampling
 from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
 from localsim.errors import suggest
@@ -67,12 +65,6 @@ def _parallel(_ctx: click.Context, _param: click.Parameter, value: str) -> int |
     return int(value)
 
 
-def _gpu(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    if value not in ("auto", "off") and not value.isdecimal():
-        raise click.BadParameter("auto, off, or a number of layers")
-    return value
-
-
 def _name(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     return None if value is None else telling.checked_name(value)
 
@@ -127,13 +119,6 @@ context_option = click.option(
     "context",
     type=click.IntRange(256),
     help="Reserve this many tokens for each conversation [as many as the longest one needs].",
-)
-gpu_option = click.option(
-    "--gpu",
-    default="auto",
-    show_default=True,
-    callback=_gpu,
-    help="Put this many layers on the GPU: auto, off or a number.",
 )
 threads_option = click.option(
     "--threads", type=click.IntRange(1), help="Compute with this many threads [one for each physical core]."
