@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -94,9 +94,10 @@ def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
     scores = queries.scores(store, run_id) if scores is None else scores
     found = cells(store, run_id, scores)
     measures = measures_of(dict.fromkeys(family for family, _ in found), {row["evaluator"] for row in scores})
+    secret = queries.with_secrets(store, run_id)
     return {
         "measures": [as_json(measure) for measure in measures],
-        "comparison": [_comparison_row(key, cell, measures) for key, cell in found.items()],
+        "comparison": [_comparison_row(key, cell, measures, secret) for key, cell in found.items()],
         "curves": curves(store, run_id, scores),
     }
 
@@ -154,12 +155,13 @@ def _key(row: Row) -> Key:
     return row["family"] or EVERYDAY.name, condition_of(row)
 
 
-def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
+def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Row:
+    """Return a row of the table; `secret` are the hashes of the scenarios in which something could leak."""
     family, condition = key
     row: Row = {"family": family, "mode": condition.mode, "see": condition.see, "condition": condition.name}
     row |= {"model": condition.model, "n": len(cell.episodes)}
     row["scenarios"] = len({episode["scenario_hash"] for episode in cell.episodes})
-    row |= {"completed": cell.count("completed"), "failed": cell.count("failed"), "searched": _searched(cell)}
+    row |= {"completed": cell.count("completed"), "failed": cell.count("failed"), **_searched(cell, secret)}
     for measure in measures:
         found = estimate(measure, cell)
         row[measure.key] = _rounded(found.value)
@@ -171,11 +173,14 @@ def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
     return row
 
 
-def _searched(cell: Cell) -> int:
-    """Return the number of completed episodes that were searched for leaks."""
+def _searched(cell: Cell, secret: Collection[str]) -> Row:
+    """Return the numbers of completed episodes that were searched for leaks, that had something to look for (private),
+    and that had it and were not searched (missed).
+    """
     completed = {row["episode_id"] for row in cell.episodes if row["status"] == "completed"}
+    private = {row["episode_id"] for row in cell.episodes if row["scenario_hash"] in secret} & completed
     found = {row["episode_id"] for row in cell.scores if is_search(row)}
-    return len(completed & found)
+    return {"searched": len(completed & found), "private": len(private), "missed": len(private - found)}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -78,6 +78,17 @@ def scenario_documents(store: Store, run_id: str) -> list[str]:
     return [row["document_json"] for row in rows]
 
 
+def with_secrets(store: Store, run_id: str) -> set[str]:
+    """The hashes of the scenarios in which an agent has a private fact or a secret, so that something could leak."""
+    rows = store.rows(
+        "SELECT scenario_hash FROM scenarios WHERE scenario_hash IN (SELECT scenario_hash FROM episodes "
+        "WHERE run_id = ?) AND (len(document_json -> '$.agents[*].facts[0]') > 0 "
+        "OR len(list_filter(document_json ->> '$.agents[*].secret', lambda secret: secret <> '')) > 0)",
+        [run_id],
+    )
+    return {row["scenario_hash"] for row in rows}
+
+
 def leaks(store: Store, run_id: str) -> list[Row]:
     """The first disclosure of each private fact, with the text of its turn."""
     return store.rows(
