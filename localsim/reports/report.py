@@ -52,7 +52,7 @@ def report(store: Store, run_id: str) -> Row:
 
 def _read(store: Store, run_id: str) -> Row:
     run = run_row(store, run_id)
-    scores = queries.scores(store, run_id)
+    scores = list(sided(store, run_id, queries.scores(store, run_id)))
     used = thresholds(store, run_id)
     found = table(store, run_id, scores)
     comparison = found["comparison"]
@@ -73,7 +73,7 @@ def _read(store: Store, run_id: str) -> Row:
     }
     data |= _errors(store, run_id, data, scores)
     data["robustness"] = robustness(store, run_id)
-    compared = compare(store, run_id) if comparison else []
+    compared = compare(store, run_id, scores=scores) if comparison else []
     data["headline"] = headline(data, compared, partial(sign_turns, data["robustness"]))
     return data
 
@@ -82,16 +82,20 @@ def beginning(store: Store, run_id: str) -> tuple[list[str], Row]:
     """Return the sentences that a report begins with, and its measures and rows, without what they do not need."""
     with store.held() as reader:
         run = run_row(reader, run_id)
-        data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id)}
+        scores = list(sided(reader, run_id, queries.scores(reader, run_id)))
+        data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id, scores)}
         # Without an episode there are no conditions that could be compared.
-        compared = compare(reader, run_id) if data["comparison"] else []
+        compared = compare(reader, run_id, scores=scores) if data["comparison"] else []
         data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
     return answer(data), data
 
 
 def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
-    """Return the measures of a run, its rows (comparison) and its curves; `scores` if they have been read."""
-    scores = queries.scores(store, run_id) if scores is None else scores
+    """Return the measures of a run, its rows (comparison) and its curves.
+
+    `scores` are the newest ones, with the sides of their agents, if they have been read.
+    """
+    scores = list(sided(store, run_id, queries.scores(store, run_id))) if scores is None else scores
     found = cells(store, run_id, scores)
     measures = measures_of(dict.fromkeys(family for family, _ in found), {row["evaluator"] for row in scores})
     secret = queries.with_secrets(store, run_id)
@@ -121,8 +125,8 @@ def foremost(leaks: Iterable[Row]) -> list[Row]:
     return ordered[:QUOTED]
 
 
-def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
-    """Return the cells in the order of a report: by family and condition."""
+def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
+    """Return the cells in the order of a report: by family and condition. `scores` have the sides of their agents."""
     counted = queries.counts(store, run_id)  # before the episodes: a run that goes on adds more of them
     episodes: dict[Key, list[Row]] = defaultdict(list)
     keys: dict[str, Key] = {}
@@ -130,7 +134,7 @@ def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
         keys[row["episode_id"]] = key = _key(row)
         episodes[key].append(row)
     scored: dict[Key, list[Row]] = defaultdict(list)
-    for row in sided(store, run_id, scores):
+    for row in scores:
         scored[keys[row["episode_id"]]].append(row)
     counts: dict[Key, list[Row]] = defaultdict(list)
     for row in counted:

@@ -23,8 +23,9 @@ def variants(store: Store, run_id: str) -> list[int]:
 
 
 def scores(store: Store, run_id: str) -> list[Row]:
-    """All columns of `v_scores` for the newest version of each evaluator."""
-    return store.rows("SELECT * FROM v_scores WHERE run_id = ? AND newest", [run_id])
+    """The columns of `v_scores` without reason, label and turns_json, for the newest version of each evaluator."""
+    columns = "SELECT * EXCLUDE (reason, label, turns_json)"
+    return store.rows(f"{columns} FROM v_scores WHERE run_id = ? AND newest", [run_id])
 
 
 def counts(store: Store, run_id: str) -> list[Row]:
@@ -155,11 +156,12 @@ def judge_goals(store: Store, run_id: str) -> list[Row]:
         "j.see, j.episode_id, avg(j.value) FILTER (j.name = 'goal') AS goal, "
         "avg(j.value) FILTER (j.name = 'overall') AS overall, "
         "avg(j.value) FILTER (suffix(j.name, '_spread')) AS spread, any_value(o.value) AS success "
-        "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o "
-        "ON o.episode_id = j.episode_id WHERE j.run_id = ? AND j.newest AND starts_with(j.evaluator, 'judge.') "
+        "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE run_id = $run "
+        "AND name = 'success' AND newest) o ON o.episode_id = j.episode_id "
+        "WHERE j.run_id = $run AND j.newest AND starts_with(j.evaluator, 'judge.') "
         "GROUP BY j.evaluator, j.family, j.scenario_id, j.run_id, j.mode, j.model, j.see, j.episode_id "
         "ORDER BY ALL",
-        [run_id],
+        {"run": run_id},
     )
 
 
@@ -170,10 +172,11 @@ def rubric_scores(store: Store, run_id: str) -> list[Row]:
     return store.rows(
         "SELECT j.evaluator, j.name, j.agent, j.value, coalesce(j.family, 'everyday') AS family, j.scenario_id, "
         "j.run_id, j.mode, j.model, j.see, j.episode_id, o.value AS success FROM v_scores j LEFT JOIN "
-        "(SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o USING (episode_id) "
-        "WHERE j.run_id = ? AND j.newest AND j.name NOT IN ('malformed_judgements', 'evaluator_error') "
+        "(SELECT episode_id, value FROM v_scores WHERE run_id = $run AND name = 'success' AND newest) o "
+        "USING (episode_id) WHERE j.run_id = $run AND j.newest "
+        "AND j.name NOT IN ('malformed_judgements', 'evaluator_error') "
         "AND (starts_with(j.evaluator, 'judge.') OR starts_with(j.evaluator, 'rubric.')) ORDER BY ALL",
-        [run_id],
+        {"run": run_id},
     )
 
 
