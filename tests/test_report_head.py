@@ -50,6 +50,9 @@ def test_a_game_without_a_success_has_its_payoff_in_the_head_and_counts_turns_of
     (turns,) = [row["value"] for row in store.rows("SELECT value FROM scores WHERE name = 'turns'")]
     (listed,) = episodes_of_run(store, run.run_id, EpisodeFilter(), ())
     assert listed["turns"] == turns < len(store.rows("SELECT turn FROM turns"))
+    (row,) = store.rows("SELECT turns, tells FROM v_episodes")
+    (told,) = store.rows("SELECT count(*) AS n FROM turns WHERE speaker = ''")
+    assert row == {"turns": turns, "tells": told["n"]} and told["n"] > 0, "what the rules told is counted apart"
 
 
 def test_leaks_are_told_as_not_looked_for_only_where_there_was_something_to_look_for(tmp_path: Path) -> None:
