@@ -195,8 +195,11 @@ GROUP BY ALL;
 
 CREATE OR REPLACE VIEW v_episodes AS
 SELECT e.episode_id, e.run_id, s.scenario_id, s.family, e.mode, e.model, e.seed, e.status, e.stop_reason,
-       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash, e.variant, e.see
-FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash;
+       e.turns - coalesce(t.tells, 0) AS turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash,
+       e.variant, e.see, coalesce(t.tells, 0) AS tells
+FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN (SELECT episode_id, count(*) AS tells FROM turns WHERE speaker = '' GROUP BY episode_id) t
+     ON t.episode_id = e.episode_id;
 
 CREATE OR REPLACE VIEW v_turns AS
 SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
@@ -603,7 +606,7 @@ COMMENT ON COLUMN judgements.details_json IS 'Effective sampling, max_tokens and
 
 COMMENT ON VIEW v_runs IS 'Runs, with the numbers of completed and failed episodes';
 
-COMMENT ON VIEW v_episodes IS 'Episodes, with scenario and family';
+COMMENT ON VIEW v_episodes IS 'Episodes, with scenario and family; turns are those of agents, tells are what the rules told';
 
 COMMENT ON VIEW v_turns IS 'Turns, with their position in the conversation from 0 to 1';
 

@@ -55,7 +55,7 @@ def fill(store: Store, turns: int) -> str:
     """Simulate scripted talks once, and copy them until there are `turns`; returns the newest run."""
     if not store.path.is_file():
         scenarios = []
-        for family in FAMILIES:
+        for family in FAMILIES.own:
             for seed in range(100):
                 scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, {}).split()
                 scenarios.append(LoadedScenario(scenario, answer, "generated"))

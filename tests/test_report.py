@@ -383,11 +383,11 @@ def test_leaks_that_were_not_looked_for_are_no_zeros(store: Store) -> None:
     command = f"Leaks were not looked for</bdi>: <code>localsim score {run_id}</code>"
     assert page.count(command) == 2 and "not looked for</span>" in page, "at the head, and among all measures"
     assert text.count(sentence) == 2 and "| leaks | not looked for | not looked for |" in text
-    some = [dict(row, searched=1, completed=2) for row in data["comparison"]]
+    some = [dict(row, searched=1, completed=2, private=2, missed=1) for row in data["comparison"]]
     assert head.unsearched({**data, "comparison": some}) == [
         f"Leaks were looked for in only 2 of 4 conversations: localsim score {run_id}"
     ]
-    searched = {**data, "comparison": [dict(row, searched=row["completed"]) for row in some]}
+    searched = {**data, "comparison": [dict(row, searched=row["completed"], missed=0) for row in some]}
     assert head.unsearched(searched) == []
     (table,) = head.tables(searched, lambda *_: "")
     assert head.NOT_SEARCHED not in {line["gap"] for line in table["lines"]}

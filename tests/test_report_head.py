@@ -7,6 +7,7 @@ from pathlib import Path
 from localsim import families
 from localsim.reports.report import report
 from localsim.reports.validity import head
+from localsim.runs import telling
 from localsim.runs.runner import Plan, start
 from localsim.store.database import Store
 from localsim.store.queries.pages import EpisodeFilter, episodes_of_run
@@ -18,7 +19,7 @@ def test_hits_stay_beside_their_number_by_chance() -> None:
     declared = [each for each in families.family_of("mutual_friends").measures if each.head]
     rows = [
         {"family": "mutual_friends", "model": "m", "mode": mode, "condition": mode, "see": "",
-         "completed": 2, "searched": 2, "success_rate": None,
+         "completed": 2, "searched": 2, "private": 2, "missed": 0, "success_rate": None,
          **{each.key: 1.0 for each in declared}, "unearned_chance": chance}
         for mode, chance in (("agents", 0.2), ("script", 0.9))
     ]  # fmt: skip
@@ -49,3 +50,21 @@ def test_a_game_without_a_success_has_its_payoff_in_the_head_and_counts_turns_of
     (turns,) = [row["value"] for row in store.rows("SELECT value FROM scores WHERE name = 'turns'")]
     (listed,) = episodes_of_run(store, run.run_id, EpisodeFilter(), ())
     assert listed["turns"] == turns < len(store.rows("SELECT turn FROM turns"))
+    (row,) = store.rows("SELECT turns, tells FROM v_episodes")
+    (told,) = store.rows("SELECT count(*) AS n FROM turns WHERE speaker = ''")
+    assert row == {"turns": turns, "tells": told["n"]} and told["n"] > 0, "what the rules told is counted apart"
+
+
+def test_leaks_are_told_as_not_looked_for_only_where_there_was_something_to_look_for(tmp_path: Path) -> None:
+    store = Store(tmp_path / "games.duckdb")
+    open_game, hidden = generated("public_goods", 3), generated("mutual_friends", 3)
+    told = {}
+    for name, scenarios in (("open", (open_game,)), ("hidden", (hidden,)), ("both", (open_game, hidden))):
+        run = start(Plan(scenarios, ("agents",), "scripted:auto", seed=1), store, Quiet(), lambda _: None)
+        data = report(store, run.run_id)
+        told[name] = (head.unsearched(data), telling.unsearched(store, run.run_id))
+        families_told = [row["family"] for row in data["comparison"] if head.gap(head.LEAKS, row)]
+        assert families_told == ([] if name == "open" else ["mutual_friends"])
+    assert told["open"] == ([], "")
+    assert told["hidden"][0] and told["hidden"][1]
+    assert "Leaks were not looked for" in told["both"][0][0], "all that had something to look for"

@@ -108,6 +108,25 @@ def test_a_newcomer_gets_three_stored_talks_and_their_verdicts(
 
 
 @pytest.mark.usefixtures("quick")
+def test_what_is_chosen_first_shows_an_unearned_hit_where_players_see_everything_and_only_there(
+    client: TestClient, store: Store
+) -> None:
+    form = client.get("/start").text
+    chosen = re.search(r'<option value="(\w+)" selected', form)
+    assert chosen is not None and "without a language model" in form
+    begun(client, scenario=chosen[1])
+    text = until(client, "finished")
+    assert "No language model writes these talks" in text
+    query = "SELECT mode, sum(value) AS hits FROM v_scores WHERE name = 'unearned_hits' AND newest GROUP BY 1"
+    hits = {row["mode"]: row["hits"] for row in store.rows(query)}
+    assert hits["agents"] == 0 and hits["script"] > 0 and hits["mindreaders"] > 0
+    panels = {mode: text.split(f'id="{mode}"', 1)[1].split("</section>", 1)[0] for mode in MODES}
+    assert {mode: words.SIGNS["hit"] in panel for mode, panel in panels.items()} == {
+        "script": True, "agents": False, "mindreaders": True,
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_game_without_private_facts_says_nothing_about_leaks(client: TestClient) -> None:
     begun(client, scenario="public_goods_four")
     text = until(client, "finished")

@@ -82,8 +82,9 @@ def serve(conditions: tuple[str, ...], host: str, port: int | None, open_browser
     localsim annotate serve @last --open
     localsim annotate serve @last:agents @last-1:agents --open
     """
-    store = store_of(db)
-    chosen = selected(store, conditions) if conditions else None
+    with Reassurance("reading the run"):
+        store = store_of(db)
+        chosen = selected(store, conditions) if conditions else None
     path = f"/annotate?run={chosen.key}" if chosen else "/annotate"
     several = chosen if chosen and chosen.conditions is not None else None
     serve_pages(store, host, port, Pages(path, parts=("annotate",), open_browser=open_browser, selection=several), say)
@@ -241,8 +242,9 @@ def undo_(conditions: tuple[str, ...], rater: str, task: Task, db: str | None, a
     from localsim.annotation.records import checked_rater, undo
 
     store = store_of(db)
-    chosen = selected(store, conditions)
-    among = [item.item_id for item in every_item(store, chosen, task, checked_rater(rater))]
+    with Reassurance("reading the items", quiet=as_json):
+        chosen = selected(store, conditions)
+        among = [item.item_id for item in every_item(store, chosen, task, checked_rater(rater))]
     item_id = undo(store, task, chosen.runs, rater, among)
     if as_json:
         print_json({"task": task, "rater": rater, "undone": item_id})
@@ -287,8 +289,8 @@ def bundle(
 
     checked_rater(rater)
     store = store_of(db)
-    chosen = selected(store, conditions)
     with Reassurance("choosing the items", quiet=as_json):
+        chosen = selected(store, conditions)
         items = items_of(store, chosen, task, rater, ties=ties)
         _write(Path(output), make_bundle(items, task, rater, title or TITLES[task], checked_kind(_KINDS[kind])))
     if as_json:

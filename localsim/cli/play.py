@@ -166,13 +166,14 @@ def class_(
     localsim class craigslist_01 --with starter --host 192.168.1.20
     localsim class mutual_friends_01 --host 192.168.1.20 --against 20261123
     """
-    try:
-        from localsim.web.classroom.begin import Wish, serve_class
-    except ImportError as error:
-        raise InvalidInput(f"a class needs {error.name}", hint='pip install "localsim[web]"') from error
-    alone = partner is not None
-    computer = chosen_model(partner) if alone else PREFIX
-    loaded = find_scenarios(list(scenarios))
+    with Reassurance("reading the scenarios of the class"):
+        try:
+            from localsim.web.classroom.begin import Wish, serve_class
+        except ImportError as error:
+            raise InvalidInput(f"a class needs {error.name}", hint='pip install "localsim[web]"') from error
+        alone = partner is not None
+        computer = chosen_model(partner) if alone else PREFIX
+        loaded = find_scenarios(list(scenarios))
     if computer == NAME:
         raise InvalidInput("--with names a model or scripted player", hint="leave it out to pair the phones")
     wish = Wish(loaded, computer, alone, host, port, fresh, against)

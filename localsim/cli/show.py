@@ -262,11 +262,11 @@ def audit(run: str, db: str | None, as_json: bool) -> None:
     localsim audit @last
     localsim audit @last --json
     """
-    from localsim.reports.audit import audit_run
-
-    store = store_of(db)
-    run_id = store.run_id(run)
     with Reassurance("checking the prompts", quiet=as_json):
+        from localsim.reports.audit import audit_run
+
+        store = store_of(db)
+        run_id = store.run_id(run)
         result = audit_run(store, run_id)
     if as_json:
         print_json(result.as_json())

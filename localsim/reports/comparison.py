@@ -47,19 +47,25 @@ def compare(
     second_run: str | None = None,
     margin: float | None = None,
     among: Collection[Unit] | None = None,
+    scores: Sequence[Row] | None = None,
 ) -> list[Row]:
     """Return rows of family, measure and two conditions: modes of one run, or the same mode (or people) in two runs.
 
     Rows of the primary outcome come first. `margin` tests equivalence for all measures with bounds; without it, shares
     are tested with MARGIN. Two runs have no primary outcome in common. `among` are the units that count; None: all.
+    `scores` are those of one run with their sides, if they have been read.
     """
     runs = [first_run, second_run] if second_run else [first_run]
     found = [Choice(tuple(spelling.conditions_of(store, run_id)), whole=True) for run_id in runs]
-    return compare_chosen(store, found, margin, among)
+    return compare_chosen(store, found, margin, among, scores)
 
 
 def compare_chosen(
-    store: Store, chosen: Sequence[Choice], margin: float | None = None, among: Collection[Unit] | None = None
+    store: Store,
+    chosen: Sequence[Choice],
+    margin: float | None = None,
+    among: Collection[Unit] | None = None,
+    scores: Sequence[Row] | None = None,
 ) -> list[Row]:
     """Return rows as `compare` does, for the pairs of conditions that `conditions.pairs_of` makes of a choice.
 
@@ -75,7 +81,7 @@ def compare_chosen(
     wanted = list(spelling.pairs_of(chosen))
     left_out = unpaired(store, wanted)
     found: list[Row] = []
-    for family, measure, values in values_of(store, runs):
+    for family, measure, values in values_of(store, runs, scores):
         by_condition = values if among is None else {each: _within(own, among) for each, own in values.items()}
         for one, other in wanted:
             if one not in by_condition or other not in by_condition:
@@ -174,9 +180,16 @@ def pilot(store: Store, run_id: str, key: str, contrast: str) -> dict[str, dict[
     return found
 
 
-def values_of(store: Store, runs: list[str]) -> Values:
-    """Yield the values of each family and compared measure, by condition and unit; families as in a report."""
-    scores = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
+def values_of(store: Store, runs: list[str], read: Sequence[Row] | None = None) -> Values:
+    """Yield the values of each family and compared measure, by condition and unit; families as in a report.
+
+    `read` are the newest scores of the runs with their sides, if they have been read.
+    """
+    if read is None:
+        scores = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
+    else:
+        known = (row for row in read if row["value"] is not None)
+        scores = sorted(known, key=lambda row: str(row["episode_id"]))
     episodes = {row["episode_id"]: row for run_id in runs for row in queries.episodes(store, run_id)}
     families = dict.fromkeys(row["family"] for row in scores)
     measures = measures_of((name for name in families if name), {row["evaluator"] for row in scores})

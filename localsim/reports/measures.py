@@ -200,11 +200,10 @@ def _tries(measure: Measure, scores: Iterable[Row]) -> dict[str, list[tuple[floa
 
 def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
     """Yield rows of scores, each with the `side` of its agent; '' for the whole episode."""
-    keys = {
-        episode_id: AnswerKey.from_json(json.loads(text)) for episode_id, text in queries.answers(store, run_id).items()
-    }
+    texts = queries.answers(store, run_id)
+    read = {text: AnswerKey.from_json(json.loads(text)) for text in dict.fromkeys(texts.values())}
     for row in rows:
-        side = family_of(row["family"]).side(row["agent"], keys[row["episode_id"]]) if row["agent"] else ""
+        side = family_of(row["family"]).side(row["agent"], read[texts[row["episode_id"]]]) if row["agent"] else ""
         yield {**row, "side": side}
 
 

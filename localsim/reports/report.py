@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -54,7 +54,7 @@ def report(store: Store, run_id: str) -> Row:
 
 def _read(store: Store, run_id: str) -> Row:
     run = run_row(store, run_id)
-    scores = queries.scores(store, run_id)
+    scores = list(sided(store, run_id, queries.scores(store, run_id)))
     used = thresholds(store, run_id)
     found = table(store, run_id, scores)
     comparison = found["comparison"]
@@ -77,7 +77,7 @@ def _read(store: Store, run_id: str) -> Row:
     }
     data |= _errors(store, run_id, data, scores)
     data["robustness"] = robustness(store, run_id)
-    compared = compare(store, run_id) if comparison else []
+    compared = compare(store, run_id, scores=scores) if comparison else []
     data["headline"] = headline(data, compared, partial(sign_turns, data["robustness"]))
     return data
 
@@ -86,21 +86,26 @@ def beginning(store: Store, run_id: str) -> tuple[list[str], Row]:
     """Return the sentences that a report begins with, and its measures and rows, without what they do not need."""
     with store.held() as reader:
         run = run_row(reader, run_id)
-        data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id)}
+        scores = list(sided(reader, run_id, queries.scores(reader, run_id)))
+        data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id, scores)}
         # Without an episode there are no conditions that could be compared.
-        compared = compare(reader, run_id) if data["comparison"] else []
+        compared = compare(reader, run_id, scores=scores) if data["comparison"] else []
         data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
     return answer(data), data
 
 
 def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
-    """Return the measures of a run, its rows (comparison) and its curves; `scores` if they have been read."""
-    scores = queries.scores(store, run_id) if scores is None else scores
+    """Return the measures of a run, its rows (comparison) and its curves.
+
+    `scores` are the newest ones, with the sides of their agents, if they have been read.
+    """
+    scores = list(sided(store, run_id, queries.scores(store, run_id))) if scores is None else scores
     found = cells(store, run_id, scores)
     measures = measures_of(dict.fromkeys(family for family, _ in found), {row["evaluator"] for row in scores})
+    secret = queries.with_secrets(store, run_id)
     return {
         "measures": [as_json(measure) for measure in measures],
-        "comparison": [_comparison_row(key, cell, measures) for key, cell in found.items()],
+        "comparison": [_comparison_row(key, cell, measures, secret) for key, cell in found.items()],
         "curves": curves(store, run_id, scores),
     }
 
@@ -124,8 +129,8 @@ def foremost(leaks: Iterable[Row]) -> list[Row]:
     return ordered[:QUOTED]
 
 
-def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
-    """Return the cells in the order of a report: by family and condition."""
+def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
+    """Return the cells in the order of a report: by family and condition. `scores` have the sides of their agents."""
     counted = queries.counts(store, run_id)  # before the episodes: a run that goes on adds more of them
     episodes: dict[Key, list[Row]] = defaultdict(list)
     keys: dict[str, Key] = {}
@@ -133,7 +138,7 @@ def cells(store: Store, run_id: str, scores: list[Row]) -> dict[Key, Cell]:
         keys[row["episode_id"]] = key = _key(row)
         episodes[key].append(row)
     scored: dict[Key, list[Row]] = defaultdict(list)
-    for row in sided(store, run_id, scores):
+    for row in scores:
         scored[keys[row["episode_id"]]].append(row)
     counts: dict[Key, list[Row]] = defaultdict(list)
     for row in counted:
@@ -158,12 +163,13 @@ def _key(row: Row) -> Key:
     return row["family"] or EVERYDAY.name, condition_of(row)
 
 
-def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
+def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Row:
+    """Return a row of the table; `secret` are the hashes of the scenarios in which something could leak."""
     family, condition = key
     row: Row = {"family": family, "mode": condition.mode, "see": condition.see, "condition": condition.name}
     row |= {"model": condition.model, "n": len(cell.episodes)}
     row["scenarios"] = len({episode["scenario_hash"] for episode in cell.episodes})
-    row |= {"completed": cell.count("completed"), "failed": cell.count("failed"), "searched": _searched(cell)}
+    row |= {"completed": cell.count("completed"), "failed": cell.count("failed"), **_searched(cell, secret)}
     for measure in measures:
         found = estimate(measure, cell)
         row[measure.key] = _rounded(found.value)
@@ -175,11 +181,14 @@ def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure]) -> Row:
     return row
 
 
-def _searched(cell: Cell) -> int:
-    """Return the number of completed episodes that were searched for leaks."""
+def _searched(cell: Cell, secret: Collection[str]) -> Row:
+    """Return the numbers of completed episodes that were searched for leaks, that had something to look for (private),
+    and that had it and were not searched (missed).
+    """
     completed = {row["episode_id"] for row in cell.episodes if row["status"] == "completed"}
+    private = {row["episode_id"] for row in cell.episodes if row["scenario_hash"] in secret} & completed
     found = {row["episode_id"] for row in cell.scores if is_search(row)}
-    return len(completed & found)
+    return {"searched": len(completed & found), "private": len(private), "missed": len(private - found)}
 
 
 def _rounded(value: float | None) -> float | None:

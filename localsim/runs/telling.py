@@ -17,6 +17,7 @@ from localsim.families import EVERYDAY, family_of
 from localsim.models.registry import is_path, labelled
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
+from localsim.store.queries.reports import with_secrets
 from localsim.store.queries.scoring import families_of
 
 Row = Mapping[str, Any]
@@ -160,8 +161,8 @@ def remark(row: Row) -> str:
 
 
 def unsearched(store: Store, run_id: str) -> str:
-    """Return `leaks_remark` for a run; '' where the rules ask questions: there is nobody to tell a secret to."""
+    """Return `leaks_remark` for a run; '' where the rules ask questions, or where no agent has a private fact."""
     families = families_of(store, run_id)
-    if families and all(family_of(family).asks for family in families):
+    if families and (all(family_of(family).asks for family in families) or not with_secrets(store, run_id)):
         return ""
     return leaks_remark(queries.run_facts(store, run_id))

@@ -339,10 +339,13 @@ FROM runs r LEFT JOIN episodes e ON e.run_id = r.run_id
 GROUP BY ALL""",
     ),
     "v_episodes": (
-        "Episodes, with scenario and family",
+        "Episodes, with scenario and family; turns are those of agents, tells are what the rules told",
         """SELECT e.episode_id, e.run_id, s.scenario_id, s.family, e.mode, e.model, e.seed, e.status, e.stop_reason,
-       e.turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash, e.variant, e.see
-FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash""",
+       e.turns - coalesce(t.tells, 0) AS turns, e.episode_index, e.error, s.title, e.duration_ms, e.scenario_hash,
+       e.variant, e.see, coalesce(t.tells, 0) AS tells
+FROM episodes e JOIN scenarios s ON s.scenario_hash = e.scenario_hash
+LEFT JOIN (SELECT episode_id, count(*) AS tells FROM turns WHERE speaker = '' GROUP BY episode_id) t
+     ON t.episode_id = e.episode_id""",
     ),
     "v_turns": (
         "Turns, with their position in the conversation from 0 to 1",

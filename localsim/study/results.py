@@ -12,7 +12,7 @@ from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed as constructed_as
 from localsim.reports.comparison import compare, differences_of, values_of
-from localsim.reports.measures import Cell, as_json, estimate, measures_of
+from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
 from localsim.reports.report import cells, report
 from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
@@ -128,7 +128,10 @@ def rows_of(
 ) -> list[Row]:
     """Return a row for each family, task and condition, first of all tasks; `task_of` is keyed by scenario."""
     rows: list[Row] = []
-    by_run = {run_id: cells(store, run_id, queries.scores(store, run_id)) for run_id in _runs(conditions)}
+    by_run = {
+        run_id: cells(store, run_id, sided(store, run_id, queries.scores(store, run_id)))
+        for run_id in _runs(conditions)
+    }
     for condition in conditions:
         for cell in by_run[condition.run_id].values():
             if not _is_of(cell, condition):

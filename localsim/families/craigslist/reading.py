@@ -6,7 +6,9 @@ The rules and their phrases (phrases.py) were written by hand and measured (scri
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 from localsim.conversation.transcript import Turn
@@ -88,9 +90,28 @@ def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
     text = turn.action.text
     if turn.action.type in ("non-verbal communication", "action"):
         return _read_action(text, list_price)
-    reading = Reading(least=0.12 * list_price)
-    lower = plain(text)
-    prices = _without_answers(find_prices(text, list_price=list_price), lower, plain(before))
+    found = _without_answers(_prices_in(text, list_price), plain(text), plain(before))
+    read = _read_words(text, list_price, tuple(found))
+    # A bargain may lower the consent of a reading: each turn gets its own.
+    return replace(
+        read,
+        offers=[*read.offers],
+        each=[*read.each],
+        changes=[*read.changes],
+        refused_prices=[*read.refused_prices],
+        has={*read.has},
+    )
+
+
+@lru_cache(maxsize=8192)
+def _prices_in(text: str, list_price: float) -> tuple[Price, ...]:
+    return tuple(find_prices(text, list_price=list_price))
+
+
+@lru_cache(maxsize=8192)
+def _read_words(text: str, list_price: float, prices: tuple[Price, ...]) -> Reading:
+    """Read the words of a turn with these prices; players say the same words in many talks."""
+    reading, lower = Reading(least=0.12 * list_price), plain(text)
     for match in re.finditer(r"(?:[^.!?;…—\n]|[.](?=\d|[a-z]\.)|(?<=[ap]\.m)\.)+[.!?;…—]*", lower):
         if match[0].strip(" .!"):
             inside = [price for price in prices if match.start() <= price.start < match.end()]
@@ -104,8 +125,10 @@ def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
     return reading
 
 
-def _without_answers(prices: list[Price], lower: str, before: str) -> list[Price]:
+def _without_answers(prices: Sequence[Price], lower: str, before: str) -> list[Price]:
     """Return the prices without bare numbers that answer "how old?" or "the 24 inch or the 30 inch?"."""
+    if not prices:
+        return []
     asked = re.search(
         r"\bhow (?:old|many|long|big|tall|wide|far|heavy|deep|fast)\b|\bwhat (?:size|year|time|model)\b[^.?]*\?", before
     )

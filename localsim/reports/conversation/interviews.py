@@ -23,7 +23,7 @@ from localsim.families.interviews.family import NOBODY, traits_of
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import interviews as queries
-from localsim.store.queries.scoring import subjects
+from localsim.store.queries.scoring import families_of, subjects
 
 Row = dict[str, Any]
 Value = Callable[[Answer], "float | None"]
@@ -66,6 +66,8 @@ class Asked:
 
 def interviews(store: Store, run_id: str) -> list[Row]:
     """Return a row for each bank and model of a run; none for a run without interviews."""
+    if not any(family_of(name).asks for name in families_of(store, run_id)):
+        return []
     asked = [each for each in subjects(store, run_id) if family_of(each.scenario.family).asks]
     if not asked:
         return []

@@ -9,7 +9,7 @@ from localsim import stats
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.families import EVERYDAY, family_of
 from localsim.families.base import SUCCESS
-from localsim.reports.measures import Cell, measures_of, of_family, within
+from localsim.reports.measures import Cell, measures_of, of_family, sided, within
 from localsim.reports.report import cells
 from localsim.stats import Bounds, Estimate
 from localsim.store.conditions import Condition
@@ -38,7 +38,7 @@ def read(store: Store, conditions: Sequence[Condition]) -> dict[Condition, list[
     """Return the cells of conditions."""
     found: dict[Condition, list[Cell]] = {each: [] for each in conditions}
     for run_id in dict.fromkeys(each.run_id for each in conditions):
-        for (_, condition), cell in cells(store, run_id, queries.scores(store, run_id)).items():
+        for (_, condition), cell in cells(store, run_id, sided(store, run_id, queries.scores(store, run_id))).items():
             if condition in found:
                 found[condition].append(cell)
     return found

@@ -157,7 +157,7 @@ def _goals(family: str, rows: Sequence[Row]) -> set[str]:
 def _measures(data: Row, family: str, rows: Sequence[Row]) -> list[Row]:
     """Return the measures of a family's head tables; one without a key stands for leaks that were not looked for."""
     found = _constants(data, family, rows)[0]
-    if any(missed(row) == row["completed"] > 0 for row in rows) and not any(row.get("searched") for row in rows):
+    if any(missed(row) == _private(row) > 0 for row in rows) and not any(row.get("searched") for row in rows):
         found.insert(len(found) - (bool(found) and found[-1]["key"] == LENGTH), LEAKS)
     return found
 
@@ -188,19 +188,22 @@ def _same(gaps: Sequence[str]) -> str:
 
 
 def missed(row: Row) -> int:
-    """Return the number of completed conversations of a row that were not searched for leaks.
+    """Return the number of completed conversations of a row that had private facts and were not searched for leaks.
 
     It is 0 where the rules ask questions: there is nobody to tell a secret to.
     """
-    return (
-        0 if row.get("searched") is None or family_of(row["family"]).asks else int(row["completed"] - row["searched"])
-    )
+    return 0 if row.get("searched") is None or family_of(row["family"]).asks else int(row["missed"])
+
+
+def _private(row: Row) -> int:
+    """Return the number of completed conversations of a row in which there was something to look for."""
+    return int(row.get("private", 0))
 
 
 def gap(measure: Row, row: Row) -> str:
     """Return the words that stand in place of a number that was not looked for; '' if the number can stand."""
     if measure["key"] in _OF_SEARCH or measure is LEAKS:
-        return NOT_SEARCHED if row["completed"] and missed(row) == row["completed"] else ""
+        return NOT_SEARCHED if missed(row) == _private(row) > 0 else ""
     return ""
 
 
@@ -213,12 +216,12 @@ def unsearched(data: Row, family: str | None = None) -> list[str]:
     rows = [row for row in data["comparison"] if family in (None, row["family"])]
     for run_id in dict.fromkeys(_other(row) for row in rows):
         own = [row for row in rows if _other(row) == run_id]
-        completed, without = sum(row["completed"] for row in own), sum(map(missed, own))
+        private, without = sum(map(_private, own)), sum(map(missed, own))
         command = f"localsim score {run_id or data['run']['run_id']}"
-        if without == completed > 0:
+        if without == private > 0:
             none.append(command)
         elif without:
-            some.append(f"Leaks were looked for in only {completed - without} of {completed} conversations: {command}")
+            some.append(f"Leaks were looked for in only {private - without} of {private} conversations: {command}")
     return [*some, f"Leaks were not looked for: {', '.join(none)}"] if none else some
 
 

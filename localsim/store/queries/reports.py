@@ -25,8 +25,9 @@ def variants(store: Store, run_id: str) -> list[int]:
 
 
 def scores(store: Store, run_id: str) -> list[Row]:
-    """All columns of `v_scores` for the newest version of each evaluator."""
-    return store.rows("SELECT * FROM v_scores WHERE run_id = ? AND newest", [run_id])
+    """The columns of `v_scores` without reason, label and turns_json, for the newest version of each evaluator."""
+    columns = "SELECT * EXCLUDE (reason, label, turns_json)"
+    return store.rows(f"{columns} FROM v_scores WHERE run_id = ? AND newest", [run_id])
 
 
 def counts(store: Store, run_id: str) -> list[Row]:
@@ -95,6 +96,17 @@ def scenarios_with_answers(store: Store, run_id: str) -> list[LoadedScenario]:
     ]
 
 
+def with_secrets(store: Store, run_id: str) -> set[str]:
+    """The hashes of the scenarios in which an agent has a private fact or a secret, so that something could leak."""
+    rows = store.rows(
+        "SELECT scenario_hash FROM scenarios WHERE scenario_hash IN (SELECT scenario_hash FROM episodes "
+        "WHERE run_id = ?) AND (len(document_json -> '$.agents[*].facts[0]') > 0 "
+        "OR len(list_filter(document_json ->> '$.agents[*].secret', lambda secret: secret <> '')) > 0)",
+        [run_id],
+    )
+    return {row["scenario_hash"] for row in rows}
+
+
 def leaks(store: Store, run_id: str) -> list[Row]:
     """The first disclosure of each private fact, with the text of its turn."""
     return store.rows(
@@ -161,11 +173,12 @@ def judge_goals(store: Store, run_id: str) -> list[Row]:
         "j.see, j.episode_id, avg(j.value) FILTER (j.name = 'goal') AS goal, "
         "avg(j.value) FILTER (j.name = 'overall') AS overall, "
         "avg(j.value) FILTER (suffix(j.name, '_spread')) AS spread, any_value(o.value) AS success "
-        "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o "
-        "ON o.episode_id = j.episode_id WHERE j.run_id = ? AND j.newest AND starts_with(j.evaluator, 'judge.') "
+        "FROM v_scores j LEFT JOIN (SELECT episode_id, value FROM v_scores WHERE run_id = $run "
+        "AND name = 'success' AND newest) o ON o.episode_id = j.episode_id "
+        "WHERE j.run_id = $run AND j.newest AND starts_with(j.evaluator, 'judge.') "
         "GROUP BY j.evaluator, j.family, j.scenario_id, j.run_id, j.mode, j.model, j.see, j.episode_id "
         "ORDER BY ALL",
-        [run_id],
+        {"run": run_id},
     )
 
 
@@ -176,10 +189,11 @@ def rubric_scores(store: Store, run_id: str) -> list[Row]:
     return store.rows(
         "SELECT j.evaluator, j.name, j.agent, j.value, coalesce(j.family, 'everyday') AS family, j.scenario_id, "
         "j.run_id, j.mode, j.model, j.see, j.episode_id, o.value AS success FROM v_scores j LEFT JOIN "
-        "(SELECT episode_id, value FROM v_scores WHERE name = 'success' AND newest) o USING (episode_id) "
-        "WHERE j.run_id = ? AND j.newest AND j.name NOT IN ('malformed_judgements', 'evaluator_error') "
+        "(SELECT episode_id, value FROM v_scores WHERE run_id = $run AND name = 'success' AND newest) o "
+        "USING (episode_id) WHERE j.run_id = $run AND j.newest "
+        "AND j.name NOT IN ('malformed_judgements', 'evaluator_error') "
         "AND (starts_with(j.evaluator, 'judge.') OR starts_with(j.evaluator, 'rubric.')) ORDER BY ALL",
-        [run_id],
+        {"run": run_id},
     )
 
 

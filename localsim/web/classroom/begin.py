@@ -53,8 +53,9 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
     wish = replace(wish, scenarios=list({loaded.hash: loaded for loaded in wish.scenarios}.values()))
     before = None
     if wish.against is not None:
-        run_id = store.run_id(wish.against)
-        before = results.earlier(store, run_id)
+        with during("reading the earlier class"):
+            run_id = store.run_id(wish.against)
+            before = results.earlier(store, run_id)
         if not any(row.finished for row in before.rows):
             raise InvalidInput(
                 f"run {run_id} has no finished talk in agents or mindreaders", hint="localsim runs list shows all runs"

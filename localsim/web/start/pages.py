@@ -29,6 +29,9 @@ NEW = "new:"
 _MOST_DIGITS = 6
 _USUAL = "scripted:omniscient"
 """The players that show the difference between the modes best, and in seconds."""
+_QUICK = "Seconds, without a language model."
+_FIRST = "mutual_friends_10"
+"""The scenario that is chosen first: with these players only omniscient modes have an unearned hit in it."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,16 @@ def _groups() -> list[tuple[str, list[tuple[str, str]]]]:
 def players(usual: str) -> list[Players]:
     """Who can play: scripted players, the server's own model `usual`, and the models that are installed."""
     found = [
-        Players(_USUAL, "Scripted players who use all that they see", "Seconds. They show best how the modes differ."),
-        Players("scripted", "Scripted players", "Seconds. They use their own side only, in every mode."),
+        Players(
+            _USUAL,
+            "Scripted players who use all that they see",
+            "Seconds, without a language model. They show best how the modes differ.",
+        ),
+        Players(
+            "scripted",
+            "Scripted players",
+            "Seconds, without a language model. They use their own side only, in every mode.",
+        ),
     ]
     short = {names[0]: alias for alias, names in aliases().items()}
     for entry in sorted(entries(), key=lambda each: short.get(each.name) != "starter"):
@@ -99,7 +110,7 @@ def _chooser(request: Request, chosen: dict[str, str], problem: str = "", status
         status,
         groups=_groups(),
         players=players(stage_of(request).model),
-        chosen={"scenario": "mutual_friends_01", "seed": "1", "players": _USUAL, **chosen},
+        chosen={"scenario": _FIRST, "seed": "1", "players": _USUAL, **chosen},
         problem=problem,
         busy=desk.busy,
         unfinished=[] if desk.busy else talks.unfinished(store_of(request)),

@@ -75,6 +75,11 @@ class Watched:
         return self.phase in GOING
 
     @property
+    def scripted(self) -> bool:
+        """True if no language model writes."""
+        return is_scripted(self.model)
+
+    @property
     def searched(self) -> bool:
         """True if leaks have been looked for in every talk that was completed."""
         talks = [talk.marked for talk in self.talks if talk.marked and talk.marked.episode.status == "completed"]
