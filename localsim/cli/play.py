@@ -136,6 +136,11 @@ def play(
     help="Play against the talks of this run, an earlier class; the reveal shows who won.",
 )
 @click.option(
+    "--replay",
+    is_flag=True,
+    help="Let every phone play a game with the decisions of the class of --against, instead of with another phone.",
+)
+@click.option(
     "--new",
     "fresh",
     is_flag=True,
@@ -147,6 +152,7 @@ def class_(
     scenarios: tuple[str, ...],
     partner: str | None,
     against: str | None,
+    replay: bool,
     fresh: bool,
     host: str,
     port: int | None,
@@ -165,6 +171,7 @@ def class_(
     localsim class mutual_friends_01 mutual_friends_02 --host 192.168.1.20
     localsim class craigslist_01 --with starter --host 192.168.1.20
     localsim class mutual_friends_01 --host 192.168.1.20 --against 20261123
+    localsim class ultimatum_plain --host 192.168.1.20 --against 20261123 --replay
     """
     with Reassurance("reading the scenarios of the class"):
         try:
@@ -176,7 +183,9 @@ def class_(
         loaded = find_scenarios(list(scenarios))
     if computer == NAME:
         raise InvalidInput("--with names a model or scripted player", hint="leave it out to pair the phones")
-    wish = Wish(loaded, computer, alone, host, port, fresh, against)
+    if replay and (against is None or alone):
+        raise InvalidInput("--replay needs --against RUN, without --with", hint="localsim runs list shows all runs")
+    wish = Wish(loaded, computer, alone, host, port, fresh, against, replay)
     serve_class(store_of(db), wish, say, open_browser=open_browser, during=Reassurance)
 
 

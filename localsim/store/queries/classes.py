@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localsim.store.database import Store
+from localsim.store.episodes import TURN
 
 Row = dict[str, Any]
 
@@ -34,3 +35,27 @@ def bets_of_run(store: Store, run_id: str) -> list[Row]:
         "WHERE task = 'bet' AND run_id = ? ORDER BY item_id, rater",
         [run_id],
     )
+
+
+def decisions(store: Store, run_id: str, writer: str) -> list[Row]:
+    """The turns that a writer, such as the people of a class, made in the completed episodes of a run.
+
+    Columns: episode_id, scenario_hash, mode, and TURN, by episode and turn.
+    """
+    return store.rows(
+        f"SELECT t.episode_id, e.scenario_hash, e.mode, {TURN} FROM turns t JOIN episodes e USING (episode_id) "
+        "WHERE e.run_id = ? AND e.status = 'completed' AND EXISTS (SELECT 1 FROM generations g "
+        "WHERE g.episode_id = t.episode_id AND g.speaker = t.speaker AND g.model = ?) ORDER BY t.episode_id, t.turn",
+        [run_id, writer],
+    )
+
+
+def replayed(store: Store, run_id: str) -> Row:
+    """The number of decisions that were replayed from an earlier class, and that the fallback made instead."""
+    return store.rows(
+        "SELECT count(*) FILTER (NOT json_exists(details_json, '$.fallback')) AS replayed, "
+        "count(*) FILTER (json_exists(details_json, '$.fallback')) AS fallback "
+        "FROM generations JOIN episodes USING (episode_id) "
+        "WHERE run_id = ? AND json_exists(details_json, '$.replayed')",
+        [run_id],
+    )[0]

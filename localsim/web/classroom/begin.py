@@ -16,7 +16,7 @@ from localsim.machine import PORT
 from localsim.machine.room import addresses
 from localsim.store.database import Store
 from localsim.web.app import During, Site, create_app
-from localsim.web.classroom import results
+from localsim.web.classroom import replaying, results
 from localsim.web.classroom.hall import Hall
 from localsim.web.classroom.ledger import Doors, Ledger, Opening, new_tokens
 from localsim.web.classroom.phone_pages import ENTRANCE, seat_name
@@ -42,6 +42,8 @@ class Wish:
     """True for a new class, even if one that could go on is in the ledger."""
     against: str | None
     """The run of an earlier class, whose results are shown beside those of this one."""
+    replay: bool = False
+    """True if every phone plays with the decisions of the earlier class."""
 
 
 def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, during: During = nullcontext) -> None:
@@ -60,6 +62,9 @@ def serve_class(store: Store, wish: Wish, say: Say, *, open_browser: bool, durin
             raise InvalidInput(
                 f"run {run_id} has no finished talk in agents or mindreaders", hint="localsim runs list shows all runs"
             )
+        if wish.replay:
+            replaying.refuse_without(replaying.decisions_of(store, run_id), wish.scenarios, run_id)
+            wish = replace(wish, computer=replaying.name_for(run_id), alone=True)
     store.ensure_usable()
     ledger = Ledger(store.path)
     try:

@@ -19,6 +19,7 @@ from localsim.web.classroom import results
 from localsim.web.classroom.beats import start_of
 from localsim.web.classroom.floor import Floor, Live
 from localsim.web.classroom.hall import Hall
+from localsim.web.classroom.replaying import is_earlier
 from localsim.web.classroom.seats import MODES, Bet, Seat
 from localsim.web.guard import checked_form, cookie_name, csrf_of, equal, visitor_of, with_access
 from localsim.web.people.ways import action_from, forms_of
@@ -125,6 +126,7 @@ def _values(request: Request, seat: Seat | None, state: str) -> dict[str, Any]:
     values: dict[str, Any] = {
         "goal": results.has_goal(hall),
         "alone": hall.opening.alone,
+        "replayed": is_earlier(hall.opening.computer),
         "live": live,
         "problem": bool(hall.problem),  # its words may name modes and models: for the projector alone
     }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from localsim.backends.base import Backend
+from localsim.backends.open import open_backends
 from localsim.backends.person import NAME
 from localsim.conversation.episode import EpisodeSpec, Mode
 from localsim.conversation.scenario import Scenario
@@ -14,6 +17,7 @@ from localsim.families import rules_of
 from localsim.runs.plan import Plan
 from localsim.store.queries import annotation as annotation_queries
 from localsim.web.classroom.ledger import Opening
+from localsim.web.classroom.replaying import FALLBACK, PREFIX, EarlierClass, decisions_of, is_earlier, told
 from localsim.web.classroom.seats import MODES, Seat, Talk
 from localsim.web.classroom.talks import Talks, Terms
 
@@ -54,6 +58,31 @@ class Playing(Talks):
     def keep_saw(self, seat: Seat, read: Live, saw: bool) -> None:
         """The same for a bet on what the players of a talk saw."""
         self.keep(self._row(seat, read, {"saw": saw}))
+
+    @contextmanager
+    def _opened(self) -> Iterator[dict[str, Backend]]:
+        """Open the player that takes the seats without a person."""
+        name = self._opening.computer
+        if not is_earlier(name):
+            with super()._opened() as backends:
+                yield backends
+            return
+        run_id = name.removeprefix(PREFIX)
+        decisions = decisions_of(self._floor.store, run_id)
+        with open_backends([FALLBACK], self._needs(), self._say) as backends:
+            yield {
+                name: EarlierClass(
+                    run_id, decisions, self._hall.scenarios, backends[FALLBACK], self._by_spec.__getitem__
+                )
+            }
+
+    def _is_quick(self, model: str) -> bool:
+        return is_earlier(model) or super()._is_quick(model)
+
+    def _search(self) -> None:
+        if is_earlier(self._opening.computer):
+            self._say(told(self._floor.store, self._floor.run_id))
+        super()._search()
 
     def _keep_again(self) -> None:
         for seat in self._hall.register.seats.values():

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -86,7 +86,7 @@ class Talks(Watcher):
 
     def __init__(self, floor: Floor, terms: Terms, say: Callable[[str], None]) -> None:
         self._floor, self._terms, self._say = floor, terms, say
-        beside_model = not all(map(is_scripted, terms.models))
+        beside_model = not all(map(self._is_quick, terms.models))
         self.players = Players(floor.changed, self._each_round, beside_model=beside_model)
         self.players.closing = floor.register.ended
         self._queue: deque[EpisodeSpec] = deque()
@@ -152,7 +152,7 @@ class Talks(Watcher):
     def _work(self) -> None:
         store, done = self._floor.store, False
         try:
-            with open_backends(self._terms.models, self._needs(), self._say) as backends:
+            with self._opened() as backends:
                 if self._has_begun():
                     with runner.journal_of(store, self._floor.run_id) as journal:
                         over = self._simulate({**backends, NAME: self.players}, journal)
@@ -271,6 +271,14 @@ class Talks(Watcher):
         self._by_spec[live.spec.hash] = self._by_episode[live.episode_id] = live
 
     # ---- what differs between floors -------------------------------------------------------------------------------
+
+    def _opened(self) -> AbstractContextManager[dict[str, Backend]]:
+        """Open the models and scripted players that may have a part."""
+        return open_backends(self._terms.models, self._needs(), self._say)
+
+    def _is_quick(self, model: str) -> bool:
+        """Return True for a player that decides at once."""
+        return is_scripted(model)
 
     def _keep_again(self) -> None:
         """Have all answers stored again that the ledger holds. Only under the lock of the floor."""
