@@ -38,7 +38,7 @@ localsim class auction_first
   allowed move at random, and `-m scripted:omniscient` uses all that it sees. Compare a model with them: a number
   without random and sensible play beside it says little.
 - The grammar of a model admits exactly the allowed moves. `--no-grammar` shows how many replies are malformed without
-  it.
+  it. [The games on the starter](games-starter.md) has both for every game.
 - `localsim report` and the page of a run put random and best scripted play beside each measure, by mode: the players
   named below play the same scenarios with the same seed, 40 conversations or more each, and take all sides. Where no
   play is known to be optimal, the game says so. Only the first report of a set of scenarios plays (some seconds for a

@@ -250,6 +250,10 @@ _OF_PARTICIPANT = {
 }
 COMPUTED = {
     "v_runs": {"completed": "Episodes that completed", "failed": "Episodes that failed"},
+    "v_episodes": {
+        "turns": "Number of turns of the agents",
+        "tells": "Number of turns in which the rules told something",
+    },
     "v_turns": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
     "v_leaks": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
     "v_scores": {"newest": "Whether no newer version of the evaluator has scored the episode"},

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from localsim.backends.base import Backend
 from localsim.backends.open import open_backends
 from localsim.backends.person import NAME
+from localsim.backends.scripted import PREFIX as FALLBACK
 from localsim.conversation.episode import EpisodeSpec, Mode
 from localsim.conversation.scenario import Scenario
 from localsim.families import rules_of
 from localsim.runs.plan import Plan
 from localsim.store.queries import annotation as annotation_queries
 from localsim.web.classroom.ledger import Opening
-from localsim.web.classroom.replaying import FALLBACK, PREFIX, EarlierClass, decisions_of, is_earlier, told
+from localsim.web.classroom.replaying import PREFIX, EarlierClass, decisions_of, is_earlier, told
 from localsim.web.classroom.seats import MODES, Seat, Talk
 from localsim.web.classroom.talks import Talks, Terms
 
