@@ -112,6 +112,22 @@ def test_the_curve_of_a_real_model_is_measured_once(
 
 @pytest.mark.model
 @pytest.mark.usefixtures("measuring")
+def test_a_cut_curve_holds_for_one_day(
+    starter: ModelFile, engine_model: LlamaModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "measure", lambda *_: ((1, 10.0), (2, 20.0)))
+    today = lanes.kept(starter, 1, 0, engine_model)
+    assert today.cut and lanes.curve_of(starter, 1, 0, print) == today
+    stored = lanes.recall("lanes")
+    lanes.remember("lanes", {key: {**data, "measured": "2026-01-01T07:00+00:00"} for key, data in stored.items()})
+    assert lanes.curve_of(starter, 1, 0, print).measured != "2026-01-01T07:00+00:00"
+    whole = {**next(iter(stored.values())), "measured": "2026-01-01T07:00+00:00", "rates": [[8, 80.0]]}
+    lanes.remember("lanes", dict.fromkeys(stored, whole))
+    assert lanes.curve_of(starter, 1, 0, print).measured == "2026-01-01T07:00+00:00", "a whole curve stays"
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("measuring")
 def test_j_auto_follows_the_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan((generated("mutual_friends"),), ("agents",), model="starter", episodes=20)
     asked: list[str] = []

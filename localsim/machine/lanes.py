@@ -52,12 +52,14 @@ class Curve:
     """Date and time, in ISO format."""
 
     @property
-    def best(self) -> int:
-        """The fewest lanes that write almost as fast as any: within GAIN of the highest rate.
+    def cut(self) -> bool:
+        """Whether the time was over before USUAL lanes, as on a machine that is busy with other programs."""
+        return self.rates[-1][0] < USUAL
 
-        USUAL where the time was over before a curve came so far, as on a machine that is busy with other programs.
-        """
-        if self.rates[-1][0] < USUAL:
+    @property
+    def best(self) -> int:
+        """The fewest lanes that write almost as fast as any: within GAIN of the highest rate; USUAL of a cut curve."""
+        if self.cut:
             return USUAL
         top = max(rate for _, rate in self.rates)
         return next(lanes for lanes, rate in self.rates if rate * GAIN >= top)
@@ -78,8 +80,8 @@ def curve_of(file: ModelFile, threads: int, layers: int, say: Callable[[str], No
     Raises BackendUnavailable or ModelMissing where the model does not work.
     """
     known = remembered(file, threads, layers)
-    if known is not None:
-        return known
+    if known is not None and not (known.cut and known.measured[:10] != f"{datetime.now():%Y-%m-%d}"):
+        return known  # a cut curve holds for one day: the machine may be less busy on another
     ensure_works(file.path, file.sha256)
     say(f"{file.name}: measuring how many conversations at a time pay (once, some seconds)")
     model = LlamaModel(file.path, gpu_layers=layers, adapter=file.adapter)
