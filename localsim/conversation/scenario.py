@@ -15,11 +15,11 @@ from functools import cached_property
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator
 
 from localsim.conversation.rules.values import (
     NEXT,
+    Document,
     Identifier,
     Move,
     Phase,
@@ -43,8 +43,6 @@ PERSONA = ("statements", "background", "knows", "never_heard_of")
 
 FEWEST = 2
 """Fewest agents of a conversation; a family may have fewer (`Family.fewest`)."""
-CONFLICT = "conflict"
-"""Type of the error that lists contradictions between parts of a scenario, with their places."""
 
 _NAME = re.compile(r"[^\W\d_][\w .'’-]*", re.UNICODE)
 
@@ -220,7 +218,7 @@ CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
 ANYBODY = "anybody"
 
 
-class Scenario(Value):
+class Scenario(Document):
     """A social task, without its answer key. Agents speak round-robin in the order given, unless phases say more."""
 
     model_config = ConfigDict(
@@ -260,14 +258,6 @@ class Scenario(Value):
     """
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] | None = None
     """ISO 639 code of the language to be spoken; that of the setting if not given. Scored, never part of a prompt."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Scenario:
-        places = list(self._conflicts())
-        if places:
-            summary = "; ".join(message for _, message in places)
-            raise PydanticCustomError(CONFLICT, "{summary}", {"summary": summary, "places": places})
-        return self
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         """Yield (place, message) for each contradiction between parts of the scenario."""

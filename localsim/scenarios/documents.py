@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from localsim.conversation.scenario import CONFLICT
+from localsim.conversation.rules.values import CONFLICT
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid, suggest
 
 _LIMIT_BYTES = 1_000_000

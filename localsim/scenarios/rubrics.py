@@ -10,12 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from localsim import paths
-from localsim.conversation.rules.values import Identifier, Place, Text, Value
-from localsim.conversation.scenario import CONFLICT
+from localsim.conversation.rules.values import Document, Identifier, Place, Text, Value
 from localsim.errors import InvalidInput, suggest
 from localsim.scenarios.documents import read_document, read_file
 
@@ -43,7 +41,7 @@ class Dimension(Value):
     """What some scores mean, in the order in which the judge reads them."""
 
 
-class Rubric(Value):
+class Rubric(Document):
     """The questions that a judge answers about a conversation, each with a whole number."""
 
     version: Annotated[int, Field(ge=1, le=10_000)]
@@ -66,14 +64,6 @@ class Rubric(Value):
     """What some scores mean in every dimension without anchors of its own."""
     dimensions: Annotated[dict[_DimensionName, Dimension], Field(min_length=1, max_length=20)]
     """What is asked, by the name of the score."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Rubric:
-        places = list(self._conflicts())
-        if places:
-            summary = "; ".join(message for _, message in places)
-            raise PydanticCustomError(CONFLICT, "{summary}", {"summary": summary, "places": places})
-        return self
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         for name, dimension in self.dimensions.items():

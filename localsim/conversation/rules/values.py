@@ -6,11 +6,12 @@ moves, and when it is over. Everything here is plain data; `lines` reads and wri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 Place = tuple[str | int, ...]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -22,6 +23,8 @@ Order = Literal["in_turn", "random", "addressed", "together", "moderated"]
 
 NEXT = "next"
 """The move with which the moderator of a phase names the next speaker."""
+CONFLICT = "conflict"
+"""Type of the error that lists contradictions between parts of a document, with their places."""
 TOLD = "told"
 """The type of a turn in which the rules tell something; no move may have this name."""
 WITH_ROUNDS: tuple[Order, ...] = ("in_turn", "random", "together")
@@ -42,6 +45,22 @@ class Value(BaseModel):
         use_attribute_docstrings=True,
         coerce_numbers_to_str=True,
     )
+
+
+class Document(Value):
+    """What a YAML file describes: its parts are checked against each other, and all contradictions told together."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        places = list(self._conflicts())
+        if places:
+            summary = "; ".join(message for _, message in places)
+            raise PydanticCustomError(CONFLICT, "{summary}", {"summary": summary, "places": places})
+        return self
+
+    def _conflicts(self) -> Iterable[tuple[Place, str]]:
+        """Yield (place, message) for each contradiction between parts of the document."""
+        raise NotImplementedError
 
 
 class Param(Value):

@@ -11,11 +11,9 @@ from decimal import Decimal, InvalidOperation
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field
 
-from localsim.conversation.rules.values import Amount, Identifier, Move, Param, Place, Text, Value
-from localsim.conversation.scenario import CONFLICT
+from localsim.conversation.rules.values import Amount, Document, Identifier, Move, Param, Place, Text, Value
 
 Kind = Literal["options", "scale", "number", "open"]
 KINDS: tuple[Kind, ...] = ("options", "scale", "number", "open")
@@ -143,7 +141,7 @@ class Maker(Value):
     """Counts, such as the number of questions of each kind."""
 
 
-class Bank(Value):
+class Bank(Document):
     """A list of items, or the maker of such lists."""
 
     version: Literal[1]
@@ -166,14 +164,6 @@ class Bank(Value):
     """The maker of the items, if they are not listed."""
     items: tuple[Item, ...] = ()
     """The items in the order in which they are asked."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Bank:
-        places = list(self._conflicts())
-        if places:
-            summary = "; ".join(message for _, message in places)
-            raise PydanticCustomError(CONFLICT, "{summary}", {"summary": summary, "places": places})
-        return self
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         if bool(self.items) == (self.maker is not None):

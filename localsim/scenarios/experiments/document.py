@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field
 
-from localsim.conversation.rules.values import Identifier, Place, Text, Value
-from localsim.conversation.scenario import CONFLICT
+from localsim.conversation.rules.values import Document, Identifier, Place, Text, Value
 
 MODEL = "model"
 """The partner that the command line names with -m."""
@@ -83,7 +81,7 @@ class Condition(Value):
     """Texts that the participant reads above the talk."""
 
 
-class Experiment(Value):
+class Experiment(Document):
     """An experiment with people."""
 
     version: Literal[1]
@@ -108,14 +106,6 @@ class Experiment(Value):
     """The conditions."""
     debrief: _Long
     """What participants read at the end, above their completion code."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Experiment:
-        places = list(self._conflicts())
-        if places:
-            summary = "; ".join(message for _, message in places)
-            raise PydanticCustomError(CONFLICT, "{summary}", {"summary": summary, "places": places})
-        return self
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         ids = [condition.id for condition in self.conditions]
