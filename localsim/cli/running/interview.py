@@ -48,7 +48,7 @@ from localsim.runs.interviews import interview_plan
     default=("all",),
     show_default=True,
     metavar="ID,...",
-    help="Ask these people: ids, all, or nobody for somebody without a profile; several with commas.",
+    help="Ask these people: ids, all, or nobody for an agent without a profile; several with commas.",
 )
 @click.option(
     "--about",

@@ -28,7 +28,7 @@ from localsim.families.interviews.items import Bank, Item, asked_of, key_of, mov
 
 AGENTS: tuple[Mode, ...] = ("agents",)
 NOBODY = "nobody"
-"""Id of somebody without a profile, with whom the others are compared."""
+"""Id of an agent without a profile, with whom the others are compared."""
 _CHARS = 200
 """Most characters of an answer where no item says more."""
 _LINE = 60

@@ -159,7 +159,7 @@ class Bank(Document):
     alone.
     """
     baseline: bool = False
-    """Whether somebody without a profile is asked as well, with whom the others are compared."""
+    """Whether an agent without a profile is asked as well, with whom the others are compared."""
     maker: Maker | None = None
     """The maker of the items, if they are not listed."""
     items: tuple[Item, ...] = ()

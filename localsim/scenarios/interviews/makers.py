@@ -1,6 +1,6 @@
 """Makers of items from people: role knowledge, instructions on passages, refusals.
 
-A maker is a pure function (person, everybody, seed, counts) -> items. `person` is None for somebody without a profile,
+A maker is a pure function (person, everybody, seed, counts) -> items. `person` is None for an agent without a profile,
 of whom nothing can be asked that is on a card. What is right follows from the person's file alone.
 """
 

@@ -19,11 +19,11 @@ COMMAND = "localsim interview"
 GOAL = "Answer the questions as the person you are."
 _PLAIN = Agent(name="Person", goal="Answer the questions.")
 Subject = Person | None
-"""Who is asked; None: somebody without a profile."""
+"""Who is asked; None: an agent without a profile."""
 
 
 def chosen_people(references: Sequence[str], bank: Bank) -> list[Subject]:
-    """Return the people that words or ids name, each once; somebody without a profile too, if the bank compares.
+    """Return the people that words or ids name, each once; an agent without a profile too, if the bank compares.
 
     Raises InvalidInput for an unknown id.
     """
