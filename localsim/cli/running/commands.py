@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from localsim.backends.open import absolute, chosen_model, memory_plans
+from localsim.backends.open import absolute, memory_plans
 from localsim.cli import completion
 from localsim.cli.common import (
     Progress,
@@ -22,7 +22,7 @@ from localsim.cli.common import (
     weights_from,
     weights_option,
 )
-from localsim.cli.running.ending import conclude, say_namesakes
+from localsim.cli.running.ending import conclude, simulate
 from localsim.cli.running.options import (
     ModesOption,
     context_option,
@@ -37,10 +37,11 @@ from localsim.cli.running.options import (
     repro_option,
     roles_of,
     seed_option,
+    settings_of,
     temperature_option,
     threads_option,
 )
-from localsim.conversation.episode import OVERFLOWS, Sampling
+from localsim.conversation.episode import OVERFLOWS
 from localsim.conversation.wording.variants import MOST
 from localsim.models.registry import constructed, labelled
 from localsim.runs import preview, runner
@@ -155,45 +156,23 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     """
     plan = Plan(
         scenarios=tuple(find_scenarios(scenarios)),
-        modes=options["modes"],
-        model=chosen_model(options["model"]),
         roles={role: absolute(model) for role, model in options["roles"].items()},
-        episodes=options["episodes"],
-        seed=options["seed"],
-        repro=options["repro"],
-        sampling=Sampling(temperature=options["temperature"], grammar=not options["no_grammar"]),
-        parallel=options["parallel"],
-        context=options["context"],
         overflow=options["overflow"],
-        gpu=options["gpu"],
-        threads=options["threads"],
         primary=options["primary"],
         perturb=options["perturb"],
         see=grants_of(options["see"], announced=options["announced"], decoys=options["decoys"]),
+        **settings_of(options),
     )
     _check_primary(plan)
     weights = weights_from(options["weights"], options["sensitivity"])
     if options["dry_run"]:
         _print_plan(plan, store_of(options["db"]), options["as_json"])
         return
-    store, quiet = store_of(options["db"]), options["as_json"]
     for model in dict.fromkeys((plan.model, *plan.roles.values())):
         if constructed(model):
             say(labelled(model))
-    say_namesakes(store, options["name"])
-    progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
-    with Reassurance("reading the models", quiet=quiet), closing(progress):
-        result = runner.start(
-            plan,
-            store,
-            progress,
-            say,
-            leaks=options["leaks"],
-            weights=weights,
-            name=options["name"],
-            cluster=options["cluster"],
-        )
-    conclude(result, store.path, options["as_json"], options["fail_on_error"])
+    store, cluster = store_of(options["db"]), options["cluster"]
+    simulate(plan, store, options, leaks=options["leaks"], weights=weights, cluster=cluster)
 
 
 @click.command()

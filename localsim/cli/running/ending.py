@@ -1,20 +1,34 @@
-"""What commands that simulate say about names, and at their end."""
+"""How commands simulate a plan, and what they say at the end."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 
-from localsim.cli.common import (
-    print_json,
-    say,
-)
+from localsim.cli.common import Progress, Reassurance, print_json, say
 from localsim.conversation.episode import counted
 from localsim.errors import Interrupted, TooManyFailures
 from localsim.runs import runner, telling
+from localsim.runs.plan import Plan
 from localsim.store.database import Store
+
+
+def simulate(plan: Plan, store: Store, options: Mapping[str, Any], **choices: Any) -> None:
+    """Play a plan as the options of a command say, and print the end; `choices` are more arguments of `runner.start`.
+
+    Raises what `runner.start` and `conclude` raise.
+    """
+    quiet = options["as_json"]
+    say_namesakes(store, options["name"])
+    progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
+    with Reassurance("reading the models", quiet=quiet), closing(progress):
+        result = runner.start(plan, store, progress, say, name=options["name"], **choices)
+    conclude(result, store.path, quiet, options["fail_on_error"])
 
 
 def conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float) -> None:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Any
 
 import click
 
-from localsim.backends.open import chosen_model
 from localsim.cli import completion
-from localsim.cli.common import (
-    Progress,
-    Reassurance,
-    db_option,
-    gpu_option,
-    json_option,
-    say,
-    store_of,
-)
-from localsim.cli.running.ending import conclude, say_namesakes
+from localsim.cli.common import db_option, gpu_option, json_option, store_of
+from localsim.cli.running.ending import simulate
 from localsim.cli.running.options import (
     ModesOption,
     context_option,
@@ -31,11 +21,10 @@ from localsim.cli.running.options import (
     parallel_option,
     repro_option,
     seed_option,
+    settings_of,
     temperature_option,
     threads_option,
 )
-from localsim.conversation.episode import Sampling
-from localsim.runs import runner
 from localsim.runs.interviews import interview_plan
 
 
@@ -103,25 +92,6 @@ def interview(bank: str, people: tuple[str, ...], **options: Any) -> None:
     localsim interview role_mcq --people helmi,juhan -n 4
     localsim report @last
     """
-    store, quiet = store_of(options["db"]), options["as_json"]
-    plan = interview_plan(
-        bank,
-        people,
-        store,
-        options["about"],
-        modes=options["modes"],
-        model=chosen_model(options["model"]),
-        episodes=options["episodes"],
-        seed=options["seed"],
-        repro=options["repro"],
-        sampling=Sampling(temperature=options["temperature"], grammar=not options["no_grammar"]),
-        parallel=options["parallel"],
-        context=options["context"],
-        gpu=options["gpu"],
-        threads=options["threads"],
-    )
-    say_namesakes(store, options["name"])
-    progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
-    with Reassurance("reading the models", quiet=quiet), closing(progress):
-        result = runner.start(plan, store, progress, say, leaks=False, name=options["name"])
-    conclude(result, store.path, options["as_json"], options["fail_on_error"])
+    store = store_of(options["db"])
+    plan = interview_plan(bank, people, store, options["about"], **settings_of(options))
+    simulate(plan, store, options, leaks=False)

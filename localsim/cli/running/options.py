@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
+from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.common import Finite
 from localsim.conversation.episode import MODES, REPRO_LEVELS, SIMULATED, Mode, Sampling
@@ -129,3 +130,13 @@ name_option = click.option(
     callback=_name,
     help="Give the run this name, by which commands find it [scenarios, model and modes].",
 )
+
+
+def settings_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a plan that all commands with these options share."""
+    same = ("modes", "episodes", "seed", "repro", "parallel", "context", "gpu", "threads")
+    return {
+        **{name: options[name] for name in same},
+        "model": chosen_model(options["model"]),
+        "sampling": Sampling(temperature=options["temperature"], grammar=not options["no_grammar"]),
+    }
