@@ -180,6 +180,8 @@ def _agent_type(identity: Row) -> str:
         return "rule-based (scripted player)"
     if identity["kind"] == "human":
         return "a person"
+    if identity["kind"] == "replayed":
+        return f"decisions that people made in run {identity['run']}, replayed"
     if identity["kind"] == "remote":
         return f"prompted language model, {identity['model']} at {identity['url']} (remote)"
     if identity["kind"] == "people":
