@@ -7,7 +7,7 @@
     .venv/bin/python scripts/train_leakage.py table      # the figures, into docs/leakage.md
 
 Run them in this order. The split by writer is in scripts/leakage/data.py. For a learning curve, train further readers
-with `reader --share 0.25 --out quarter.npz` and so on, and name them: `table --curve 0.25=quarter.npz`.
+with `reader --share 0.25 --out quarter.npz` and so on, and name them: `curve 0.25=quarter.npz 0.5=half.npz`.
 """
 
 from __future__ import annotations
@@ -95,19 +95,27 @@ def fit_thresholds(of_train: bool, sensitivity: float) -> None:
 
 
 @main.command("table")
-@click.option("--curve", "readers", multiple=True, metavar="SHARE=FILE", help="A reader trained on a share; repeat it.")
 @click.option("--of-train/--not-of-train", default=True, show_default=True, help="As for `fit`.")
-def write_table(readers: tuple[str, ...], of_train: bool) -> None:
+def write_table(of_train: bool) -> None:
     """Measure held-out writers and test.*, and write the figures to docs/leakage.md."""
+    from scripts.leakage import table
+
+    click.echo(table.write(of_train=of_train))
+
+
+@main.command("curve")
+@click.argument("readers", nargs=-1, required=True, metavar="SHARE=FILE...")
+def write_curve(readers: tuple[str, ...]) -> None:
+    """Compare readers that were trained on shares of the labels with the one in use, in docs/leakage.md."""
     from scripts.leakage import table
 
     named = {}
     for value in readers:
         share, equals, file = value.partition("=")
         if not equals or not Path(file).is_file():
-            raise click.UsageError(f"--curve {value}: not SHARE=FILE with a file that is there")
+            raise click.UsageError(f"{value}: not SHARE=FILE with a file that is there")
         named[share] = Path(file)
-    click.echo(table.write(named, of_train=of_train))
+    click.echo(table.write_curve(named))
 
 
 if __name__ == "__main__":

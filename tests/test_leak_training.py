@@ -209,20 +209,24 @@ def test_the_figures_are_written_between_the_markers(tmp_path: Path, monkeypatch
     monkeypatch.setattr(data, "threshold_talks", lambda **_: talks)
     monkeypatch.setattr(data, "held_out_pairs", lambda: {name: each[:80] for name, each in held_rows.items()})
     monkeypatch.setattr(data, "held_out_talks", lambda: {name: each[:6] for name, each in held_talks.items()})
-    text = table.write({"0.25": tmp_path / "quarter.npz"})
+    text = table.write()
     assert page.read_text() == f"before\n{table.BEGIN}\n{text}\n{table.END}\nafter\n"
     for name in held_rows:
         for head in (f"| pairs of {name} |", f"| conversations of {name} |", f"| right, pairs of {name} |"):
             assert head in text
     assert all(text.count(f"| {part} |") == 4 for part in scores.PARTS)
-    assert "| sensitivity |" in text and "\n| 0.25 | " in text and "\n| in use | " in text
-    lines = text.splitlines()
+    assert "| sensitivity |" in text
+    page.write_text(f"before\n{table.CURVE_BEGIN}\nold\n{table.CURVE_END}\nafter\n")
+    curve = table.write_curve({"0.25": tmp_path / "quarter.npz"})
+    assert page.read_text() == f"before\n{table.CURVE_BEGIN}\n{curve}\n{table.CURVE_END}\nafter\n"
+    assert "\n| 0.25 | " in curve and "\n| 1 | " in curve
+    lines = [*text.splitlines(), *curve.splitlines()]
     assert all(one.count("|") == other.count("|") for one, other in pairwise(lines) if one and other.startswith("|"))
 
 
 def test_the_commands_refuse_what_is_not_there() -> None:
     for arguments in (
-        ["table", "--curve", "0.5=none.npz"],
+        ["curve", "0.5=none.npz"],
         ["reader", "--share", "2"],
         ["fit", "--sensitivity", "0.9"],
     ):

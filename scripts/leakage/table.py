@@ -17,11 +17,12 @@ from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.pairs import LabelledPair, LabelledTranscript
 from localsim.stats import Estimate, rate, share
 from scripts.leakage import data
-from scripts.leakage.fit import fitted_to_pairs, mixed
 from scripts.leakage.scores import PARTS, Parts, pairs_in, parts_of, rows_in
 
 PAGE = data.ROOT / "docs" / "leakage.md"
 BEGIN, END = "<!-- table -->", "<!-- end -->"
+CURVE_BEGIN, CURVE_END = "<!-- learning curve -->", "<!-- end of the curve -->"
+LEVELS = ("plain", "adversarial")
 DRAWS = 1000
 """Bootstrap samples of facts behind an interval of F1 or AUROC."""
 _RATES = (
@@ -48,7 +49,7 @@ class Measured:
         return cls(rows, parts_of(detector, [row.pair for row in rows]), talks, parts_of(detector, pairs_in(talks)))
 
 
-def write(readers: Mapping[str, Path], *, of_train: bool = True) -> str:
+def write(*, of_train: bool = True) -> str:
     """Measure, write the figures between the markers of the page, and return them."""
     detector = LeakageDetector()
     own = Measured.by(detector, data.threshold_pairs(), data.threshold_talks(of_train=of_train))
@@ -65,12 +66,14 @@ def write(readers: Mapping[str, Path], *, of_train: bool = True) -> str:
     lines += ["", *_curve_table(weights)]
     for name, measured in held.items():
         lines += ["", *_kinds_table(name, weights, measured)]
-    if readers:
-        lines += ["", *_learning_table(readers, weights, own, held, of_train=of_train)]
-    text = "\n".join(lines)
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    return _put("\n".join(lines), BEGIN, END)
+
+
+def _put(text: str, begin: str, end: str) -> str:
+    """Write a text between two markers of the page, and return it."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    after = rest.partition(end)[2]
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
     return text
 
 
@@ -88,8 +91,8 @@ def _pairs_table(name: str, weights: Weights, own: Measured, held: Measured) -> 
         if part != "both":
             line = best_threshold(_truth(own.rows), own.of_rows.chance(part, weights))
         chance = held.of_rows.chance(part, weights)
-        cells = [f"{_cell(_f1(line), held.rows, chance, level)}" for level in ("plain", "adversarial")]
-        ranks = [f"{_cell(accuracy.auroc, held.rows, chance, level)}" for level in ("plain", "adversarial")]
+        cells = [f"{_cell(_f1(line), held.rows, chance, level)}" for level in LEVELS]
+        ranks = [f"{_cell(accuracy.auroc, held.rows, chance, level)}" for level in LEVELS]
         rows.append([part, cells[0], ranks[0], cells[1], ranks[1]])
     heads = [f"pairs of {name}", "plain F1", "plain AUROC", "adversarial F1", "adversarial AUROC"]
     return _table(heads, rows)
@@ -184,28 +187,22 @@ def _curve_table(weights: Weights) -> list[str]:
 # ---- learning curve ------------------------------------------------------------------------------------------------
 
 
-def _learning_table(
-    readers: Mapping[str, Path], weights: Weights, own: Measured, held: Mapping[str, Measured], *, of_train: bool
-) -> list[str]:
-    """Return the figures of readers that were trained on shares of the labels, each with thresholds of its own."""
-    rows = []
-    for name, file in readers.items():
-        other = LeakageDetector(weights=weights, reader=file)
-        mine = Measured.by(other, data.threshold_pairs(), data.threshold_talks(of_train=of_train))
-        rows.append([name, *_learnt(weights, mine, {
-            each: Measured.by(other, list(one.rows), list(one.talks)) for each, one in held.items()
-        })])  # fmt: skip
-    rows.append(["in use", *_learnt(weights, own, held)])
-    heads = [f"{head}, {name}" for name in held for head in ("adversarial AUROC", "first turn", "silence")]
-    return _table(["share of the training labels", *heads], rows)
+def write_curve(readers: Mapping[str, Path]) -> str:
+    """Measure readers that were trained on shares of the labels, write them to the page, and return the table.
+
+    Only the reader's order of held-out pairs counts (AUROC), so that no threshold and no other part bears on it.
+    """
+    rows = [[name, *_learnt(LeakageDetector(reader=file))] for name, file in readers.items()]
+    rows.append(["1", *_learnt(LeakageDetector())])
+    heads = [f"{level} AUROC, {name}" for name in data.held_out_pairs() for level in LEVELS]
+    today = datetime.now(UTC).date().isoformat()
+    lines = [f"Version {VERSION}, measured on {today}.", "", *_table(["share of the training labels", *heads], rows)]
+    return _put("\n".join(lines), CURVE_BEGIN, CURVE_END)
 
 
-def _learnt(weights: Weights, own: Measured, held: Mapping[str, Measured]) -> list[str]:
-    fitted = fitted_to_pairs(mixed(weights, own.rows, own.of_rows), own.rows, own.of_rows, 0.0)
-    found = own.talks, rows_in(own.talks, own.of_turns.chance("both", fitted))
-    at = with_curve(with_prior(fitted, found), found, found, weights.talk_share)
+def _learnt(detector: LeakageDetector) -> list[str]:
     cells = []
-    for one in held.values():
-        cells.append(_cell(accuracy.auroc, one.rows, one.of_rows.chance("both", at), "adversarial"))
-        cells += _talk_cells("both", at, own, one)[:2]
+    for rows in data.held_out_pairs().values():
+        chance = np.exp(detector.read([row.pair for row in rows]).astype(np.float64))[:, 2]
+        cells += [_cell(accuracy.auroc, rows, chance, level) for level in LEVELS]
     return cells
