@@ -35,7 +35,7 @@ from localsim.families.mutual_friends.family import friends_of  # noqa: E402
 from localsim.families.mutual_friends.names import claims  # noqa: E402
 from localsim.models.mixtures import parts_of  # noqa: E402
 from localsim.models.registry import resolve  # noqa: E402
-from localsim.reports.measures import Cell, estimate, measures_of, of_family  # noqa: E402
+from localsim.reports.measures import Cell, estimate, measures_of, of_family, sided  # noqa: E402
 from localsim.reports.report import cells  # noqa: E402
 from localsim.runs import plan, runner  # noqa: E402
 from localsim.scenarios.find import find_scenarios  # noqa: E402
@@ -192,7 +192,7 @@ def measured(store: Store, run_id: str) -> dict[str, Any]:
     """Return the goals in each mode, and the differences between the modes."""
     goals: list[dict[str, Any]] = []
     equality: list[dict[str, Any]] = []
-    whole = cells(store, run_id, queries.scores(store, run_id))
+    whole = cells(store, run_id, sided(store, run_id, queries.scores(store, run_id)))
     for goal in GOALS:
         own = {each.mode: _part(cell, goal.task) for (family, each), cell in whole.items() if family == goal.family}
         for mode, cell in own.items():

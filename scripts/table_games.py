@@ -25,7 +25,7 @@ from localsim.conversation.episode import MODES, Sampling  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.families import FAMILIES, title_of  # noqa: E402
 from localsim.families.games.base import Game  # noqa: E402
-from localsim.reports.measures import Cell, estimate, measures_of, of_family  # noqa: E402
+from localsim.reports.measures import Cell, estimate, measures_of, of_family, sided  # noqa: E402
 from localsim.reports.report import cells  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.scenarios.parse import load_scenario  # noqa: E402
@@ -69,7 +69,9 @@ def stored(store: Store, start: str, scenarios: int) -> Cells:
     found: Cells = {}
     for number in range(scenarios):
         for run_id in runs_named(store, f"{start} {number}")[:1]:
-            for (game, condition), cell in cells(store, run_id, queries.scores(store, run_id)).items():
+            for (game, condition), cell in cells(
+                store, run_id, sided(store, run_id, queries.scores(store, run_id))
+            ).items():
                 place = game, condition.mode
                 found[place] = _joined(found[place], cell) if place in found else cell
     return found

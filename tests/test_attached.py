@@ -242,7 +242,7 @@ def test_the_commands(annotated: Store, tmp_path: Path) -> None:
         return json.loads(result.stdout)
 
     made = ran("export", "--all", "--partitioned", "parts", "--db", db, "--json")
-    assert [each["rows"]["annotations"] for each in made] == [1]
+    assert [each["rows"]["annotations"] for each in made] == [3]
     about = ran("db", "attach", "par*", "-o", "all.duckdb", "--json")
     assert about["runs"] == 1 and about["sources"] == [str(tmp_path / "parts")]
     own = ran("report", "@last", "--db", db, "--json")

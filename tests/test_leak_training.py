@@ -186,6 +186,7 @@ def test_the_parts_of_a_detector_make_the_whole() -> None:
 def test_the_page_has_the_markers_of_the_figures() -> None:
     page = table.PAGE.read_text(encoding="utf-8")
     assert page.index(table.BEGIN) < page.index(table.END) and page.count(table.BEGIN) == page.count(table.END) == 1
+    assert page.count(table.CURVE_BEGIN) == page.count(table.CURVE_END) == 1
     lines = table._curve_table(Weights.read())
     assert len(lines) == 2 + len(Weights.read().talk_curve)
 
@@ -216,6 +217,8 @@ def test_the_figures_are_written_between_the_markers(tmp_path: Path, monkeypatch
             assert head in text
     assert all(text.count(f"| {part} |") == 4 for part in scores.PARTS)
     assert "| sensitivity |" in text
+    guess = lambda _, pairs: np.log(rng.dirichlet([1, 1, 1], size=len(pairs)))  # noqa: E731
+    monkeypatch.setattr(LeakageDetector, "read", guess)
     page.write_text(f"before\n{table.CURVE_BEGIN}\nold\n{table.CURVE_END}\nafter\n")
     curve = table.write_curve({"0.25": tmp_path / "quarter.npz"})
     assert page.read_text() == f"before\n{table.CURVE_BEGIN}\n{curve}\n{table.CURVE_END}\nafter\n"

@@ -47,7 +47,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Six runs, oldest first: complete; named; named; a game that was left; all failed; stopped at once."""
     store = Store(tmp_path_factory.mktemp("names") / "d.duckdb")
     scenarios: list[Record] = [
-        ScenarioRecord(key, name, name, family or None, "{}", "{}", None) for key, (name, family) in TASKS.items()
+        ScenarioRecord(key, name, name, family or None, '{"agents": [{"secret": "A cake."}]}', "{}", None)
+        for key, (name, family) in TASKS.items()
     ]
     runs = [
         stored(1, "ccc"),

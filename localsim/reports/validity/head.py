@@ -197,7 +197,7 @@ def missed(row: Row) -> int:
 
 def _private(row: Row) -> int:
     """Return the number of completed conversations of a row in which there was something to look for."""
-    return int(row.get("private", 0))
+    return int(row.get("private") or 0)
 
 
 def gap(measure: Row, row: Row) -> str:
