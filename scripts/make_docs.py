@@ -34,13 +34,8 @@ from localsim.cli import cli, long_name
 from localsim.conversation.episode import MODES
 from localsim.families import FAMILIES, family_of, title_of
 from localsim.reports.validity.controls import controls_of
-from localsim.store.database import Store
 from scripts.game_docs import games_page, systems_page
-
-try:
-    from localsim.store.schema import TABLES, VIEWS  # type: ignore[import-not-found]
-except ImportError:
-    from localsim.store.migrations import TABLES, VIEWS
+from scripts.view_docs import cell, views_page
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -79,7 +74,7 @@ def pages() -> dict[str, str]:
     """Return every generated page by its path below docs/."""
     return {
         "reference/commands.md": commands_page(),
-        "reference/views.md": views_page(),
+        "reference/views.md": GENERATED + views_page(),
         "reference/python.md": python_page(),
         "reference/exit-codes.md": exit_codes_page(),
         "reference/controls.md": controls_page(),
@@ -157,7 +152,7 @@ def commands_page() -> str:
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None
-        lines.append(f"| [`localsim {name}`](#localsim-{name}) | {_cell(command.get_short_help_str(200))} |")
+        lines.append(f"| [`localsim {name}`](#localsim-{name}) | {cell(command.get_short_help_str(200))} |")
     for name, command in all_commands():
         lines += ["", f"{'#' * (2 + name.count(' '))} localsim {name}", "", *_paragraphs(command.help or "")]
         lines += ["", "```text", _usage(name, command), "```"]
@@ -195,7 +190,7 @@ def _option_row(option: click.Option) -> str:
         default = f"`--{long_name(option)}`"
     if not isinstance(option.default, str | int | float | None) or "Sentinel" in str(option.default):
         default = ""
-    return f"| {names}{value} | {_cell(option.help or '')} | {default} | `{option.envvar}` |"
+    return f"| {names}{value} | {cell(option.help or '')} | {default} | `{option.envvar}` |"
 
 
 def _values(kind: click.ParamType) -> str:
@@ -209,131 +204,6 @@ def _values(kind: click.ParamType) -> str:
             return f"number from {low}"
         return f"number from {low} to {high}"
     return kind.name.upper()
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-# ---- views and tables ----------------------------------------------------------------------------------------------
-
-
-def views_page() -> str:
-    """Return the page of all views and tables with their columns, types and comments."""
-    lines = ["# Views and tables", ""]
-    lines += [
-        "The views are the public contract for SQL: their columns stay. `localsim sql QUERY` reads them,",
-        "`localsim db schema` prints the statements that make them, and [worked queries](../sql.md) show them in use.",
-        "Tables may change between versions; `localsim.open(path).sql(...)` and every command migrate a file by",
-        "themselves.",
-        "",
-        "## Views",
-    ]
-    for name, columns in _view_columns().items():
-        lines += ["", f"### {name}", "", f"{VIEWS[name][0]}.", "", "| column | type | meaning |", "|---|---|---|"]
-        meanings = view_meanings(name)
-        lines += [f"| `{column}` | {kind} | {_cell(meanings.get(column, ''))} |" for column, kind in columns]
-    lines += ["", "## Tables"]
-    for name, (comment, columns, key) in TABLES.items():
-        lines += ["", f"### {name}", "", f"{comment}. Primary key: `{key}`.", ""]
-        lines += ["| column | type | meaning |", "|---|---|---|"]
-        lines += [f"| `{column}` | {kind} | {_cell(text)} |" for column, (kind, text) in columns.items()]
-    return GENERATED + "\n".join(lines) + "\n"
-
-
-_OF_PARTICIPANT = {
-    "run_id": "The run of the experiment",
-    "experiment": "Id of the experiment in its file",
-    "participant": "Random code of the participant",
-    "condition": "Condition that the participant is in",
-    "status": "State: taking part, finished, unpaired (a partner left or never came), withdrawn or away",
-}
-COMPUTED = {
-    "v_runs": {"completed": "Episodes that completed", "failed": "Episodes that failed"},
-    "v_episodes": {
-        "turns": "Number of turns of the agents",
-        "tells": "Number of turns in which the rules told something",
-    },
-    "v_turns": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
-    "v_leaks": {"position": "turn / (turns - 1): 0 at the start of the conversation, 1 at its end"},
-    "v_scores": {"newest": "Whether no newer version of the evaluator has scored the episode"},
-    "v_annotations": {
-        "mode_1": "Mode of the episode shown first; NULL for attention items",
-        "mode_2": "Mode of the episode shown second; NULL for attention items",
-        "chosen_mode": "Mode of the episode that the rater chose; NULL for other tasks and attention items",
-        "see_1": "Grants of the episode shown first; NULL for attention items",
-        "see_2": "Grants of the episode shown second; NULL for attention items",
-    },
-    "v_judgements": {
-        "instructions": "System message of the prompt",
-        "prompt": "User message of the prompt",
-        "reply": "The fixed start of the reply and the text after it",
-        "judge": "Model that judged",
-        "other_mode": "Mode of the second episode of a pair; NULL without one",
-        "other_see": "Grants of the second episode of a pair; NULL without one",
-    },
-    "v_leak_judgements": {
-        "fact_id": "Id of the fact in the scenario",
-        "owner": "Name of the agent that the fact belongs to",
-        "turn": "Last turn that the judge was shown, from 0",
-        "label": "The judge's answer: disclosed, hint or none; NULL if it is missing",
-        "missing": "True if there is no reply, or none that could be read",
-        "first": "True if this is the first turn after which the fact is known, according to the judge",
-        "judge": "Model that judges, as it was given to score",
-    },
-    "v_participants": {
-        **_OF_PARTICIPANT,
-        "place": "Number of the place in the order of conditions, from 0",
-        "consent_version": "Version of the consent text that the participant agreed to",
-        "consented_utc": "Time of the consent, in UTC",
-        "seconds": "Seconds from the consent to the end; NULL unless the participant reached the end",
-        "completion_code": "Code that the participant read at the end",
-        "talks": "Number of the participant's talks",
-        "description_hash": "Content hash of the whole experiment: file, banks, hashes of scenarios",
-    },
-    "v_participant_talks": {
-        **{name: text for name, text in _OF_PARTICIPANT.items() if name != "status"},
-        "talk": "Number of the talk among those of the participant, from 1",
-        "role": "Role of the participant in the talk",
-        "messages": "Number of the participant's turns",
-        "success": "Score of the outcome, 1 or 0; NULL without one",
-    },
-    "v_participant_answers": {
-        **_OF_PARTICIPANT,
-        "part": "before, after, or message for a question about a message of the other side",
-        "bank": "Bank that holds the question",
-        "item": "Id of the question in its bank",
-        "value": "The answer as text: the option, point, number or words",
-        "number": "The answer as a number: the point, the number, or the place of the option from 1; NULL for words",
-        "is_right": "Whether the answer is right; NULL where no answer is",
-        "episode_id": "Talk of the message; NULL for forms",
-        "turn": "Turn of the message, from 0; NULL for forms",
-        "answered_utc": "Time of the answer, in UTC",
-    },
-}
-"""Meanings of the columns that a view computes; the others keep the comment of their table."""
-
-
-def view_meanings(name: str) -> dict[str, str]:
-    """Return the meaning of each column of a view: the comment of the table column that it shows, or ours."""
-    sql = VIEWS[name][1]
-    tables = {alias: table for table, alias in re.findall(r"(?:FROM|JOIN)\s+(\w+)\s+(\w+)", sql) if table in TABLES}
-    meanings: dict[str, str] = {}
-    for alias, column, renamed in re.findall(r"(\w+)\.(\w+)(?:, '')?\)?(?:\s+AS\s+(\w+))?", sql.partition("FROM")[0]):
-        columns = TABLES[tables[alias]][1] if alias in tables else {}
-        if column in columns:
-            meanings.setdefault(renamed or column, columns[column][1])
-    return meanings | COMPUTED.get(name, {})
-
-
-def _view_columns() -> dict[str, list[tuple[str, str]]]:
-    """Ask an empty database for the columns of each view and their types."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "empty.duckdb")
-        with store.writing() as connection:
-            return {
-                name: [(row[0], row[1]) for row in connection.execute(f"DESCRIBE {name}").fetchall()] for name in VIEWS
-            }
 
 
 # ---- Python and exit codes -----------------------------------------------------------------------------------------
@@ -398,7 +268,7 @@ def exit_codes_page() -> str:
         "| code | error |",
         "|---|---|",
     ]
-    lines += [f"| {code} | {_cell('; '.join(texts))} |" for code, texts in sorted(meanings.items())]
+    lines += [f"| {code} | {cell('; '.join(texts))} |" for code, texts in sorted(meanings.items())]
     names = " and ".join(f"`{kind.__name__}`" for kind in stored)
     lines += ["", f"{names} never end a command: they become rows of the database."]
     return GENERATED + "\n".join(lines) + "\n"

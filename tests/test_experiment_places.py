@@ -15,7 +15,7 @@ from localsim.scenarios.experiments.read import experiment_files, find_experimen
 from localsim.web.people.experiment.lab import Lab
 from localsim.web.people.experiment.places import ordered, rank
 from localsim.web.people.experiment.roster import Participant, Roster
-from tests.test_experiment import SMALL, lab_at, written
+from tests.experiment_lab import SMALL, lab_at, written
 
 PLAIN = """\
 version: 1

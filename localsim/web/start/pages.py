@@ -73,12 +73,12 @@ def players(usual: str) -> list[Players]:
         Players(
             _USUAL,
             "Scripted players who use all that they see",
-            "Seconds, without a language model. They show best how the modes differ.",
+            f"{_QUICK} They show best how the modes differ.",
         ),
         Players(
             "scripted",
             "Scripted players",
-            "Seconds, without a language model. They use their own side only, in every mode.",
+            f"{_QUICK} They use their own side only, in every mode.",
         ),
     ]
     short = {names[0]: alias for alias, names in aliases().items()}
