@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from localsim import paths
+from localsim import paths, plugins
 from localsim.errors import Interrupted, LocalsimError
 from localsim.runs import stopping
 
@@ -53,11 +53,17 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         if paths.debug():
             raise
+        if failed := plugins.failure(error):
+            _complain(failed, as_json)
+            return failed.exit_code
         _complain(LocalsimError(str(error.strerror or error), where=str(error.filename or "")), as_json)
         return 1
     except Exception as error:
         if paths.debug():
             raise
+        if failed := plugins.failure(error):
+            _complain(failed, as_json)
+            return failed.exit_code
         hint = "LOCALSIM_DEBUG=1 shows where; please report it"
         _complain(LocalsimError(f"unexpected: {type(error).__name__}: {error}", hint=hint), as_json)
         return 1

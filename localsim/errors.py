@@ -2,7 +2,8 @@
 
     LocalsimError                 1   an error that localsim did not expect
     ├── InvalidInput              3   a scenario, option, configuration or query that cannot be used
-    │   └── ScenarioInvalid       3   one or more Problems in a scenario file, all of them at once
+    │   ├── ScenarioInvalid       3   one or more Problems in a scenario file, all of them at once
+    │   └── PluginFailed          3   an error inside a plugin of another package; `where` is its file and line
     ├── ModelMissing              4   a model that is absent, damaged or does not fit
     ├── DatabaseError             5   a database that is locked, newer, damaged or cannot be written
     ├── TooManyFailures           6   a run that finished with more failures than --fail-on-error allows
@@ -76,6 +77,10 @@ class ScenarioInvalid(InvalidInput):
             hint=f"fix the file, then try: localsim scenarios validate {first.file}",
         )
         self.problems = problems
+
+
+class PluginFailed(InvalidInput):
+    """An error inside a plugin of another package, which that package has to repair; `where` is its file and line."""
 
 
 class ModelMissing(LocalsimError):

@@ -164,7 +164,7 @@ def open_backends(
             assert ask is not None
             backend: Backend = person.PersonBackend(ask)
         elif is_scripted(name):
-            backend = open_scripted(name)
+            backend = open_scripted(name, dict.fromkeys(spec.scenario.family for spec in needs.specs))
         elif is_remote(name):
             backend = endpoint.EndpointBackend(name, parallel=needs.sequences)
         elif is_plugin(name):

@@ -91,7 +91,7 @@ class ScriptedBackend:
             raise GenerationFailed(f"{self.name} plays roles and cannot judge")
         rng = random.Random(request.seed)
         if request.speaker != WRITER:
-            return [Turn(request.turn, request.speaker, player(seen, rng))]
+            return [Turn(request.turn, request.speaker, self._action(player, seen, rng))]
         turns: list[Turn] = list(seen.transcript.turns)
         written = "".join(turn.line + "\n" for turn in turns)
         form = request.form
@@ -99,11 +99,22 @@ class ScriptedBackend:
         for _ in form.lines:
             line = form.line(written)
             view = _part(seen, line, Transcript(tuple(turns)))
-            turns.append(Turn(len(turns), line.speaker, player(view, rng)))
+            turns.append(Turn(len(turns), line.speaker, self._action(player, view, rng)))
             written += turns[-1].line + "\n"
             if form.finished(written):
                 break
         return turns
+
+    def _action(self, player: Player, seen: Observation, rng: random.Random) -> Action:
+        """The action of a player; what is none ends the episode with the reason."""
+        try:
+            action = player(seen, rng)
+        except MalformedReply as error:
+            hint = "moves are written g.move(NAME, VALUE...)"
+            raise GenerationFailed(f"{self.name} as {seen.viewer}: {error.message}; {hint}") from error
+        if not isinstance(action, Action):
+            raise GenerationFailed(f"{self.name} as {seen.viewer} returned {action!r}, which is no Action")
+        return action
 
 
 def _part(seen: Observation, line: Line, transcript: Transcript) -> Observation:
@@ -116,8 +127,10 @@ def _after_prefill(request: Request, turns: list[Turn]) -> str:
     return lines.removeprefix(request.prefill)
 
 
-def open_scripted(name: str) -> ScriptedBackend:
+def open_scripted(name: str, families: Iterable[str | None] = ()) -> ScriptedBackend:
     """The backend that `scripted`, `scripted:PLAYER` or `scripted:@FILE` names. Raises InvalidInput.
+
+    `families` are those of the scenarios that it plays: an error about a player lists theirs.
 
     A file holds one reply a line: plain text is spoken; a line of JSON such as {"action": "leave"} is that action, and
     {"action": "offer", "values": ["40"], "text": "How about forty?"} a move.
@@ -125,7 +138,7 @@ def open_scripted(name: str) -> ScriptedBackend:
     _, _, detail = name.partition(":")
     if detail.startswith("@"):
         return ScriptedBackend(name, replies=_read_replies(Path(detail[1:])))
-    return ScriptedBackend(name, player=player_of(detail or "auto"))
+    return ScriptedBackend(name, player=player_of(detail or "auto", families))
 
 
 def _read_replies(file: Path) -> list[Action | str]:

@@ -18,7 +18,7 @@ does not matter.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from localsim.conversation.scenario import Fact, canonical_hash
@@ -28,7 +28,8 @@ EVERY = 1_000_000
 """The number of facts that means all of them."""
 NONE, ALL, ANNOUNCED, DECOYS = "none", "all", "announced", "decoys"
 _PARTS = ("goal", "secret", "facts", "profile")
-_VIEWER = re.compile(r"[^\W\d_][\w .'’-]*|[1-9]\d?")
+_NUMBER = re.compile(r"[1-9]\d{0,2}")
+_VIEWER = re.compile(rf"[^\W\d_][\w .'’-]*|{_NUMBER.pattern}")
 _HINT = "such as goal,facts:2 for every agent, Ana=secret for one of them, 1=all for the first; join several with +"
 
 
@@ -101,7 +102,7 @@ class Grants:
 
     def of(self, viewer: str, names: Sequence[str]) -> Grant:
         """Return what a viewer sees of the others; `names` are the agents in speaking order."""
-        return self.everyone | self._single(viewer) | self._single(str(names.index(viewer) + 1))
+        return self.everyone | self._single(viewer) | self._single(number_of(viewer, names))
 
     def within(self, names: Sequence[str]) -> Grants:
         """Return the grants that concern a scenario with these agents."""
@@ -122,6 +123,27 @@ class Grants:
 
 
 NOTHING = Grants()
+
+
+def number_of(name: str, names: Sequence[str]) -> str:
+    """Return the number of an agent in speaking order, from 1, as --see and --role have it."""
+    return str(names.index(name) + 1)
+
+
+def check_agent(agent: str, scenarios: Iterable[Sequence[str]], purpose: str, others: Sequence[str] = ()) -> None:
+    """Raise InvalidInput unless a name or number means an agent of a scenario, or is one of the `others`.
+
+    `scenarios` are the names of the agents of each scenario, in speaking order; `purpose` ends the message.
+    """
+    scenarios = list(scenarios)
+    names = sorted({name for each in scenarios for name in each})
+    most = max(map(len, scenarios), default=0)
+    if agent not in (*names, *others) and not (_NUMBER.fullmatch(agent) and int(agent) <= most):
+        known = ", ".join([*names, *others, f"or 1 to {most} in their order"])
+        raise InvalidInput(
+            f"no scenario has an agent {agent!r}{purpose}",
+            hint=suggest(agent, [*names, *others]) or f"agents here: {known}",
+        )
 
 
 def parse(text: str) -> Grants:

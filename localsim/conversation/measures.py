@@ -28,6 +28,23 @@ Group = Literal["goals", "information", "interaction"]
 Figure = Literal["", "style", "secrets"]
 """The figure that every family has and that draws the measure; a family names the measures of its main figure."""
 
+GENERAL = (
+    "success_rate",
+    "checks_passed",
+    "explicit_end_rate",
+    "disclosed_rate",
+    "early_disclosures",
+    "omniscient_leaks",
+    "words_per_turn",
+    "filler_rate",
+    "turns",
+    "repeated_turn_rate",
+    "other_language_rate",
+    "malformed_rate",
+    "truncated_rate",
+)
+"""Keys of the measures that every family has; `reports.measures` collects the measures themselves."""
+
 
 @dataclass(frozen=True)
 class Measure:

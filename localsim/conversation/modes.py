@@ -20,7 +20,7 @@ from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, script_prefill, writer_messages
 from localsim.conversation.rules.deciding import PHASED, Slot, ahead, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines
-from localsim.conversation.rules.lines import Bound
+from localsim.conversation.rules.lines import Bound, shown
 from localsim.conversation.rules.steps import Stop, Tell
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript, Turn, parse_line
@@ -29,6 +29,8 @@ from localsim.errors import MalformedReply
 
 ATTEMPTS = 2
 """Attempts at one turn: a malformed reply is retried once, with a new derived seed."""
+QUOTED = 120
+"""The most characters of a reply that the reason of a failed episode quotes."""
 
 
 @dataclass(frozen=True)
@@ -88,20 +90,33 @@ def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, t
 
 
 def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[Step, Generation | None, Transcript]:
+    reason, wrote = "", ""
     for attempt in range(ATTEMPTS):
         if spec.mode in SINGLE_AUTHOR:
             request = _script_request(spec, talk, attempt, (slot,))
         else:
             request = _turn_request(spec, talk, attempt, slot)
         lines, cut = yield from _ask(request, slot.speaker)
+        wrote = "\n".join(lines)
         try:
-            turn = _read(spec, len(talk), slot, "\n".join(lines), cut)
+            turn = _read(spec, len(talk), slot, wrote, cut)
         except MalformedReply as error:
-            yield Reject(len(talk), error.message)
+            reason = error.message
+            yield Reject(len(talk), reason)
             continue
         yield Say(turn)
         return talk.plus(turn)
-    raise MalformedReply(f"turn {len(talk)} by {slot.speaker} did not parse in {ATTEMPTS} attempts")
+    raise _unread(len(talk), slot, reason, wrote)
+
+
+def _unread(turn: int, slot: Slot, reason: str, wrote: str) -> MalformedReply:
+    """Return the error of a turn whose last attempt failed: why, what was written, and what was allowed."""
+    kept = wrote if len(wrote) <= QUOTED else f"{wrote[:QUOTED]}..."
+    written = f"; it wrote {kept!r}" if wrote else ""
+    return MalformedReply(
+        f"turn {turn} by {slot.speaker} did not parse in {ATTEMPTS} attempts: {reason}{written}; "
+        f"allowed were {', '.join(map(shown, slot.ways))}"
+    )
 
 
 def script(spec: EpisodeSpec) -> Play:
@@ -124,12 +139,12 @@ def script(spec: EpisodeSpec) -> Play:
         lines, cut = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
         if cut and len(lines) > 1:
             lines, cut = lines[:-1], False  # the model can write that line again, whole
-        malformed, start = "the script ends before a stop rule does", len(talk)
+        malformed, start, wrote = "the script ends before a stop rule does", len(talk), ""
         for line in lines:
             try:
                 turn = _read(spec, len(talk), coming[0], line, cut)
             except MalformedReply as error:
-                malformed = error.message
+                malformed, wrote = error.message, line
                 break
             yield Say(turn)
             talk, ended, coming = talk.plus(turn), coming[0].closes, coming[1:]
@@ -146,8 +161,7 @@ def script(spec: EpisodeSpec) -> Play:
         yield Reject(len(talk), malformed)
         attempt = attempt + 1 if len(talk) == start else 1
         if attempt >= ATTEMPTS:
-            speaker = coming[0].speaker
-            raise MalformedReply(f"turn {len(talk)} by {speaker} did not parse in {ATTEMPTS} attempts")
+            raise _unread(len(talk), coming[0], malformed, wrote)
 
 
 MODES: dict[Mode, Callable[[EpisodeSpec], Play]] = {

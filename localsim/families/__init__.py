@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -18,8 +19,8 @@ from localsim.conversation.episode import Observation, Score
 from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action
-from localsim.errors import InvalidInput
-from localsim.families.base import EVERYDAY, Family, Player
+from localsim.errors import InvalidInput, suggest
+from localsim.families.base import EVERYDAY, Family, Player, problems_of
 from localsim.families.craigslist import Craigslist
 from localsim.families.games import GAMES
 from localsim.families.interviews.family import Interview
@@ -43,10 +44,7 @@ class Families(Mapping[str, Family]):
             if name not in plugins.names("families"):
                 raise KeyError(name)
             made = plugins.make("families", name)
-            if not isinstance(made, Family):
-                raise InvalidInput(
-                    f"families plugin {name!r} is no Family", hint="inherit from localsim.families.base.Family"
-                )
+            check(name, made)
             self._loaded[name] = made
         return self._loaded[name]
 
@@ -71,6 +69,31 @@ class Families(Mapping[str, Family]):
     def all(self) -> tuple[str, ...]:
         """Names of all families of localsim, in the order of reports."""
         return tuple(self._own)
+
+
+def check(name: str, made: object) -> None:
+    """Check a family of another package, given the name of its entry point. Raises InvalidInput with all problems."""
+    if not isinstance(made, Family):
+        raise InvalidInput(f"families plugin {name!r} is no Family", hint="inherit from localsim.families.base.Family")
+    problems = problems_of(made, ANYWHERE)
+    if problems and (added := _added()):
+        problems = problems_of(made, ANYWHERE, added)
+    if made.name != name:
+        problems.append(f"the class has the name {made.name!r}: give it and the entry point the same name")
+    if problems:
+        whole = "\n  ".join(["", *problems]) if len(problems) > 1 else f" {problems[0]}"
+        raise InvalidInput(
+            f"families plugin {name!r} cannot be used:{whole}", hint=f"repair {plugins.where_of('families', name)}"
+        )
+
+
+def _added() -> list[str]:
+    """Return the keys of the measures that evaluators of other packages add; those that cannot be loaded add none."""
+    found: list[str] = []
+    for name in plugins.names("evaluators"):
+        with suppress(InvalidInput):
+            found += [measure.key for measure in getattr(plugins.make("evaluators", name), "measures", ())]
+    return found
 
 
 FAMILIES = Families((MutualFriends(), Craigslist()), GAMES, (Interview(),))
@@ -141,8 +164,7 @@ def _in_each_family(name: str) -> Player:
 
 DOSES = (0.25, 0.5, 1.0)
 """Probabilities with which the players `peeks-25`, `peeks-50` and `peeks-100` use another agent's side."""
-PLAYERS: dict[str, Player] = {
-    **{name: _in_each_family(name) for family in reversed(FAMILIES.all) for name in FAMILIES[family].players},
+ANYWHERE: dict[str, Player] = {
     "any": any_way,
     "auto": auto,
     "omniscient": omniscient,
@@ -150,18 +172,33 @@ PLAYERS: dict[str, Player] = {
     **CONTROL_PLAYERS,
     **{f"peeks-{dose:.0%}".rstrip("%"): peeks(dose) for dose in DOSES},
 }
+"""The players for any scenario, by name."""
+PLAYERS: dict[str, Player] = {
+    **{name: _in_each_family(name) for family in reversed(FAMILIES.all) for name in FAMILIES[family].players},
+    **ANYWHERE,
+}
 """The players of localsim's own families and games by name, and the players for any scenario."""
 
 
-def player_of(name: str) -> Player:
-    """Return the scripted player of `scripted:NAME`, also from families of other packages. Raises InvalidInput."""
+def player_of(name: str, families: Iterable[str | None] = ()) -> Player:
+    """Return the scripted player of `scripted:NAME`, also from families of other packages. Raises InvalidInput.
+
+    `families` are those of the scenarios that are played: the error lists their players and suggests one of them.
+    """
     if name in PLAYERS:
         return PLAYERS[name]
+    played = {each.name: each for each in map(family_of, families)}
+    own = {each: player for family in played.values() for each, player in family.players.items()}
+    if name in own:
+        return own[name]
     others = {each: player for family in FAMILIES for each, player in FAMILIES[family].players.items()}
     if name in others:
         return others[name]
-    known = ", ".join(sorted({**PLAYERS, **others}))
-    raise InvalidInput(f"no scripted player {name!r}", hint=f"there are {known}, or scripted:@FILE")
+    meant = suggest(name, own, inline=True) or suggest(name, {**PLAYERS, **others}, inline=True)
+    listed = [f"players of {family.name}: {', '.join(family.players)}" for family in played.values() if family.players]
+    whole = ANYWHERE if played else {**PLAYERS, **others}
+    listed.append(f"{'for any scenario' if played else 'there are'}: {', '.join(sorted(whole))}, or scripted:@FILE")
+    raise InvalidInput(f"no scripted player {name!r}{meant}", hint="; ".join(listed))
 
 
 # ---- accuracy ------------------------------------------------------------------------------------------------------
@@ -178,6 +215,7 @@ def accuracy() -> dict[str, Any] | None:
 
 
 __all__ = [
+    "ANYWHERE",
     "EVERYDAY",
     "FAMILIES",
     "PLAYERS",
@@ -186,6 +224,7 @@ __all__ = [
     "Player",
     "Score",
     "accuracy",
+    "check",
     "family_of",
     "in_order",
     "player_of",

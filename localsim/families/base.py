@@ -10,18 +10,18 @@ A family of another package inherits from `Family` and overrides what it needs (
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from localsim.conversation.controls import Control
+from localsim.conversation.controls import KEPT, Control
 from localsim.conversation.episode import SIMULATED, Mode, Observation, Score
-from localsim.conversation.measures import Measure
+from localsim.conversation.measures import GENERAL, Measure
 from localsim.conversation.people import Corpus
 from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import FEWEST, AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
-from localsim.errors import InvalidInput
+from localsim.errors import InvalidInput, suggest
 from localsim.families.players import Player as Player
 from localsim.families.terms import span_of
 
@@ -153,7 +153,7 @@ class Family:
     measures: Sequence[Measure] = (SUCCESS,)
     """Measures in the order of a report's columns."""
     figure: Sequence[str] = ("success_rate", "checks_passed", "explicit_end_rate")
-    """Keys of the measures in the main figure."""
+    """Keys of the measures in the main figure of a page and of `localsim plot`. Tables have all `measures`."""
     curve: Curve | None = None
     players: Mapping[str, Player] = {}
     """Scripted players by name, for `-m scripted:NAME`."""
@@ -306,3 +306,64 @@ def _as(kind: type[Any], value: Any) -> Any:
     if isinstance(value, int | float) and read != value:
         raise ValueError(value)
     return read
+
+
+# ---- a family is checked when it is loaded -------------------------------------------------------------------------
+
+
+def problems_of(family: Family, players: Collection[str], measures: Collection[str] = ()) -> list[str]:
+    """Return what a family declares and does not have, such as a misspelt player; empty for a sound family.
+
+    `players` are the names of the players for any scenario, `measures` keys of measures beside the family's own and
+    GENERAL. A family that passes can still be wrong in what it computes: its controls are there for that.
+    """
+    return list(_shapes(family)) or list(_names(family, players, measures))
+
+
+def _shapes(family: Family) -> Iterator[str]:
+    """Yield what is no sequence, or holds something else than it should."""
+    held = {"measures": Measure, "controls": Control, "references": Reference, "figure": str, "study_tasks": str}
+    for field, kind in held.items():
+        given = getattr(family, field)
+        if not isinstance(given, list | tuple):
+            yield f"{field} is {given!r}; with one entry it is written ({given!r},), with a comma"
+        elif wrong := [each for each in given if not isinstance(each, kind)]:
+            yield f"{field} holds {wrong[0]!r}, which is no {kind.__name__}"
+    for field in ("defaults", "players", "control_tasks"):
+        if not isinstance(getattr(family, field), Mapping):
+            yield f"{field} is {getattr(family, field)!r}, and must be a dictionary"
+            return
+    yield from (f"the player {name!r} is no function" for name, each in family.players.items() if not callable(each))
+
+
+def _names(family: Family, players: Collection[str], measures: Collection[str]) -> Iterator[str]:
+    """Yield each name that is declared in one place and missing in the place where it is looked up."""
+    anyone = [*family.players, *players]
+    keys = [measure.key for measure in family.measures]
+    counted, tasks = [*keys, *GENERAL, *measures], ["", KEPT, *family.control_tasks]
+    if family.sensible:
+        yield from _missing("sensible", "player", family.sensible, list(family.players))
+    for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
+        yield f"measures has two measures with the key {key!r}"
+    for key in family.figure:
+        yield from _missing("figure", "measure", key, counted)
+    for mode in family.modes:
+        yield from _missing("modes", "mode", mode, SIMULATED)
+    for control in family.controls:
+        place = f"controls: the control of {control.player!r} on {control.measure!r}"
+        yield from _missing(place, "player", control.player, anyone)
+        yield from _missing(place, "measure", control.measure, counted)
+        yield from _missing(place, "task", control.task, tasks)
+        yield from (each for mode in control.modes for each in _missing(place, "mode", mode, SIMULATED))
+    for task in family.study_tasks:
+        yield from _missing("study_tasks", "task", task, tasks)
+    for reference in family.references:
+        yield from _missing("references", "player", reference.player, anyone)
+    if family.baseline is not None:
+        yield from _missing("baseline", "player", family.baseline.player, anyone)
+
+
+def _missing(place: str, kind: str, name: str, known: Sequence[str]) -> Iterator[str]:
+    if name not in known:
+        listed_ = ", ".join(each for each in known if each) or "none"
+        yield f"{place}: there is no {kind} {name!r}{suggest(name, known, inline=True)}; {kind}s are {listed_}"

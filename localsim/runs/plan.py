@@ -21,11 +21,11 @@ from localsim.conversation.episode import (
     Repro,
     Sampling,
 )
-from localsim.conversation.grants import NONE, Grants, parse
+from localsim.conversation.grants import NONE, Grants, check_agent, number_of, parse
 from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
 from localsim.conversation.wording.variants import MOST, variant_of
-from localsim.errors import InvalidInput, suggest
+from localsim.errors import InvalidInput
 from localsim.families import family_of, rules_of
 from localsim.scenarios.interviews.sheets import COMMAND
 
@@ -51,7 +51,7 @@ class Plan:
     modes: tuple[Mode, ...]
     model: str
     roles: Mapping[str, str] = field(default_factory=dict)
-    """Models of single roles by agent name or `writer`; the other roles use `model`."""
+    """Models of single roles by agent name, number in speaking order or `writer`; the other roles use `model`."""
     episodes: int = 1
     """Number of episodes for each scenario and mode."""
     seed: int = 1
@@ -80,11 +80,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         self._resolve_primary()
-        names = {name for loaded in self.scenarios for name in loaded.scenario.names}
         for role in self.roles:
-            if role not in names and role != WRITER:
-                hint = suggest(role, [*names, WRITER]) or f"roles here: {', '.join(sorted(names))}, {WRITER}"
-                raise InvalidInput(f"no scenario has a role {role!r}", hint=hint)
+            check_agent(role, self._agents, " whom a model could play", (WRITER,))
         self._check_choices()
         self._resolve_grants()
         self._check_modes()
@@ -113,13 +110,8 @@ class Plan:
     def _resolve_grants(self) -> None:
         """Write each grant in its one form; a plan that grants nothing has none."""
         given = [parse(text) for text in ([self.see] if isinstance(self.see, str) else self.see)]
-        names = {name for loaded in self.scenarios for name in loaded.scenario.names}
-        most = max((len(loaded.scenario.names) for loaded in self.scenarios), default=0)
         for viewer in (viewer for grants in given for viewer, _ in grants.single):
-            if viewer not in names and not (viewer.isdecimal() and int(viewer) <= most):
-                known = f"agents here: {', '.join(sorted(names))}, or 1 to {most} in their order"
-                hint = suggest(viewer, names) or known
-                raise InvalidInput(f"no scenario has an agent {viewer!r} who could see something", hint=hint)
+            check_agent(viewer, self._agents, " who could see something")
         if any(given) and "agents" not in self.modes:
             raise InvalidInput(
                 "items can be granted in agents mode only: the other modes see everything", hint="add --mode agents"
@@ -159,13 +151,26 @@ class Plan:
         if self.gpu not in ("auto", "off") and not str(self.gpu).isdecimal():
             raise InvalidInput(f"gpu = {self.gpu!r}", hint="auto, off, or a number of layers as text")
 
+    @property
+    def _agents(self) -> list[tuple[str, ...]]:
+        return [loaded.scenario.names for loaded in self.scenarios]
+
+    def _models(self, mode: Mode, names: tuple[str, ...]) -> dict[str, str]:
+        """Return role -> model in a scenario with these agents; a name counts before a number."""
+
+        def model_of(role: str) -> str:
+            numbered = self.roles.get(number_of(role, names), self.model) if role in names else self.model
+            return self.roles.get(role, numbered)
+
+        return {role: model_of(role) for role in roles_of(mode, names)}
+
     def specs(self) -> list[EpisodeSpec]:
         """Return all episodes in starting order: seed by seed, so that an early end leaves whole pairs."""
         return [
             EpisodeSpec(
                 scenario=loaded.scenario,
                 mode=mode,
-                models={role: self.roles.get(role, self.model) for role in roles_of(mode, loaded.scenario.names)},
+                models=self._models(mode, loaded.scenario.names),
                 index=index,
                 run_seed=self.seed,
                 sampling=variant_of(variant).sampling(self.sampling),

@@ -40,6 +40,12 @@ def name_of(way: Way) -> str:
     return way if isinstance(way, str) else way.name
 
 
+def shown(way: Way) -> str:
+    """Return an action or move with what its values can be, in words: `hunt (one of stag, hare)`."""
+    values = [] if isinstance(way, str) else [described(param) for param in way.move.values]
+    return f"{name_of(way)} ({'; '.join(values)})" if values else name_of(way)
+
+
 def described(param: Param) -> str:
     """Return what a value can be, in words."""
     if param.number is not None:

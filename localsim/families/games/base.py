@@ -21,8 +21,8 @@ from localsim.conversation.rules.lines import Bound
 from localsim.conversation.rules.steps import Act, Next, Rules, Stop, Tell
 from localsim.conversation.rules.values import Move, Param
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario, ScenarioFile
-from localsim.conversation.transcript import Action, Transcript, Turn
-from localsim.errors import InvalidInput
+from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
+from localsim.errors import InvalidInput, suggest
 from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged
 from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
@@ -107,6 +107,7 @@ class Game(Family):
         if reason in ("left", "silence"):
             return Stop(reason)
         step = self.step(scenario, talk, seed)
+        self._check(step, scenario)
         if not isinstance(step, Act):
             return step
         here = present(scenario, talk)
@@ -116,6 +117,29 @@ class Game(Family):
         if reason is not None or len(talk.acts) + len(speakers) > scenario.limits.turns:
             return Stop("turn_limit")
         return step if speakers == step.speakers else replace(step, speakers=speakers)
+
+    def _check(self, step: object, scenario: Scenario) -> None:
+        """Raise InvalidInput for a step that names an agent, action or move which the scenario does not have."""
+        where = f"{self.name}.step"
+        if not isinstance(step, Act | Tell | Stop):
+            raise InvalidInput(f"it returned {step!r}", where=where, hint="return g.act(...), g.Tell(...) or g.DONE")
+        agents, ways = scenario.names, (*(move.name for move in scenario.moves), *ACTION_TYPES)
+        given: list[tuple[str, str, tuple[str, ...]]] = []
+        if isinstance(step, Tell):
+            given = [("agent", name, agents) for name in step.readers or ()]
+        elif isinstance(step, Act):
+            given = [("agent", name, agents) for name in (*step.speakers, *step.named)]
+            given += [("action or move", name, ways) for name in step.actions]
+            if not step.actions:
+                raise InvalidInput("g.act needs at least one action or move after the agent", where=where)
+        for kind, name, known in given:
+            if name not in known:
+                meant = suggest(name, known, inline=True)
+                raise InvalidInput(
+                    f"the scenario {scenario.id} has no {kind} {name!r}{meant}",
+                    where=where,
+                    hint=f"it has {', '.join(known)}",
+                )
 
 
 def act(speakers: str | Sequence[str], *actions: str, phase: str = "", named: Sequence[str] = ()) -> Act:
