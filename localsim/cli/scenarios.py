@@ -16,7 +16,7 @@ from localsim.families import FAMILIES
 from localsim.reports.audit.prompts import leaks_at_first
 from localsim.scenarios.casting.cast import casted
 from localsim.scenarios.casting.people import load_people
-from localsim.scenarios.casting.playing import unplayable
+from localsim.scenarios.casting.playing import try_out, unplayable
 from localsim.scenarios.casting.relations import load_relations
 from localsim.scenarios.casting.sample import sample
 from localsim.scenarios.casting.situations import load_situation, situation_files
@@ -340,7 +340,6 @@ def generate(
         raise click.UsageError("give either --family or --from-premise")
     parameters = _parameters(parameter)
     folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
     if family is None:
         from localsim.cli.data.drafting import write_drafts
 
@@ -357,6 +356,9 @@ def generate(
             raise InvalidInput("this file exists already", where=str(file), hint="--force overwrites it")
         task = declared.control_tasks.get(tasks[(seed + index) % len(tasks)], {})
         document = declared.generate(name, seed + index, {**parameters, **task})
+        if index == 0 and family not in FAMILIES.all:
+            try_out(declared, document)
+        folder.mkdir(parents=True, exist_ok=True)
         file.write_text(dump_scenario(document), encoding="utf-8")
     click.echo(f"{number} scenarios in {folder}")
 

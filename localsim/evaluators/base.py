@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from localsim import plugins
 from localsim.conversation.controls import Control
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.exchange import Generation, Request
@@ -150,7 +151,8 @@ def guarded(name: str, work: Callable[[], _Result], failed: Callable[[Score], _R
         raise
     except Exception as error:  # noqa: BLE001 - a broken evaluator must not cost an hour's simulation
         _log.exception("evaluator %s failed", name)
-        return failed(Score(ERROR, None, reason=f"{type(error).__name__}: {error}"))
+        place = f" ({inside.where})" if (inside := plugins.failure(error)) else ""
+        return failed(Score(ERROR, None, reason=f"{type(error).__name__}: {error}{place}"))
 
 
 def checked(scores: Iterable[Score]) -> tuple[Score, ...]:

@@ -283,11 +283,15 @@ def evaluation(subject: Subject, turns: Turns, talk: Talk, version: str = VERSIO
 def _scores(
     agent: Agent, rules: Mapping[str, Rule], leaks: Sequence[Leak], turns: Turns, first_turns: Mapping[str, int]
 ) -> Iterator[Score]:
-    """Yield the counts of an agent's own disclosures, and of others' facts that it used without being told."""
+    """Yield the counts of an agent's own disclosures, and of others' facts that it used without being told.
+
+    Without a private fact in the scenario (`rules` has all of them) nothing can leak, so nothing is counted.
+    """
     own = [leak for leak in leaks if leak.fact.owner == agent.name and leak.kind == "self"]
     used = [leak for leak in leaks if leak.speaker == agent.name and leak.kind == "omniscient"]
     soon = [leak for leak in own if early(rules[leak.fact.id], leak.turn, turns, first_turns)]
-    for name, counted in (("disclosed_facts", own), ("early_disclosures", soon), ("omniscient_leaks", used)):
+    named = (("disclosed_facts", own), ("early_disclosures", soon), ("omniscient_leaks", used))
+    for name, counted in named if rules else ():
         reason = "; ".join(f"turn {leak.turn}: {leak.finding.evidence}" for leak in counted)
         cited = tuple(sorted({leak.turn for leak in counted}))
         yield Score(name, float(len(counted)), agent=agent.name, reason=reason, turns=cited)

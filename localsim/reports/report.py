@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from localsim.annotation.agreement import agreement
 from localsim.annotation.leak_judges import leak_judges
 from localsim.conversation.episode import counted
 from localsim.conversation.measures import Measure
-from localsim.families import EVERYDAY, family_of
+from localsim.families import EVERYDAY, family_of, title_of
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
 from localsim.reports.conversation.choices import choices
@@ -55,9 +55,9 @@ def report(store: Store, run_id: str) -> Row:
 def _read(store: Store, run_id: str) -> Row:
     run = run_row(store, run_id)
     scores = list(sided(store, run_id, queries.scores(store, run_id)))
-    used = thresholds(store, run_id)
     found = table(store, run_id, scores)
     comparison = found["comparison"]
+    used = thresholds(store, run_id) if any(row["private"] for row in comparison) else []
     remarks = remarks_on(run, comparison)
     data: Row = {
         "run": _run_json(run, store, run_id),
@@ -113,8 +113,9 @@ def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
 def _errors(store: Store, run_id: str, data: Row, scores: list[Row]) -> Row:
     """Return the errors of the instruments that the run relies on, and the leak rates corrected for them."""
     played = dict.fromkeys(row["family"] for row in data["comparison"] if row["completed"])
+    private = {row["family"] for row in data["comparison"] if row["private"]}
     leaking = {row["family"] or EVERYDAY.name for row in scores if is_search(row)}
-    searched = [name for name in played if name in leaking]
+    searched = [name for name in played if name in leaking & private]
     return {
         "instruments": instruments(played, searched, data["judges"], data["thresholds"]),
         "leak_sources": [*leak_sources(searched), *sentences(data["thresholds"])],
@@ -220,7 +221,8 @@ def remarks_on(run: Row, comparison: list[Row]) -> list[Row]:
 
     `families` and `models` are those that a warning is about; one without any is about the whole run.
     """
-    found = [*of_models(json.loads(run["models_json"])), *_of_episodes(run, comparison)]
+    models = json.loads(run["models_json"])
+    found = [*of_models(models, [row["family"] for row in comparison]), *_of_episodes(run, comparison)]
     single, small = [], defaultdict(list)
     for family in families.in_order(row["family"] for row in comparison):
         own = [row for row in comparison if row["family"] == family and row["completed"]]
@@ -247,8 +249,11 @@ def _remark(text: str, of: Iterable[str] = (), models: Iterable[str] = ()) -> Ro
     return {"text": text, "families": list(of), "models": list(models)}
 
 
-def of_models(models: Row) -> Iterator[Row]:
-    """Yield the warnings about the models of a run, as `remarks_on` does; `models` are name -> identity."""
+def of_models(models: Row, played: Iterable[str]) -> Iterator[Row]:
+    """Yield the warnings about the models of a run, as `remarks_on` does.
+
+    `models` are name -> identity, `played` the families of the run.
+    """
     for name in models:
         if words := constructed(name):
             yield _remark(f"{name} is a constructed control: it was {words}.", models=[name])
@@ -260,11 +265,23 @@ def of_models(models: Row) -> Iterator[Row]:
     for start, text in SMALL_MODELS.items():
         found = [name for name, identity in writers if identity.get("file", "").startswith(start)]
         if found:
-            yield _remark(text, models=found)
+            yield from _of_small(text, found, families.in_order(played) if start in LESSONS else [])
     remote = {name: identity["url"] for name, identity in writers if identity["kind"] == "remote"}
     if remote:
         where = ", ".join(sorted(set(remote.values())))
         yield _remark(f"Remote: text was written at {where}; weights and seeds there are not verified.", models=remote)
+
+
+def _of_small(text: str, models: Sequence[str], played: Sequence[str]) -> Iterator[Row]:
+    """Yield what is known about a small model; where some of the families were not among its lessons, that as well."""
+    strange = [name for name in played if name not in TAUGHT]
+    if not strange:
+        yield _remark(text, models=models)
+        return
+    if known := [name for name in played if name in TAUGHT]:
+        yield _remark(text, known)
+    titles = " or ".join(f"“{title_of(family_of(name))}”" for name in strange)
+    yield _remark(UNTAUGHT.format(model=" and ".join(dict.fromkeys(models)), titles=titles), strange)
 
 
 SMALL_MODELS = {
@@ -277,6 +294,13 @@ SMALL_MODELS = {
     ),
 }
 """Start of a file's name -> warning about models in such files."""
+LESSONS = ("localsim-starter.",)
+"""The start of the names of files whose warning is about the tasks that their model was trained on, TAUGHT."""
+TAUGHT = (*families.FAMILIES.own, EVERYDAY.name)
+UNTAUGHT = (
+    "{model} is a very small model and was not trained on {titles}: good for trying the tool, not for conclusions about "
+    "people."
+)
 
 
 def _of_episodes(run: Row, comparison: list[Row]) -> Iterator[Row]:

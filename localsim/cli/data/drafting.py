@@ -31,6 +31,7 @@ def write_drafts(
             refused.append(draft)
             say(f"{draft.name}, try with seed {draft.seed}: refused")
             continue
+        folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{draft.name}.yaml"
         file.write_text(draft.document, encoding="utf-8")
         written += 1

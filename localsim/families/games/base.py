@@ -35,6 +35,8 @@ RANDOM = Reference(
 """Random play in most games."""
 DONE = Stop("done")
 """The game is over."""
+TELLS, TELLS_PER_AGENT = 100, 10
+"""A game that tells more often than TELLS + TELLS_PER_AGENT * agents before anybody acts has no end."""
 
 
 class Game(Family):
@@ -109,6 +111,9 @@ class Game(Family):
         step = self.step(scenario, talk, seed)
         self._check(step, scenario)
         if not isinstance(step, Act):
+            if isinstance(step, Tell) and _only_told(talk) > TELLS + TELLS_PER_AGENT * len(scenario.names):
+                hint = "let step look at talk.told, and tell each thing once"
+                raise InvalidInput("it tells without end and lets nobody act", where=f"{self.name}.step", hint=hint)
             return step
         here = present(scenario, talk)
         speakers = tuple(name for name in step.speakers if name in here)
@@ -140,6 +145,11 @@ class Game(Family):
                     where=where,
                     hint=f"it has {', '.join(known)}",
                 )
+
+
+def _only_told(talk: Transcript) -> int:
+    """Return the number of turns since the last act."""
+    return next((number for number, turn in enumerate(reversed(talk.turns)) if not turn.told), len(talk))
 
 
 def act(speakers: str | Sequence[str], *actions: str, phase: str = "", named: Sequence[str] = ()) -> Act:

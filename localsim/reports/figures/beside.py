@@ -131,7 +131,7 @@ def _add(store: Store, data: Row, run_id: str, names: Mapping[Condition, str]) -
     told = [_warning(store, data["run"]["run_id"], each, name) for each, name in names.items()]
     played = {part for row in added for part in row["model"].split("|")}
     models = {name: each for name, each in json.loads(run_row(store, run_id)["models_json"]).items() if name in played}
-    remarks = [*of_models(models), *({"text": text, "beside": True} for text in told)]
+    remarks = [*of_models(models, [row["family"] for row in added]), *({"text": text, "beside": True} for text in told)]
     data["remarks"] += remarks
     data["warnings"] += [each["text"] for each in remarks if each["text"] not in data["warnings"]]
 

@@ -14,10 +14,11 @@ from localsim.conversation.controls import by_chance
 from localsim.conversation.episode import Mode, Score
 from localsim.conversation.rules.deciding import slots, told_turn
 from localsim.conversation.rules.steps import Stop, Tell
-from localsim.conversation.scenario import LoadedScenario
+from localsim.conversation.scenario import LoadedScenario, ScenarioFile
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
-from localsim.families import family_of, player_of, rules_of
+from localsim.errors import InvalidInput
+from localsim.families import Family, family_of, player_of, rules_of
 
 SOLVER, GUESSER = "solver", "guesser"
 FOILS = ("parrot", "yes-sayer", "refuser")
@@ -42,6 +43,22 @@ def played(loaded: LoadedScenario, player: str, mode: Mode, seed: int = 1) -> Tr
             action = play(seen, random.Random(f"{seed}/{len(talk)}"))
             talk = talk.plus(slot.turn(scenario, len(talk), action, truncated=False))
     return talk
+
+
+def try_out(family: Family, document: object) -> None:
+    """Play a generated scenario of another package's family once at random and score it; nothing is kept.
+
+    So an error in its rules or scores is found before a run begins. Raises InvalidInput, or what the family raises.
+    """
+    if not isinstance(document, ScenarioFile):
+        raise InvalidInput(
+            f"{family.name}.generate returned {document!r}, which is no scenario",
+            hint="return self.scenario(...) in a game, else ScenarioFile(...)",
+        )
+    scenario, answer = document.split()
+    if family.rules is not None:
+        talk = played(LoadedScenario(scenario, answer, "generated"), "any", "agents")
+        family.score(talk, scenario, answer)
 
 
 def scores_of(loaded: LoadedScenario, talk: Transcript) -> dict[str, Score]:
