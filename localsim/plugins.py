@@ -93,7 +93,8 @@ def _failed(blamed: list[tuple[Kind, str]], within: str) -> str:
 
 
 def _said(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip()
+    lines = [line for line in str(error).splitlines() if "errors.pydantic.dev" not in line]
+    return f"{type(error).__name__}: " + "\n".join(lines)
 
 
 def _place(trace: TracebackType | None) -> tuple[FrameType, int, list[tuple[Kind, str]]] | None:

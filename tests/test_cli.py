@@ -19,6 +19,7 @@ from localsim.__main__ import run
 from localsim.cli import _COMMANDS, cli
 from localsim.cli.common import Finite, Progress
 from localsim.models.registry import ModelFile
+from localsim.scenarios.parse import load_scenario
 
 ROOT = Path(__file__).resolve().parent.parent
 FRIENDS = str(ROOT / "scenarios" / "mutual_friends_01.yaml")
@@ -172,6 +173,13 @@ def test_models_of_roles_are_stored(capsys: pytest.CaptureFixture[str]) -> None:
     assert as_json(capsys, "sql", "SELECT model FROM v_episodes") == [{"model": "scripted|scripted:patient-buyer"}]
 
 
+def test_a_role_is_a_name_or_a_number_as_an_agent_who_sees_is(capsys: pytest.CaptureFixture[str]) -> None:
+    second = load_scenario(HAGGLE).scenario.names[1]
+    for role in (second, "2"):
+        as_json(capsys, "run", HAGGLE, "-m", "scripted", "--role", f"{role}=scripted:patient-buyer", "--see", "1=goal")
+    assert as_json(capsys, "sql", "SELECT model FROM v_episodes") == [{"model": "scripted|scripted:patient-buyer"}] * 2
+
+
 def test_dry_run_touches_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     plan = as_json(capsys, "run", FRIENDS, "--mode", "all", "-n", "3", "--dry-run")
     assert plan["episodes"] == 9 and "cache" in plan["memory"][0]
@@ -191,8 +199,10 @@ BROKEN = "version: 1\nid: x\ntitle: t\n  bad indent: 1\n"
         (["run", FRIENDS, "-m", "missing.gguf"], 4, ["missing.gguf"]),
         (["run", FRIENDS, "-m", "cut.gguf"], 4, ["cut.gguf", "damaged"]),
         (["run", FRIENDS, "-m", "all-minilm-l6-v2"], 4, ["embedding"]),
-        (["run", FRIENDS, "-m", "scripted:nobody"], 3, ["nobody", "haggler"]),
+        (["run", FRIENDS, "-m", "scripted:nobody"], 3, ["nobody", "players of mutual_friends: ", "peeks-50"]),
         (["run", FRIENDS, "--role", "Oskar=scripted", "-m", "scripted"], 3, ["Oskar", "did you mean Oscar"]),
+        (["run", FRIENDS, "--role", "3=scripted", "-m", "scripted"], 3, ["'3'", "or 1 to 2 in their order"]),
+        (["run", FRIENDS, "--see", "3=goal", "-m", "scripted"], 3, ["'3'", "or 1 to 2 in their order"]),
         (["run", "broken.yaml"], 3, ["broken.yaml:4:"]),
         (["run", "nowhere.yaml"], 3, ["nowhere.yaml", "no such file"]),
         (["run", "mutual_friend_01"], 3, ["did you mean mutual_friends_01"]),

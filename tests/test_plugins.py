@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import localsim
+from localsim import plugins
 from localsim.__main__ import run as command
 from localsim.conversation.episode import Sampling
 from localsim.errors import InvalidInput
@@ -61,8 +63,13 @@ class Dated(Politeness):
 class Acquaintances(MutualFriends):
     name = "acquaintances"
 
+class Torn(ScriptedBackend):
+    def submit(self, request):
+        raise ConnectionError("the line is dead")
+
 def backend(name, parallel):
-    return ScriptedBackend(name, player=PLAYERS[name.partition(":")[2]])
+    kind = Torn if parallel > 3 else ScriptedBackend
+    return kind(name, player=PLAYERS[name.partition(":")[2]])
 """
 ENTRY_POINTS = """
 [localsim.evaluators]
@@ -99,6 +106,7 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int
     for name in ("localsim_extra", "plugin_times"):
         sys.modules.pop(name, None)
     FAMILIES._loaded.clear()
+    plugins._loading.clear()
 
 
 def test_a_plugin_is_imported_when_it_is_named_and_not_before(loaded: list[int]) -> None:
@@ -125,9 +133,8 @@ def test_an_evaluator_scores_a_stored_run_once_for_each_version() -> None:
     assert [row["value"] for row in done.sql("SELECT value FROM scores WHERE evaluator = 'wordy'")] == [None, None]
     assert command(["score", done.run_id, "--evaluator", "breaks"]) == 0
     broken = done.sql("SELECT name, value, reason FROM scores WHERE evaluator = 'breaks'")
-    assert [(row["name"], row["value"], row["reason"]) for row in broken] == [
-        ("evaluator_error", None, "ValueError: no idea")
-    ] * 2
+    assert [(row["name"], row["value"]) for row in broken] == [("evaluator_error", None)] * 2
+    assert all(re.fullmatch(r"ValueError: no idea \(.*localsim_extra\.py:\d+\)", row["reason"]) for row in broken)
 
 
 @pytest.mark.usefixtures("loaded")
@@ -157,6 +164,28 @@ def test_a_plugin_that_is_not_there_or_broken_is_one_message(
     localsim.run("mutual_friends_01", model="scripted")
     assert command(["score", "@last", "--evaluator", name]) == 3
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("loaded")
+def test_an_exception_inside_a_backend_names_the_plugin_and_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "mutual_friends_01", "-m", "extra:friends", "-n", "4", "-j", "4"]
+    assert command(arguments) == 3
+    told = capsys.readouterr().err
+    assert re.search(
+        r"localsim_extra\.py:\d+: backends plugin 'extra' \(localsim_extra:backend\) failed in submit", told
+    )
+    assert "ConnectionError: the line is dead" in told and "report it" not in told
+    assert command([*arguments, "--json"]) == 3
+    assert json.loads(capsys.readouterr().err.strip().splitlines()[-1])["where"].count("localsim_extra.py:") == 1
+
+
+def test_an_exception_of_localsim_itself_blames_no_plugin(
+    loaded: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert FAMILIES["acquaintances"] and loaded
+    monkeypatch.setattr("localsim.cli.scenarios.dump_scenario", lambda _document: 1 / 0)
+    assert command(["scenarios", "generate", "--family", "mutual_friends", "-o", "never"]) == 1
+    assert "unexpected: ZeroDivisionError" in capsys.readouterr().err
 
 
 def test_run_is_the_command_in_python(tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     from localsim.evaluators.searching import search
     from localsim.reports.validity import thresholds
     from localsim.store.conditions import choices, pairs_of
+    from localsim.store.queries.reports import with_secrets
 
     for model in (by["judge"], by["naturalness"], by["choose"], by["leak_judge"]):
         if model is not None:
@@ -144,7 +145,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
         named = {"run_id": runs[0], **({"runs": runs} if runs[1:] else {}), "episodes_scored": counts[EVALUATOR]}
         print_json({**named, **found, "scored": counts})
         return
-    _print_scored(found)
+    _print_scored(found, private=any(with_secrets(store, each) for each in runs))
     for each in runs:
         for line in thresholds.warnings(store, used[each], each):
             click.secho(f"! {clean(line)}", fg="yellow")
@@ -215,8 +216,8 @@ def _evaluators(by: Mapping[str, Any], pairs: Sequence[Any] | None) -> list[Eval
     return found
 
 
-def _print_scored(found: dict[str, Any]) -> None:
-    """Print leaks, the reliability of judges, and their choices."""
+def _print_scored(found: dict[str, Any], *, private: bool) -> None:
+    """Print leaks (if an agent has something private), the reliability of judges, and their choices."""
     from localsim.annotation import leak_judges
     from localsim.reports.conversation.choices import choice_tables
     from localsim.reports.conversation.rubrics import rubric_table
@@ -227,8 +228,8 @@ def _print_scored(found: dict[str, Any]) -> None:
         heads = ["condition", "kind", "facts", "early"]
         print_table(heads, [[row[head] for head in heads] for row in rows])
     else:
-        click.echo("no private fact came out")
-    for line in dict.fromkeys(thresholds.sentences(found["thresholds"])):
+        click.echo("no private fact came out" if private else "no agent has a private fact, so none could come out")
+    for line in dict.fromkeys(thresholds.sentences(found["thresholds"])) if private else ():
         click.echo(clean(line))
     for line in leak_judges.sentences(found["leak_judges"]):
         click.echo(clean(line))

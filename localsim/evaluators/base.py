@@ -11,9 +11,10 @@ import logging
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
-from localsim import plugins
+from localsim import paths, plugins
 from localsim.conversation.controls import Control
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.exchange import Generation, Request
@@ -150,9 +151,16 @@ def guarded(name: str, work: Callable[[], _Result], failed: Callable[[Score], _R
     except _OF_THE_MACHINE:
         raise
     except Exception as error:  # noqa: BLE001 - a broken evaluator must not cost an hour's simulation
-        _log.exception("evaluator %s failed", name)
         place = f" ({inside.where})" if (inside := plugins.failure(error)) else ""
-        return failed(Score(ERROR, None, reason=f"{type(error).__name__}: {error}{place}"))
+        reason = f"{type(error).__name__}: {error}{place}"
+        _told(name, reason)
+        return failed(Score(ERROR, None, reason=reason))
+
+
+@lru_cache(maxsize=100)
+def _told(name: str, reason: str) -> None:
+    """Say once that an evaluator fails for a reason, which each of its episodes would repeat."""
+    _log.warning("evaluator %s failed: %s; its scores are missing", name, reason, exc_info=paths.debug())
 
 
 def checked(scores: Iterable[Score]) -> tuple[Score, ...]:

@@ -341,6 +341,8 @@ def _names(family: Family, players: Collection[str], measures: Collection[str]) 
     anyone = [*family.players, *players]
     keys = [measure.key for measure in family.measures]
     counted, tasks = [*keys, *GENERAL, *measures], ["", KEPT, *family.control_tasks]
+    if family.rules is not None and not family.about:
+        yield "about is empty: say in a sentence or two what the game is"
     if family.sensible:
         yield from _missing("sensible", "player", family.sensible, list(family.players))
     for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):

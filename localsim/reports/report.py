@@ -298,8 +298,8 @@ LESSONS = ("localsim-starter.",)
 """The start of the names of files whose warning is about the tasks that their model was trained on, TAUGHT."""
 TAUGHT = (*families.FAMILIES.own, EVERYDAY.name)
 UNTAUGHT = (
-    "{model} is a very small model and was not trained on {titles}: good for trying the tool, not for conclusions about "
-    "people."
+    "{model} is a very small model and was not trained on {titles}: good for trying the tool, not for conclusions "
+    "about people."
 )
 
 

@@ -60,8 +60,8 @@ from localsim.store.queries.runs import progress_of
     multiple=True,
     callback=roles_of,
     metavar="NAME=MODEL",
-    help="Use another model for one agent, or for the writer of scripts; may be repeated. NAME is the agent's name, its "
-    "number in speaking order (2=MODEL), or writer.",
+    help="Use another model for one agent, by name or by number in speaking order (2=MODEL), or for the writer of "
+    "scripts; may be repeated.",
 )
 @click.option(
     "--mode",

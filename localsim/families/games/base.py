@@ -55,7 +55,7 @@ class Game(Family):
     @property
     def info(self) -> Info:
         """The description for people that each scenario of the game has."""
-        return Info(what=self.about, how=self.how, things_to_try=tuple(self.tries))
+        return Info(what=self.about, how=self.how or None, things_to_try=tuple(self.tries))
 
     @property
     def rules(self) -> Rules:

@@ -1,0 +1,254 @@
+"""What the author of a game reads when the game has a mistake: the game, the name, the file and the line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import localsim
+from localsim import plugins
+from localsim.__main__ import run as command
+from localsim.errors import InvalidInput
+from localsim.families import ANYWHERE, EVERYDAY, FAMILIES
+from localsim.families.base import Family, problems_of
+from localsim.reports.report import of_models
+from localsim.scenarios.parse import load_scenario
+
+GAME = """
+from localsim.families.games import base as g
+
+
+def taker(seen, rng):
+    return g.move("take", 1)
+
+
+class Pots(g.Game):
+    name, version = "pots", "1"
+    about = "Two people take a part of a pot, one after the other."
+    measures = (g.SUCCESS, g.PAYOFF)
+    figure = ("payoff",)
+    controls = (g.exactly("taker", "payoff", 0.5, "each takes one of two"),)
+    players = {"taker": taker}
+    sensible = "taker"
+    defaults = {"size": 2}
+
+    def generate(self, scenario_id, seed, parameters):
+        chosen = g.merged(self.defaults, parameters, self.name)
+        names = g.names_of(self, seed, 2)
+        return self.scenario(
+            scenario_id,
+            seed,
+            chosen,
+            title="A pot",
+            setting=self.about,
+            agents=[g.Agent(name=name, goal="Take what you can.") for name in names],
+            moves=[g.Move(name="take", values=(g.number(0, 2),), text="no", tell="To take a part")],
+            turns=2,
+            public=chosen,
+        )
+
+    def step(self, scenario, talk, seed):
+        taken = talk.of("take")
+        return g.DONE if len(taken) == 2 else g.act(scenario.names[len(taken)], "take")
+
+    def score(self, transcript, scenario, answer):
+        size = scenario.game["public"]["size"]
+        return g.by_agent("payoff", {turn.speaker: turn.number / size for turn in transcript.of("take")})
+"""
+Plant = Callable[..., Path]
+
+
+@pytest.fixture
+def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plant]:
+    """Installs the game, with one text in place of another, and returns the path of its file."""
+
+    def planted(old: str = "", new: str = "") -> Path:
+        site = tmp_path / "site"
+        info = site / "pot_game-1.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pot-game\nVersion: 1\n")
+        (info / "entry_points.txt").write_text("[localsim.families]\npots = pot_game:Pots\n")
+        assert old in GAME
+        (site / "pot_game.py").write_text(GAME.replace(old, new, 1) if old else GAME)
+        monkeypatch.syspath_prepend(site)
+        return site / "pot_game.py"
+
+    yield planted
+    sys.modules.pop("pot_game", None)
+    FAMILIES._loaded.clear()
+    plugins._loading.clear()
+
+
+def line_of(file: Path, text: str) -> str:
+    """The place of a text in a file, as errors have it."""
+    lines = file.read_text().splitlines()
+    return f"{file}:{next(number for number, line in enumerate(lines, start=1) if text in line)}"
+
+
+def made(out: Path, *more: str) -> int:
+    return command(["scenarios", "generate", "--family", "pots", "--seed", "1", "-o", str(out), *more])
+
+
+@pytest.mark.parametrize("name", [*FAMILIES.all, EVERYDAY.name])
+def test_every_shipped_family_declares_only_what_it_has(name: str) -> None:
+    family: Family = EVERYDAY if name == EVERYDAY.name else FAMILIES[name]
+    assert problems_of(family, ANYWHERE) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('sensible = "taker"', 'sensible = "takr"', "sensible: there is no player 'takr' (did you mean taker?)"),
+        ('figure = ("payoff",)', 'figure = ("payof",)', "figure: there is no measure 'payof' (did you mean payoff?)"),
+        ('figure = ("payoff",)', 'figure = ("payoff")', "it is written ('payoff',), with a comma"),
+        ('"taker", "payoff", 0.5', '"taker", "payof", 0.5', "on 'payof': there is no measure 'payof' (did you mean"),
+        ('"taker", "payoff", 0.5', '"takr", "payoff", 0.5', "there is no player 'takr' (did you mean taker?)"),
+        ('two"),)', 'two", "long"),)', "there is no task 'long'; tasks are facts kept"),
+        ('players = {', 'references = (g.Reference("best", "", ""),)\n    players = {', "references: there is no player"),
+        ('{"taker": taker}', '{"taker": "taker"}', "the player 'taker' is no function"),
+        ('name, version = "pots"', 'name, version = "pot"', "give it and the entry point the same name"),
+    ],
+)  # fmt: skip
+def test_a_name_that_a_game_misspells_is_told_when_it_is_loaded(
+    old: str, new: str, said: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(old, new)
+    assert made(tmp_path / "out") == 3
+    told = capsys.readouterr().err
+    assert said in told and "'pots' cannot be used" in told and "repair pot_game:Pots of the package pot-game" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_misspelt_names_are_told_at_once(plant: Plant) -> None:
+    plant('sensible = "taker"', 'sensible = "takr"\n    study_tasks = ("none",)')
+    with pytest.raises(InvalidInput, match=r"(?s)sensible: .*study_tasks: "):
+        FAMILIES["pots"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"take")\n\n', '"tkae")\n\n', "pots.step: the scenario pots_01 has no action or move 'tkae' (did you mean"),
+        ("scenario.names[len(taken)]", '"Anna"', "pots.step: the scenario pots_01 has no agent 'Anna'"),
+        ("return g.DONE if", "return None if not taken else g.DONE if", "pots.step: it returned None"),
+        ("return g.DONE if", 'return g.Tell("Go.") if not taken else g.DONE if', "pots.step: it tells without end"),
+        ("scenario.names[len(taken)], ", "scenario.names[len(taken)], *()) if taken else g.act(", "pots.step"),
+    ],
+)  # fmt: skip
+def test_a_wrong_step_is_found_before_a_file_is_written(
+    old: str, new: str, said: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(old, new)
+    assert made(tmp_path / "out") == 3
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "function", "error"),
+    [
+        ("names = g.names_of", "size = 1 / 0\n        names = g.names_of", "generate", "ZeroDivisionError"),
+        ("taken = talk.of", "size = scenario.game['pot']\n        taken = talk.of", "step", "KeyError: 'pot'"),
+        ("size = scenario.game", "size = 1 / 0; scenario.game", "score", "ZeroDivisionError: division by zero"),
+        ("text=\"no\", tell", "text=\"non\", tell", "generate", "ValidationError"),
+        ("names = g.names_of", "size = open('/no/such')\n        names = g.names_of", "generate", "FileNotFoundError"),
+    ],
+)  # fmt: skip
+def test_an_exception_inside_a_game_names_the_game_and_the_line(
+    old: str, new: str, function: str, error: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant(old, new)
+    assert made(tmp_path / "out") == 3
+    told = capsys.readouterr().err
+    place = line_of(file, 'text="non"' if "non" in new and "text" in new else "size = ")
+    assert f"error: {place}: families plugin 'pots' (pot_game:Pots) failed in {function}: {error}" in told
+    assert "report it" not in told and not (tmp_path / "out").exists()
+
+
+def test_a_file_that_python_cannot_read_is_named_with_its_line(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant("class Pots(g.Game):", "class Pots(g.Game)")
+    assert made(tmp_path / "out") == 3
+    assert f"{line_of(file, 'class Pots')}: families plugin 'pots' cannot be loaded" in capsys.readouterr().err
+
+
+def test_a_bad_parameter_leaves_no_folder(plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plant()
+    assert made(tmp_path / "out", "-p", "sise=3") == 3
+    assert "it has: size" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert made(tmp_path / "out", "-p", "size=3") == 0
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["pots_01.yaml"]
+
+
+def test_a_misspelt_player_gets_those_of_the_game(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant()
+    assert made(tmp_path / "out") == 0
+    assert command(["run", str(tmp_path / "out"), "-m", "scripted:takr"]) == 3
+    told = capsys.readouterr().err
+    assert "no scripted player 'takr' (did you mean taker?)" in told and "players of pots: taker; " in told
+    assert "yes-sayer" not in told, "players of other games are no help"
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ('g.move("tkae", 1)', "action 'tkae 1' is not among take; it wrote 'NAME [tkae 1]'; allowed were take ("),
+        ('g.move("take", 7)', "not '7'; it wrote 'NAME [take 7]'; allowed were take (a number from 0 to 2)"),
+        ('g.Action("take")', "scripted:taker as NAME: unknown action 'take'; moves are written g.move("),
+        ("None", "scripted:taker as NAME returned None, which is no Action"),
+    ],
+)  # fmt: skip
+def test_a_failed_episode_says_what_was_written_and_what_was_allowed(
+    new: str, said: str, plant: Plant, tmp_path: Path
+) -> None:
+    plant('g.move("take", 1)', new)
+    assert made(tmp_path / "out") == 0
+    done = localsim.run(str(tmp_path / "out"), model="scripted:taker", modes=("agents", "script"))
+    assert done.failed == 2
+    name = load_scenario(tmp_path / "out" / "pots_01.yaml").scenario.names[0]
+    for row in done.sql("SELECT error FROM episodes"):
+        assert said.replace("NAME", name, 1) in row["error"]
+
+
+def test_scores_that_a_game_cannot_compute_are_told_once_with_the_line(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = plant("size = scenario.game", 'size = 0 if transcript.of("take")[0].number == 1 else scenario.game')
+    assert made(tmp_path / "out", "-n", "3") == 0
+    capsys.readouterr()
+    assert command(["run", str(tmp_path / "out"), "-m", "scripted:taker"]) == 0
+    place = line_of(file, "turn.number / size")
+    said = [record.getMessage() for record in caplog.records if record.name == "localsim.evaluators"]
+    assert said == [
+        f"evaluator outcome.pots failed: ZeroDivisionError: float division by zero ({place}); its scores are missing"
+    ]
+
+
+def test_a_game_without_private_facts_is_reported_without_leaks_and_without_the_lessons_of_the_starter(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant()
+    assert made(tmp_path / "out", "-n", "2") == 0
+    done = localsim.run(str(tmp_path / "out"), model="scripted:taker", modes="all")
+    assert command(["score", done.run_id]) == 0
+    assert "no agent has a private fact" in capsys.readouterr().out
+    for form in ("md", "html"):
+        assert command(["report", done.run_id, "-o", str(tmp_path / f"report.{form}")]) == 0
+        text = (tmp_path / f"report.{form}").read_text().lower()
+        assert "payoff" in text
+        assert not [word for word in ("too early", "omniscient leak", "leakage detector") if word in text]
+    starter = {"starter": {"kind": "llama", "file": "localsim-starter.gguf"}}
+    (only,) = of_models(starter, ["pots"])
+    assert "starter is a very small model and was not trained on “Pots”" in only["text"] and only["families"] == [
+        "pots"
+    ]
+    taught, strange = of_models(starter, ["pots", "mutual_friends"])
+    assert "It was trained on these tasks" in taught["text"] and taught["families"] == ["mutual_friends"]
+    assert strange == only
