@@ -122,6 +122,13 @@ def test_the_printed_game_is_played_audited_and_controlled(tmp_path: Path, capsy
     assert "are what they must be" in capsys.readouterr().out
 
 
+def test_the_printed_package_installs_its_one_module_whatever_lies_beside_it() -> None:
+    """Setuptools finds packages by itself, and not this module, if a folder of scenarios lies beside the file."""
+    printed = tomllib.loads(blocks("toml")[0])
+    places = [place for names in printed["project"]["entry-points"].values() for place in names.values()]
+    assert printed["tool"]["setuptools"]["py-modules"] == sorted({place.partition(":")[0] for place in places})
+
+
 def test_the_page_names_modules_and_files_that_exist() -> None:
     for path in re.findall(r"`(localsim/[\w/]+\.py|localsim/[\w/]+/)`", PAGE):
         assert (ROOT / path).exists(), path

@@ -11,9 +11,11 @@ import pytest
 import localsim
 from localsim import plugins
 from localsim.__main__ import run as command
+from localsim.conversation.measures import GENERAL
 from localsim.errors import InvalidInput
 from localsim.families import ANYWHERE, EVERYDAY, FAMILIES
-from localsim.families.base import Family, problems_of
+from localsim.families.base import EXPLICIT_END, SUCCESS, Family, problems_of
+from localsim.reports.measures import measures_of
 from localsim.reports.report import of_models
 from localsim.scenarios.parse import load_scenario
 
@@ -98,6 +100,12 @@ def test_every_shipped_family_declares_only_what_it_has(name: str) -> None:
     assert problems_of(family, ANYWHERE) == []
 
 
+def test_a_figure_and_a_control_can_name_the_measures_that_every_family_has() -> None:
+    own = {measure.key for name in FAMILIES.own for measure in FAMILIES[name].measures}
+    every = [measure.key for measure in measures_of()]
+    assert list(GENERAL) == [key for key in every if key in (SUCCESS.key, EXPLICIT_END.key) or key not in own]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -107,7 +115,7 @@ def test_every_shipped_family_declares_only_what_it_has(name: str) -> None:
         ('"taker", "payoff", 0.5', '"taker", "payof", 0.5', "on 'payof': there is no measure 'payof' (did you mean"),
         ('"taker", "payoff", 0.5', '"takr", "payoff", 0.5', "there is no player 'takr' (did you mean taker?)"),
         ('two"),)', 'two", "long"),)', "there is no task 'long'; tasks are facts kept"),
-        ('players = {', 'references = (g.Reference("best", "", ""),)\n    players = {', "references: there is no player"),
+        ("players = {", 'references = (g.Reference("best", "", ""),)\n    players = {', "references: there is no"),
         ('{"taker": taker}', '{"taker": "taker"}', "the player 'taker' is no function"),
         ('name, version = "pots"', 'name, version = "pot"', "give it and the entry point the same name"),
     ],

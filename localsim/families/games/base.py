@@ -109,7 +109,7 @@ class Game(Family):
         if reason in ("left", "silence"):
             return Stop(reason)
         step = self.step(scenario, talk, seed)
-        self._check(step, scenario)
+        _check_step(self.name, step, scenario)
         if not isinstance(step, Act):
             if isinstance(step, Tell) and _only_told(talk) > TELLS + TELLS_PER_AGENT * len(scenario.names):
                 hint = "let step look at talk.told, and tell each thing once"
@@ -123,28 +123,28 @@ class Game(Family):
             return Stop("turn_limit")
         return step if speakers == step.speakers else replace(step, speakers=speakers)
 
-    def _check(self, step: object, scenario: Scenario) -> None:
-        """Raise InvalidInput for a step that names an agent, action or move which the scenario does not have."""
-        where = f"{self.name}.step"
-        if not isinstance(step, Act | Tell | Stop):
-            raise InvalidInput(f"it returned {step!r}", where=where, hint="return g.act(...), g.Tell(...) or g.DONE")
-        agents, ways = scenario.names, (*(move.name for move in scenario.moves), *ACTION_TYPES)
-        given: list[tuple[str, str, tuple[str, ...]]] = []
-        if isinstance(step, Tell):
-            given = [("agent", name, agents) for name in step.readers or ()]
-        elif isinstance(step, Act):
-            given = [("agent", name, agents) for name in (*step.speakers, *step.named)]
-            given += [("action or move", name, ways) for name in step.actions]
-            if not step.actions:
-                raise InvalidInput("g.act needs at least one action or move after the agent", where=where)
-        for kind, name, known in given:
-            if name not in known:
-                meant = suggest(name, known, inline=True)
-                raise InvalidInput(
-                    f"the scenario {scenario.id} has no {kind} {name!r}{meant}",
-                    where=where,
-                    hint=f"it has {', '.join(known)}",
-                )
+
+def _check_step(game: str, step: object, scenario: Scenario) -> None:
+    """Raise InvalidInput for a step that names an agent, action or move which the scenario does not have."""
+    where = f"{game}.step"
+    if not isinstance(step, Act | Tell | Stop):
+        raise InvalidInput(f"it returned {step!r}", where=where, hint="return g.act(...), g.Tell(...) or g.DONE")
+    ways = (*(move.name for move in scenario.moves), *ACTION_TYPES)
+    if isinstance(step, Tell):
+        _known("agent", step.readers or (), scenario.names, scenario, where)
+    elif isinstance(step, Act):
+        _known("agent", (*step.speakers, *step.named), scenario.names, scenario, where)
+        _known("action or move", step.actions, ways, scenario, where)
+        if not step.actions:
+            raise InvalidInput("g.act needs at least one action or move after the agent", where=where)
+
+
+def _known(kind: str, given: Sequence[str], known: Sequence[str], scenario: Scenario, where: str) -> None:
+    here = set(known)  # a thousand agents can act at the same time
+    for name in given:
+        if name not in here:
+            message = f"the scenario {scenario.id} has no {kind} {name!r}{suggest(name, known, inline=True)}"
+            raise InvalidInput(message, where=where, hint=f"it has {', '.join(known)}")
 
 
 def _only_told(talk: Transcript) -> int:
