@@ -300,9 +300,26 @@ SELECT p.run_id, p.item_id AS experiment, p.rater AS participant,
        split_part(a.item_id, '/', -1) AS item, a.value_json ->> '$.value' AS value,
        (a.value_json ->> '$.number')::DOUBLE AS number, (a.value_json ->> '$.right')::BOOLEAN AS is_right,
        a.shown_json ->> '$."1"' AS episode_id, (a.value_json ->> '$.turn')::INTEGER AS turn,
-       a.created_utc AS answered_utc
+       a.created_utc AS answered_utc, nullif(a.value_json ->> '$.agent', '') AS agent
 FROM annotations a JOIN annotations p ON p.run_id = a.run_id AND p.rater = a.rater AND p.task = 'participant'
-WHERE a.task IN ('before', 'after', 'message');
+WHERE a.task IN ('before', 'after', 'message', 'rubric');
+
+CREATE OR REPLACE VIEW v_rubric_ratings AS
+SELECT r.run_id, r.experiment, r.participant, r.condition, r.status, r.rubric, r.dimension, r.version,
+       r.episode_id, e.mode, e.model, r.role, r.agent, coalesce(r.agent = r.role, false) AS own, r.rating,
+       substr(c.evaluator, len(r.prefix) + 1) AS judge, c.value AS score, c.reason
+FROM (SELECT p.run_id, p.item_id AS experiment, p.rater AS participant, p.value_json ->> '$.condition' AS condition,
+             p.value_json ->> '$.status' AS status, split_part(a.item_id, '/', -2) AS rubric,
+             split_part(a.item_id, '/', -1) AS dimension, a.value_json ->> '$.version' AS version,
+             a.shown_json ->> '$."1"' AS episode_id, a.value_json ->> '$.role' AS role,
+             nullif(a.value_json ->> '$.agent', '') AS agent, (a.value_json ->> '$.number')::DOUBLE AS rating,
+             CASE WHEN split_part(a.item_id, '/', -2) = 'sotopia' THEN 'judge.'
+                  ELSE 'rubric.' || split_part(a.item_id, '/', -2) || '.' END AS prefix
+      FROM annotations a JOIN annotations p ON p.run_id = a.run_id AND p.rater = a.rater AND p.task = 'participant'
+      WHERE a.task = 'rubric') r
+JOIN episodes e ON e.run_id = r.run_id AND e.episode_id = r.episode_id
+LEFT JOIN scores c ON c.episode_id = r.episode_id AND c.name = r.dimension AND c.agent = coalesce(r.agent, '')
+     AND c.version = r.version AND starts_with(c.evaluator, r.prefix);
 
 COMMENT ON TABLE runs IS 'One row for each localsim run';
 
@@ -532,7 +549,7 @@ COMMENT ON COLUMN vectors.vector IS 'Unit vector; array_inner_product of two vec
 
 COMMENT ON TABLE annotations IS 'One row for each answer of a rater to one item';
 
-COMMENT ON COLUMN annotations.task IS 'Annotation task: pairs, dimensions or disclosures; bet: a player of a class; participant, before, after or message: a participant of an experiment (v_participants)';
+COMMENT ON COLUMN annotations.task IS 'Annotation task: pairs, dimensions or disclosures; bet: a player of a class; participant, before, after, message or rubric: a participant of an experiment (v_participants)';
 
 COMMENT ON COLUMN annotations.item_id IS 'Item that was rated: two episodes, an episode and an agent, or an episode';
 
@@ -626,4 +643,6 @@ COMMENT ON VIEW v_participants IS 'Participants of experiments with people, by r
 
 COMMENT ON VIEW v_participant_talks IS 'Talks of participants of experiments: their condition, role, messages and outcome';
 
-COMMENT ON VIEW v_participant_answers IS 'Answers of participants of experiments: to forms before and after the talk, and to questions about messages';
+COMMENT ON VIEW v_participant_answers IS 'Answers of participants of experiments: to forms before and after the talk, about messages, and to a rubric';
+
+COMMENT ON VIEW v_rubric_ratings IS 'Answers of participants to a rubric about a talk, each beside the score of a judge with the same rubric';

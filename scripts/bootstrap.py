@@ -105,7 +105,7 @@ def docs() -> None:
 
 
 def interop() -> None:
-    """Let Inspect and `datasets` read what localsim writes, in an environment of their own (about 700 MB).
+    """Let Inspect and `datasets` read what localsim writes, in an environment of their own (about 0.9 GB).
 
     Inspect needs an older fsspec than the pinned one, so both cannot be in one environment.
     """

@@ -132,7 +132,9 @@ def systems_page() -> str:
         "# Systems of the field",
         "",
         "What localsim has of published systems: the mechanism, the file, what is checked, and where it ends. A check "
-        "is a test of the suite; a row whose file or test is missing fails the suite.",
+        "is a test of the suite; a row whose file or test is missing fails the suite. A row is partial if a part of "
+        "the mechanism or of the measures is missing; other people, texts or languages, and less data, do not make "
+        "it so.",
         "",
         "| system | mechanism | file | check | test | limits |",
         "|---|---|---|---|---|---|",
@@ -143,7 +145,12 @@ def systems_page() -> str:
 def _row(row: dict[str, Any]) -> str:
     files = ", ".join(f"`{_short(each)}`" for each in row["files"])
     tests = ", ".join(f"`{each}`" for each in row["tests"])
-    return f"| {row['name']} | {row['mechanism']} | {files} | {row['check']} | {tests} | {row['limits']} |"
+    return f"| {row['name']} | {row['mechanism']} | {files} | {row['check']} | {tests} | {limits_of(row)} |"
+
+
+def limits_of(row: dict[str, Any]) -> str:
+    """Return where a row ends, with the mark of one that is partial."""
+    return f"partial: {row['limits']}" if row.get("partial") else str(row["limits"])
 
 
 def _short(path: str) -> str:

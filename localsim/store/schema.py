@@ -260,7 +260,7 @@ TABLES: dict[str, Table] = {
             "task": (
                 "VARCHAR NOT NULL",
                 "Annotation task: pairs, dimensions or disclosures; bet: a player of a class; participant, before, "
-                "after or message: a participant of an experiment (v_participants)",
+                "after, message or rubric: a participant of an experiment (v_participants)",
             ),
             "item_id": (
                 "VARCHAR NOT NULL",

@@ -7,13 +7,16 @@ These libraries need other versions than the rest of the suite, so these tests h
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from datasets import get_dataset_config_names, load_dataset
 from inspect_ai import eval as run_task
-from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from localsim.families import FAMILIES
@@ -48,6 +51,17 @@ def test_inspect_reads_the_log_of_a_run(told: tuple[Store, str], tmp_path: Path)
         assert spoken == [(row["speaker"], row["text"]) for row in said]
         assert sample.scores["style"].value["turns"] == len(said)
         assert sample.epoch == rows[episode_id]["episode_index"] + 1
+
+
+def test_inspect_lists_the_log_and_reads_its_head_alone(told: tuple[Store, str], tmp_path: Path) -> None:
+    """`inspect view` and `inspect log list` read only what stands before the samples."""
+    store, run_id = told
+    (file,) = send(store, run_id, "inspect", tmp_path / "2026-11-25T10-00-00_localsim_x.json", print)
+    (listed,) = list_eval_logs(str(tmp_path))
+    head = read_eval_log(listed, header_only=True)
+    assert head.samples is None and head.eval.run_id == run_id
+    assert [step.solver for step in head.plan.steps] == ["localsim/agents", "localsim/script"]
+    assert head.results.scores == read_eval_log(str(file)).results.scores != []
 
 
 def test_datasets_loads_every_table_of_a_run(told: tuple[Store, str], tmp_path: Path) -> None:
@@ -89,6 +103,36 @@ def evaluated(mock: Mock, tmp_path: Path, name: str = "localsim/mutual_friends",
     (log,) = run_task(name, model=model, task_args=given, epochs=epochs, log_dir=str(tmp_path), display="none")
     assert log.status == "success", log.error
     return log
+
+
+COMMAND = """
+import sys
+from importlib.metadata import entry_points
+import inspect_ai.model._model as model
+model.count_text_tokens = lambda text: len(text) // 4  # its own tokenizer is fetched from the network at first use
+(inspect,) = entry_points(group="console_scripts", name="inspect")
+sys.argv[0] = "inspect"
+inspect.load()()
+"""
+
+
+def test_the_documented_command_runs_with_the_mock_model(tmp_path: Path) -> None:
+    command = ["eval", "localsim/mutual_friends", "--model", "mockllm/model", "-T", "mode=agents"]
+    given = ["-T", f"scenarios={ONE}", "-T", "seed=7", "--epochs", "2", "--display", "plain"]
+    arguments = [sys.executable, "-c", COMMAND, *command, *given, "--log-dir", str(tmp_path)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (listed,) = list_eval_logs(str(tmp_path))
+    log = read_eval_log(listed)
+    assert log.status == "success", log.error
+    assert [(sample.id, sample.epoch) for sample in log.samples] == [(ONE, 1), (ONE, 2)]
+    assert log.eval.task_args_passed == {"mode": "agents", "scenarios": ONE, "seed": 7}
+    assert all("Default output from mockllm/model" in sample.messages[0].text for sample in log.samples)
+
+
+def test_the_page_names_the_versions_that_these_tests_pass_with() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text()
+    assert f"Inspect {version('inspect-ai')} and `datasets` {version('datasets')}" in page
 
 
 def test_each_agent_has_messages_of_its_own_and_sees_only_its_own_side(tmp_path: Path) -> None:

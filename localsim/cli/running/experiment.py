@@ -22,6 +22,7 @@ from localsim.cli.common import (
     web_options,
 )
 from localsim.errors import InvalidInput
+from localsim.reports.conversation.rubric_people import people_and_judges
 from localsim.scenarios.experiments.document import MODEL
 from localsim.scenarios.experiments.read import Study, experiment_files, find_experiment
 from localsim.store.database import Store
@@ -63,10 +64,13 @@ def check(file: str, as_json: bool) -> None:
         return
     echo(f"{study.experiment.title} ({study.experiment.id}): {study.experiment.size} participants")
     print_table(list(rows[0]), [list(row.values()) for row in rows])
-    forms = {"before": study.before, "after": study.after, "each message": (study.ratings,) if study.ratings else ()}
+    forms = {"before": study.before, "each message": (study.ratings,) if study.ratings else (), "after": study.after}
     for part, banks in forms.items():
         asked = ", ".join(f"{bank.id} ({len(bank.items)} questions)" for bank in banks) or "nothing is asked"
         echo(f"{part}: {asked}")
+    if study.experiment.rated and study.rubric:
+        about = f", about {study.experiment.rated.about}" if study.rubric.per == "agent" else ""
+        echo(f"each talk: rubric {study.rubric.id} ({len(study.rubric.dimensions)} dimensions{about})")
     limits = study.experiment.limits.model_dump(exclude_none=True)
     echo("limits: " + ", ".join(f"{name} {value:g}" for name, value in limits.items()))
 
@@ -168,11 +172,12 @@ def _id_of(file: str) -> str:
 
 def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_json: bool) -> None:
     rows, answers = queries.by_condition(store, run_id), queries.answers_by_condition(store, run_id)
+    rubric = people_and_judges(store, run_id)
     if as_json:
         text = queries.description_of(store, run_id)
         described = json.loads(text) if text else None
-        data = {"experiment": name, "run_id": run_id, "conditions": rows, "answers": answers, "description": described}
-        print_json(data)
+        data = {"conditions": rows, "answers": answers, "rubric": rubric, "description": described}
+        print_json({"experiment": name, "run_id": run_id, **data})
         return
     echo(f"{name}, run {run_id}")
     heads = ["condition", "assigned", "finished", "left", "success", "messages", "before", "after", "ratings"]
@@ -187,6 +192,7 @@ def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_
         ]
         print_table(["part", "question", "condition", "answers", "mean", "sd"], cells)
         echo("mean: of the points, numbers, or places of the options from 1, of those who finished.")
+    _print_rubric(store, run_id, rubric)
     echo("")
     echo(f"participants:  localsim sql \"FROM v_participants WHERE run_id = '{run_id}'\"")
     echo(
@@ -194,6 +200,19 @@ def _print_results(store: Store, name: str, run_id: str, runs: list[str], *, as_
     )
     if len(runs) > 1:
         say(f"{len(runs)} runs of this experiment: {', '.join(runs)}; --run shows another one")
+
+
+def _print_rubric(store: Store, run_id: str, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    echo("")
+    heads = ["rubric", "dimension", "ratings", "cannot tell", "mean", "judge", "score", "both", "rho", "p"]
+    names = [*heads[:3], "cannot_tell", *heads[4:]]
+    print_table(heads, [[row[name] for name in names] for row in rows])
+    echo("mean, score: of people and of the judge, over what both rated. rho: Spearman's correlation over talks and")
+    echo("agents that both rated; it needs three. The judge sees both sides of a talk, and a participant only one.")
+    if not any(row["judge"] for row in rows):
+        echo(f"no judge yet:  localsim score {run_id} --judge MODEL --rubric {rows[0]['rubric']} --db {store.path}")
 
 
 def _cells(row: dict[str, Any]) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from localsim import stats
 from localsim.reports.conversation.interviews import Table
+from localsim.reports.conversation.rubric_people import people_and_judges
 from localsim.reports.validity.judges import follows_outcome
 from localsim.scenarios.rubrics import SOTOPIA, rubric_files, shipped_rubric
 from localsim.stats import Bounds, Estimate
@@ -26,8 +27,11 @@ def rubric_rows(store: Store, run_id: str) -> list[Row]:
     replies, unread: replies to its questions, and those that could not be read, which give no score. spread: standard
     deviation between samples of one question, as a share of the range. success_auroc: as `goal_auroc` in
     `validity.judges.reliability`; for a dimension that does not ask about success a value near .5 is no defect.
+    people_rho, people_both: Spearman's correlation with the ratings of participants of an experiment who answered the
+    same rubric, and over how many talks and agents; None and 0 without them.
     """
     asked = {(row["evaluator"], row["name"]): row for row in queries.rubric_replies(store, run_id)}
+    people = {(row["rubric"], row["judge"], row["dimension"]): row for row in people_and_judges(store, run_id)}
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in queries.rubric_scores(store, run_id):
         groups[row["evaluator"], row["name"]].append(row)
@@ -35,7 +39,9 @@ def rubric_rows(store: Store, run_id: str) -> list[Row]:
     for (evaluator, name), rows in groups.items():
         if not name.endswith(_SPREAD):
             spreads = [row["value"] for row in groups.get((evaluator, name + _SPREAD), [])]
-            found.append(_dimension(evaluator, name, rows, spreads, asked.get((evaluator, name))))
+            beside = people.get((*rubric_of(evaluator), name), {"rho": None, "both": 0})
+            row = _dimension(evaluator, name, rows, spreads, asked.get((evaluator, name)))
+            found.append({**row, "people_rho": beside["rho"], "people_both": beside["both"]})
     return found
 
 
@@ -119,7 +125,7 @@ def rubric_table(rows: Iterable[Row]) -> tuple[list[str], list[list[Any]]]:
     return heads, cells
 
 
-_RELIABILITY = ["unread", "spread", "AUROC of success", "remark"]
+_RELIABILITY = ["unread", "spread", "AUROC of success", "people", "remark"]
 
 
 def _reliability(row: Row) -> list[str]:
@@ -128,7 +134,9 @@ def _reliability(row: Row) -> list[str]:
     value, low, high = (row[f"success_auroc{end}"] for end in ("", "_low", "_high"))
     ends = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     auroc = "" if value is None else f"{value:.2f}{ends}"
-    return [unread, spread, auroc, row["warning"] or ""]
+    rho, both = row["people_rho"], row["people_both"]
+    people = f"{'-' if rho is None else f'{rho:.2f}'} ({both})" if both else ""
+    return [unread, spread, auroc, people, row["warning"] or ""]
 
 
 def rubric_tables(found: Iterable[Row]) -> Iterator[Table]:
@@ -147,7 +155,8 @@ def rubric_tables(found: Iterable[Row]) -> Iterator[Table]:
 _NOTE = (
     "Mean scores with 95% intervals over scenarios. Unread replies are no scores. Spread: between answers to one "
     "question, as a share of the range. AUROC of success: share of pairs in which the successful talk has the higher "
-    "score; .5 is chance."
+    "score; .5 is chance. People: rank correlation with participants who answered the same rubric, and over how many "
+    "talks and agents."
 )
 
 

@@ -43,6 +43,8 @@ def log_of(run: Mapping[str, Any], sent: Sequence[Sent]) -> dict[str, Any]:
             "packages": {"localsim": versions["localsim"]},
             "metadata": {"plan": plan, "models": json.loads(run["models_json"]), "versions": versions},
         },
+        # Readers of the head alone, such as `inspect view` for its list, refuse a log without a plan.
+        "plan": {"name": "localsim", "steps": [{"solver": f"localsim/{mode}"} for mode in plan["modes"]]},
         "results": {
             "total_samples": len(samples),
             "completed_samples": completed,

@@ -43,6 +43,15 @@ class Ratings(Value):
     """Whether a message must be rated before the participant can write the next one."""
 
 
+class Rated(Value):
+    """A rubric that participants answer after each talk, with the questions and scales of a judge."""
+
+    rubric: Text
+    """Name or file of the rubric."""
+    about: Literal["others", "self", "all"] = "others"
+    """Whom a rubric that asks about each agent asks about: the other side, the participant's own role, or all."""
+
+
 class Bounds(Value):
     """Limits for each participant."""
 
@@ -98,6 +107,8 @@ class Experiment(Document):
     """Banks that are asked after it."""
     ratings: Ratings | None = None
     """Questions about each message of the other side."""
+    rated: Rated | None = None
+    """A rubric about each talk, right after it."""
     limits: Bounds = Bounds()
     """Limits for each participant."""
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1

@@ -17,8 +17,11 @@ from localsim.scenarios.documents import Document, read_document, read_file
 from localsim.scenarios.experiments.document import PARTICIPANT, Bounds, Condition, Experiment
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.interviews.banks import find_bank
+from localsim.scenarios.rubrics import Rubric, find_rubric
 
 _MOST_RATINGS = 5
+_MOST_POINTS = 11
+"""Points of a scale that fit on a phone."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,18 @@ class Study:
     before: tuple[Bank, ...]
     after: tuple[Bank, ...]
     ratings: Bank | None
+    rubric: Rubric | None
+    """What participants answer about each talk."""
     arms: tuple[Arm, ...]
 
     @property
     def description(self) -> str:
-        """The whole experiment as JSON text, which is stored with its run: file, banks, and hashes of scenarios."""
+        """The whole experiment as JSON text, which is stored with its run: file, banks, rubric, hashes of scenarios."""
+        rubric = {"rubric": self.rubric.model_dump(mode="json")} if self.rubric else {}
+        unused = set() if self.rubric else {"rated"}
         return canonical_json({
-            "experiment": self.experiment.model_dump(mode="json"),
+            **rubric,
+            "experiment": self.experiment.model_dump(mode="json", exclude=unused),
             "banks": [bank.model_dump(mode="json") for bank in self.banks],
             "scenarios": [[loaded.hash for loaded in arm.scenarios] for arm in self.arms],
         })  # fmt: skip
@@ -133,11 +141,11 @@ class _Reader:
         experiment = self._experiment
         before = self._banks("before", experiment.before)
         after = self._banks("after", experiment.after)
-        ratings = self._ratings()
+        ratings, rubric = self._ratings(), self._rubric()
         arms = [self._arm(number, condition) for number, condition in enumerate(experiment.conditions)]
         self._refuse_namesakes([arm for arm in arms if arm])
         self._document.valid(self._found)
-        return Study(experiment, str(self._file), before, after, ratings, tuple(arm for arm in arms if arm))
+        return Study(experiment, str(self._file), before, after, ratings, rubric, tuple(arm for arm in arms if arm))
 
     def _banks(self, part: str, names: Sequence[str]) -> tuple[Bank, ...]:
         found = [bank for number, name in enumerate(names) if (bank := self._bank((part, number), name))]
@@ -172,6 +180,29 @@ class _Reader:
             if item.kind not in ("options", "scale"):
                 self._found.append((("ratings", "bank"), f"item {item.id}: a rating has options or a scale"))
         return bank
+
+    def _rubric(self) -> Rubric | None:
+        """Return the rubric that participants answer, if they can see what it asks about, on scales that fit a page."""
+        wanted = self._experiment.rated
+        if wanted is None:
+            return None
+        place: Place = ("rated", "rubric")
+        near = self._near(wanted.rubric)
+        try:
+            rubric = find_rubric(wanted.rubric if near is None else str(near))
+        except ScenarioInvalid:
+            raise
+        except InvalidInput as error:
+            self._found.append((place, error.message))
+            return None
+        if rubric.profiles:
+            message = f"rubric {rubric.id} is about whole profiles, which participants do not see of the other side"
+            self._found.append((place, message))
+        for name, (least, most, _) in rubric.asked().items():
+            if most - least >= _MOST_POINTS:
+                message = f"dimension {name} has {most - least + 1} points; at most {_MOST_POINTS} fit on a page"
+                self._found.append((place, message))
+        return rubric
 
     def _near(self, name: str) -> Path | None:
         """The file beside the experiment that a name means; None for the name of something bundled."""

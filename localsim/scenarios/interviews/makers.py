@@ -230,18 +230,26 @@ PERSONA_TASKS: Mapping[str, str] = {
 
 
 def persona_tasks(person: Person | None, everybody: Sequence[Person], seed: int, counts: Counts) -> tuple[Item, ...]:  # noqa: ARG001
-    """Return `each` open questions (2 if not given) for each of five tasks, in settings drawn for the person."""
+    """Return `each` open questions (2 if not given, 10 at most) for each of five tasks, in settings of the person.
+
+    Settings differ within a task; what happens in them comes again if there are more questions than events.
+    """
     if person is None:
         return ()
     rng = _rng("persona_tasks", seed, person)
-    each = min(_count(counts, "each", 2), len(_DEEDS))
+    each = min(_count(counts, "each", 2), len(SETTINGS))
     found = []
     for task, ask in PERSONA_TASKS.items():
-        drawn = zip(rng.sample(SETTINGS, each), rng.sample(_EVENTS, each), rng.sample(_DEEDS, each), strict=True)
+        drawn = zip(*(_drawn(rng, texts, each) for texts in (SETTINGS, _EVENTS, _DEEDS)), strict=True)
         for number, (setting, event, deed) in enumerate(drawn, start=1):
             text = ask.format(setting=setting, event=event, deed=deed)
             found.append(Item(id=f"{task}_{number}", ask=text, open=200, refuse=False, about=task))
     return tuple(found)
+
+
+def _drawn(rng: random.Random, texts: Sequence[str], count: int) -> list[str]:
+    """Return texts in a random order, each once before one comes again."""
+    return [text for start in range(0, count, len(texts)) for text in rng.sample(texts, min(count - start, len(texts)))]
 
 
 MAKERS: Mapping[str, Maker] = {

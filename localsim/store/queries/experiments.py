@@ -52,7 +52,20 @@ def answers_by_condition(store: Store, run_id: str) -> list[Row]:
         "SELECT * FROM (SELECT condition, part, bank, item, count(number) AS n, avg(number) AS mean, "
         "stddev_samp(number) AS sd, avg(is_right::INTEGER) AS right_share FROM v_participant_answers "
         "WHERE run_id = ? AND status = 'finished' AND number IS NOT NULL GROUP BY ALL) "
-        "ORDER BY CASE part WHEN 'before' THEN 0 WHEN 'message' THEN 1 ELSE 2 END, bank, item, condition",
+        "ORDER BY list_position(['before', 'message', 'rubric', 'after'], part), bank, item, condition",
+        [run_id],
+    )
+
+
+def rubric_ratings(store: Store, run_id: str) -> list[Row]:
+    """The ratings by rubrics of those who finished, each beside the scores of judges.
+
+    Columns: rubric, dimension, episode_id, agent (None for a rubric about talks), participant, rating (None if the
+    participant could not tell), judge (None where none was asked the same), score (None if it could not be read).
+    """
+    return store.rows(
+        "SELECT rubric, dimension, episode_id, agent, participant, rating, judge, score FROM v_rubric_ratings "
+        "WHERE run_id = ? AND status = 'finished' ORDER BY ALL",
         [run_id],
     )
 

@@ -26,9 +26,10 @@ from localsim.web.guard import Allowance
 from localsim.web.people.experiment.forms import answers_from
 from localsim.web.people.experiment.places import ordered, rank
 from localsim.web.people.experiment.roster import ArmTalk, Part, Participant, Roster
+from localsim.web.people.experiment.rubric import Question, questions_of, ratings_from
 from localsim.web.people.experiment.sitting import Sitting, partner_of, spec_of
 
-Step = Literal["consent", "full", "complete", "before", "wait", "talk", "rate", "after", "debrief", "gone"]
+Step = Literal["consent", "full", "complete", "before", "wait", "talk", "rate", "rubric", "after", "debrief", "gone"]
 HERE_S = 40.0
 """A participant whose page asked within this time is there, and can be paired."""
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -98,6 +99,8 @@ class Lab(Floor):
             return "rate"
         if live is not None and not live.ended:
             return "talk"
+        if live is not None and self.to_judge(person, live):
+            return "rubric"
         if not person.unpaired and len(person.talks) < self.study.experiment.limits.talks:
             return "wait"
         return "after" if self.next_form(person, "after") else "debrief"
@@ -123,6 +126,13 @@ class Lab(Floor):
         seen = self.seen_by(live, role).transcript.turns
         others = (turn for turn in seen if turn.said and turn.speaker != role)
         return next((turn for turn in others if (live.talk.number, turn.index) not in person.ratings), None)
+
+    def to_judge(self, person: Participant, live: Live) -> list[Question]:
+        """What a participant answers about a talk that has come to its end; nothing if it broke off, as for judges."""
+        wanted, rubric = self.study.experiment.rated, self.study.rubric
+        if wanted is None or rubric is None or not live.completed or live.talk.number in person.judged:
+            return []
+        return questions_of(rubric, live.spec.scenario.names, self.role_of(person, live), wanted.about)
 
     def may_go_on(self, person: Participant) -> bool:
         """True if a participant has waited so long for another one that they may go on without a talk."""
@@ -196,6 +206,21 @@ class Lab(Floor):
                 "at": at,
             })  # fmt: skip
             self.playing.keep_ratings(person, talk, turn, answers, at)
+            self._advance(person)
+
+    def judge(self, person: Participant, talk: int, sent: Mapping[str, str]) -> None:
+        """Keep the answers to the rubric about a talk; the first ones count. Raises InvalidInput."""
+        with self.changed:
+            if talk in person.judged:
+                return
+            live = self.live_of(person)
+            if live is None or live.talk.number != talk or self.step(person) != "rubric":
+                raise InvalidInput("this talk cannot be rated now", hint="load the page again")
+            answers, at = ratings_from(self.to_judge(person, live), sent), round(time.time(), 1)
+            self._record({
+                "event": "rubric", "participant": person.number, "talk": talk, "answers": answers, "at": at,
+            })  # fmt: skip
+            self.playing.keep_judged(person, talk, answers, at)
             self._advance(person)
 
     def say(self, person: Participant, place: int, action: Action) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from itertools import groupby
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +16,7 @@ from localsim.web.classroom.phone_pages import hashed, sent_action, talk_values
 from localsim.web.guard import checked_form, cookie_name, visitor_of
 from localsim.web.people.experiment.lab import LEFT, Lab, Step
 from localsim.web.people.experiment.roster import Part, Participant
+from localsim.web.people.experiment.rubric import UNKNOWN
 from localsim.web.people.experiment.sitting import TIME_OVER
 from localsim.web.render import page
 
@@ -71,7 +73,7 @@ def show(request: Request) -> Response:
 
 _TEMPLATES: dict[Step, str] = {
     "consent": "consent", "full": "full", "complete": "full", "before": "form", "after": "form", "wait": "wait",
-    "talk": "talk", "rate": "rate", "debrief": "debrief", "gone": "debrief",
+    "talk": "talk", "rate": "rate", "rubric": "rubric", "debrief": "debrief", "gone": "debrief",
 }  # fmt: skip
 
 
@@ -112,6 +114,10 @@ def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
             "rated": lab.to_rate(person, live),
             "rating": lab.study.ratings,
         }
+    if step == "rubric" and live is not None:
+        role = lab.role_of(person, live)
+        asked = {agent: list(own) for agent, own in groupby(lab.to_judge(person, live), lambda each: each.agent)}
+        return values | {**talk_values(lab, live, role), "talk": live.talk.number, "asked": asked, "unknown": UNKNOWN}
     return values
 
 
@@ -184,6 +190,15 @@ async def rate(request: Request) -> Response:
     return RedirectResponse(HOME, 303)
 
 
+async def judge(request: Request) -> Response:
+    """Keep the answers to the rubric about a talk."""
+    form = await _form(request)
+    talk = form.get("talk", "")
+    number = int(talk[:6]) if talk.isascii() and talk.isdecimal() else -1
+    await run_in_threadpool(lab_of(request).judge, _person(request), number, form)
+    return RedirectResponse(HOME, 303)
+
+
 async def withdraw(request: Request) -> Response:
     """Let a participant stop."""
     form = await _form(request)
@@ -208,7 +223,8 @@ ROUTES: list[BaseRoute] = [
     *(
         Route(f"{HOME}/{name}", act, methods=["POST"])
         for name, act in (
-            ("agree", agree), ("answer", answer), ("say", say), ("rate", rate), ("stop", withdraw), ("alone", go_on),
+            ("agree", agree), ("answer", answer), ("say", say), ("rate", rate), ("judge", judge),
+            ("stop", withdraw), ("alone", go_on),
         )
     ),
 ]  # fmt: skip

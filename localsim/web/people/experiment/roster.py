@@ -50,8 +50,10 @@ class Participant:
     """(part, bank) -> answers."""
     ratings: dict[tuple[int, int], Answers] = field(default_factory=dict)
     """(talk, turn) -> ratings of that turn."""
+    judged: dict[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """Talk -> answers to the rubric about it, each with agent, dimension, value and number."""
     times: dict[tuple[str, str], float] = field(default_factory=dict)
-    """(part, bank) or (talk, turn) -> when it was answered, in seconds since 1970."""
+    """(part, bank), (talk, turn) or ("rubric", talk) -> when it was answered, in seconds since 1970."""
     talks: list[int] = field(default_factory=list)
     out: Literal["", "withdrawn", "away"] = ""
     unpaired: bool = False
@@ -104,6 +106,10 @@ class Roster:
             person = self.people[event["participant"]]
             person.ratings[event["talk"], event["turn"]] = event["answers"]
             person.times[str(event["talk"]), str(event["turn"])] = event["at"]
+        elif kind == "rubric":
+            person = self.people[event["participant"]]
+            person.judged[event["talk"]] = event["answers"]
+            person.times["rubric", str(event["talk"])] = event["at"]
         elif kind == "talk":
             names = ("scenario", "mode", "index", "people", "condition", "place", "at")
             talk = ArmTalk(number=event["talk"], **{name: event[name] for name in names})

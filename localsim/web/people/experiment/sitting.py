@@ -1,20 +1,21 @@
 """The talks of an experiment as one run, and the rows that are stored beside them: participants, answers, ratings.
 
 Rows are annotations, so that exporting, merging and removing a run takes them along. The views `v_participants`,
-`v_participant_talks` and `v_participant_answers` are their public form.
+`v_participant_talks`, `v_participant_answers` and `v_rubric_ratings` are their public form.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from localsim.backends.open import absolute
 from localsim.backends.person import NAME
 from localsim.conversation.episode import EpisodeSpec
+from localsim.evaluators.judge import Judge
 from localsim.families import rules_of
 from localsim.runs.plan import Plan
 from localsim.scenarios.experiments.document import MODEL, PARTICIPANT
@@ -104,6 +105,19 @@ class Sitting(Talks):
             key = f"{episode}/{turn}/{bank.id}/{item}"
             self.keep(self._row(person, "message", key, {**value, "turn": turn}, {"1": episode}, at))
 
+    def keep_judged(self, person: Participant, talk: int, answers: Sequence[Mapping[str, Any]], at: float) -> None:
+        """Have the answers to the rubric about a talk stored. Only under the lock of the lab.
+
+        Their version is that of a judge who is asked the same, so that no other one is compared with them.
+        """
+        live, rubric = self._lab.live[talk], self._lab.study.rubric
+        assert rubric is not None, "no talk is rated without a rubric"
+        about = {"version": Judge("", rubric=rubric).version, "role": self._lab.role_of(person, live)}
+        for each in answers:
+            key = f"{live.episode_id}/{each['agent']}/{rubric.id}/{each['dimension']}"
+            value = {"value": each["value"], "number": each["number"], "agent": each["agent"], **about}
+            self.keep(self._row(person, "rubric", key, value, {"1": live.episode_id}, at))
+
     def _row(
         self, person: Participant, task: str, item: str, value: Mapping[str, Any], shown: Mapping[str, str],
         at: float, seconds: float | None = None,
@@ -133,6 +147,8 @@ class Sitting(Talks):
                 self.keep_answers(person, part, bank, answers, person.times[part, bank])
             for (talk, turn), answers in person.ratings.items():
                 self.keep_ratings(person, talk, turn, answers, person.times[str(talk), str(turn)])
+            for talk, judged in person.judged.items():
+                self.keep_judged(person, talk, judged, person.times["rubric", str(talk)])
 
     def _each_round(self) -> None:
         with self._floor.changed:
