@@ -31,6 +31,14 @@ def scores(store: Store, run_id: str) -> list[Row]:
     )
 
 
+def success(store: Store, run_id: str) -> dict[str, float | None]:
+    """Episode id -> success, by the newest version of its evaluator."""
+    rows = store.rows(
+        "SELECT episode_id, value FROM v_scores WHERE run_id = ? AND newest AND name = 'success'", [run_id]
+    )
+    return {row["episode_id"]: row["value"] for row in rows}
+
+
 def counts(store: Store, run_id: str) -> list[Row]:
     """Episodes with their replies and malformed (of replies), turns and truncated (of turns)."""
     return store.rows(
