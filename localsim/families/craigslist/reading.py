@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from localsim.conversation.transcript import Turn
 from localsim.families.craigslist.consent import arranges, assents, is_pleased, praises
@@ -89,23 +89,16 @@ _MARKS = (
 
 
 def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
-    """Read a turn's words, or the description of its action; `before` is the text of the turn before."""
+    """Read a turn's words, or the description of its action; `before` is the text of the turn before.
+
+    Turns with the same words can share a reading: it must not be changed.
+    """
     text = turn.action.text
     if turn.action.type in ("non-verbal communication", "action"):
         return _read_action(text, list_price)
     found = _prices_in(text, list_price)
-    if found:
-        found = tuple(_without_answers(found, plain(text), plain(before)))
-    read = _read_words(text, list_price, found)
-    # A bargain may lower the consent of a reading: each turn gets its own.
-    own: dict[str, Any] = {
-        "offers": [*read.offers],
-        "each": [*read.each],
-        "changes": [*read.changes],
-        "refused_prices": [*read.refused_prices],
-        "has": {*read.has},
-    }
-    return Reading(**{**vars(read), **own})
+    kept = _without_answers(found, plain(text), plain(before)) if found else []
+    return _read_words(text, list_price, tuple(kept) if len(kept) < len(found) else None)
 
 
 @lru_cache(maxsize=8192)
@@ -114,9 +107,10 @@ def _prices_in(text: str, list_price: float) -> tuple[Price, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _read_words(text: str, list_price: float, prices: tuple[Price, ...]) -> Reading:
-    """Read the words of a turn with these prices; players say the same words in many talks."""
+def _read_words(text: str, list_price: float, kept: tuple[Price, ...] | None) -> Reading:
+    """Read the words of a turn with these prices, or all that it names; players say the same words in many talks."""
     reading, lower = Reading(least=0.12 * list_price), plain(text)
+    prices = _prices_in(text, list_price) if kept is None else kept
     for match in re.finditer(r"(?:[^.!?;…—\n]|[.](?=\d|[a-z]\.)|(?<=[ap]\.m)\.)+[.!?;…—]*", lower):
         if match[0].strip(" .!"):
             inside = [price for price in prices if match.start() <= price.start < match.end()]
