@@ -206,8 +206,8 @@ def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
     texts = queries.answers(store, run_id)
     read = {text: AnswerKey.from_json(json.loads(text)) for text in dict.fromkeys(texts.values())}
     for row in rows:
-        answer = read[texts[row["episode_id"]]]
-        row["side"] = family_of(row["family"]).side(row["agent"], answer) if row["agent"] else ""
+        agent = row["agent"]
+        row["side"] = family_of(row["family"]).side(agent, read[texts[row["episode_id"]]]) if agent else ""
         yield row
 
 
