@@ -23,6 +23,8 @@ from localsim.store.queries import reports as queries
 from tests.conftest import simulated
 
 LABELLED = Path(__file__).resolve().parent / "data" / "endings_people.jsonl"
+ELLIPTIC = "p-d-131"
+"""A bargain in which "It is." answers no question and is no consent: the turn counts for less than its words say."""
 CACHES = (reading._prices_in, reading._read_words, reading._read_phrases)
 
 
@@ -32,7 +34,7 @@ def bargains() -> list[tuple[dict[str, Any], list[Turn]]]:
     rows = [row for row in map(json.loads, LABELLED.read_text(encoding="utf-8").splitlines()) if "list_price" in row]
     return [
         (row, [Turn(n, one["speaker"], Action(one["action"], one["text"])) for n, one in enumerate(row["turns"])])
-        for row in rows[:60]
+        for row in (*rows[:60], *(row for row in rows if row["id"] == ELLIPTIC))
     ]
 
 
