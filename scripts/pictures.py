@@ -33,15 +33,15 @@ LEAKY = (
 @click.command()
 @click.argument("database", type=click.Path(exists=True, path_type=Path))
 def main(database: Path) -> None:
-    """Take every screenshot that README and docs show."""
+    """Take the screenshots of the run with the leakiest script, and of a talk of it."""
     store, archive = Store(database), localsim.open(str(database))
-    run_id = archive.runs()[0]["run_id"]
     talk = archive.sql(LEAKY)[0]["episode_id"]
+    run_id = archive.sql(f"SELECT run_id FROM episodes WHERE episode_id = '{talk}'")[0]["run_id"]
     other = archive.sql(
         "SELECT o.episode_id FROM v_episodes e JOIN v_episodes o ON o.run_id = e.run_id AND o.seed = e.seed AND "
         f"o.scenario_hash = e.scenario_hash WHERE e.episode_id = '{talk}' AND o.mode = 'agents'"
     )[0]["episode_id"]
-    query = (ROOT / "db" / "queries" / "09_leaks_by_mode.sql").read_text()
+    query = (ROOT / "db" / "queries" / "09_leaks_by_mode.sql").read_text().replace("$run", f"'{run_id}'")
     pages = {
         "run": f"/runs/{run_id}",
         "talk": f"/episodes/{talk}",
@@ -53,10 +53,8 @@ def main(database: Path) -> None:
     with sync_playwright() as playwright, serving(store) as base:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, address in pages.items():
-            whole = name not in (
-                "play",
-                "annotate-pair",
-            )  # a bar that stays at the bottom would cut a whole page in two
+            # A bar that stays at the bottom would cut a whole page in two, and one of two talks is often much longer.
+            whole = name not in ("play", "annotate-pair", "side-by-side")
             picture(browser, f"{base}{address}", f"web-{name}-desktop", 1280, full=whole)
         html = FOLDER / "report.html"
         html.write_text(render(report(store, run_id), examples(store, run_id)), encoding="utf-8")
@@ -78,7 +76,7 @@ def picture(browser: Browser, address: str, name: str, width: int, *, full: bool
     )
     page = context.new_page()
     page.goto(address)
-    page.screenshot(path=FOLDER / f"{name}.png", full_page=full)
+    page.screenshot(path=FOLDER / f"{name}.png", full_page=full, animations="disabled")
     context.close()
     print(name)
 

@@ -82,7 +82,7 @@ def watched(page: Page) -> list[str]:
 def picture(page: Page, name: str) -> None:
     folder = os.environ.get("LOCALSIM_SCREENSHOTS")
     if folder:
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
+        page.screenshot(path=str(Path(folder) / f"{name}.png"), animations="disabled")
 
 
 def episode_of(store: Store, run_id: str, mode: str, family: str = "craigslist") -> str:

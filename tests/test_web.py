@@ -417,6 +417,9 @@ def test_results_lead_to_the_talk_and_the_first_number_is_drawn(client: TestClie
     assert 'href="/episodes/' in text and ">0.49<" in text
     text = client.get("/sql?q=" + quote("SELECT mode, count(*) AS n, 0 AS later FROM v_turns GROUP BY mode")).text
     assert "<figcaption>n</figcaption>" in text
+    same = "SELECT 'all' AS a, 'alike' AS b, 'too' AS c, mode, count(*) AS n FROM v_turns GROUP BY mode"
+    bars = client.get("/sql?q=" + quote(same)).text.split("<figure")[1].split("</figure>")[0]
+    assert "agents" in bars and "alike" not in bars, "bars are named by what differs between them"
 
 
 def test_a_query_that_takes_too_long_is_broken_off(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,9 +57,9 @@ def agreement(
     order = {each: (names or {}).get(each) or name for each, name in names_of(conditions).items()}
     rows = [_renamed(row, order) for row in rows]
     runs = list(dict.fromkeys([*chosen.runs, *(each.run_id for each in conditions)]))
-    scores = queries.judge_scores(store, runs)
+    scores = queries.judge_scores(store, runs) if rows else []
     by_task = {task: [row for row in rows if row["task"] == task] for task in ("pairs", "dimensions", "disclosures")}
-    here = chosen.runs
+    here = chosen.runs if rows else ()
     return {
         "run_id": ", ".join(chosen.runs),
         "raters": sorted({row["rater"] for row in rows}),
@@ -71,7 +71,7 @@ def agreement(
             by_task["disclosures"],
             [row for run_id in here for row in queries.first_disclosures(store, run_id)],
             {episode for run_id in here for episode in queries.episodes_with_leak_scores(store, run_id)},
-            queries.leak_verdicts(store, here),
+            queries.leak_verdicts(store, here) if rows else [],
         ),
     }
 

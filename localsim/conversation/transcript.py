@@ -29,7 +29,7 @@ _FOLD = str.maketrans(dict.fromkeys(_LINE_BREAKS, " "))
 
 def fold_lines(text: str) -> str:
     """Return `text` with every kind of line break as a space, so that a turn stays one line."""
-    return text.replace("\r\n", " ").translate(_FOLD)
+    return text if text.isprintable() else text.replace("\r\n", " ").translate(_FOLD)
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,8 @@ class Curve:
     """Returns the points of one episode; None leaves the episode out."""
     axis: Literal["position", "turns"] = "position"
     """`turns`: up to the turn limit. An episode without a point has not reached the event, whenever it ended."""
+    reads_turns: bool = True
+    """False if `points` needs scores only: its transcripts are then empty, which saves reading them."""
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,8 @@ class Price:
 
 def plain(text: str) -> str:
     """Return `text` in lower case with straight quotes, character for character, so that positions stay the same."""
+    if text.isascii():
+        return text.lower()
     straight = text.translate(_STRAIGHT)
     if straight.isascii():
         return straight.lower()

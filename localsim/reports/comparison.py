@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import fmean
 from typing import Any
 
@@ -186,16 +186,18 @@ def values_of(store: Store, runs: list[str], read: Sequence[Row] | None = None) 
     `read` are the newest scores of the runs with their sides, if they have been read.
     """
     if read is None:
-        scores = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
-    else:
-        known = (row for row in read if row["value"] is not None)
-        scores = sorted(known, key=lambda row: str(row["episode_id"]))
-    episodes = {row["episode_id"]: row for run_id in runs for row in queries.episodes(store, run_id)}
-    families = dict.fromkeys(row["family"] for row in scores)
-    measures = measures_of((name for name in families if name), {row["evaluator"] for row in scores})
-    for family in in_order(name or EVERYDAY.name for name in families):
-        own = [row for row in scores if (row["family"] or EVERYDAY.name) == family]
-        named = by_name(own)
+        read = [row for run_id in runs for row in sided(store, run_id, queries.paired_scores(store, run_id))]
+    played = (row for run_id in runs for row in queries.episodes(store, run_id))
+    placed = {row["episode_id"]: (condition_of(row), _unit(row)) for row in played}
+    scores: dict[str | None, list[Row]] = defaultdict(list)
+    for row in read:
+        if row["value"] is not None:
+            scores[row["family"]].append(row)
+    evaluators = {row["evaluator"] for own in scores.values() for row in own}
+    families = in_order(name or EVERYDAY.name for name in scores)
+    measures = measures_of(families, evaluators)
+    for family in families:
+        named = by_name(chain(*(own for name, own in scores.items() if (name or EVERYDAY.name) == family)))
         for each in measures:
             measure = within(of_family(each, family), named)
             if not measure.compared:
@@ -203,8 +205,8 @@ def values_of(store: Store, runs: list[str], read: Sequence[Row] | None = None) 
             used = [row for name in dict.fromkeys((measure.score, measure.per or "")) for row in named.get(name, ())]
             by_condition: dict[Condition, dict[Unit, float]] = defaultdict(dict)
             for episode_id, value in by_episode(measure, used).items():
-                row = episodes[episode_id]
-                by_condition[condition_of(row)][_unit(row)] = value
+                condition, unit = placed[episode_id]
+                by_condition[condition][unit] = value
             yield family, measure, by_condition
 
 
@@ -270,7 +272,7 @@ def _row(
         result = result._replace(p=None)
     modes = (one.name, other.name) if one.run_id == other.run_id else ()  # other runs differ in more than information
     contrast = next((name for name, pair in CONTRASTS.items() if pair == modes), "")
-    levels = [fmean(fmean(pair[side] for pair in own) for own in paired.values()) for side in (0, 1)]
+    levels = [fmean([fmean([pair[side] for pair in own]) for own in paired.values()]) for side in (0, 1)]
     named = {"measure": measure.key, "heading": measure.heading, "kind": measure.kind, "contrast": contrast}
     row = {
         **named,

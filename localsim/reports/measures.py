@@ -153,11 +153,14 @@ class Cell:
 
     def grouped(self, found: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
         """Return scenario -> values, given (episode id, value)."""
-        scenarios = {row["episode_id"]: row["scenario_hash"] for row in self.episodes}
         groups: dict[str, list[T]] = {}
         for episode_id, value in found:
-            groups.setdefault(scenarios[episode_id], []).append(value)
+            groups.setdefault(self._scenarios[episode_id], []).append(value)
         return groups
+
+    @cached_property
+    def _scenarios(self) -> Mapping[str, str]:
+        return {row["episode_id"]: row["scenario_hash"] for row in self.episodes}
 
 
 def by_episode(measure: Measure, scores: Iterable[Row]) -> dict[str, float]:
@@ -199,12 +202,13 @@ def _tries(measure: Measure, scores: Iterable[Row]) -> dict[str, list[tuple[floa
 
 
 def sided(store: Store, run_id: str, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield rows of scores, each with the `side` of its agent; '' for the whole episode."""
+    """Yield the rows of scores after each has been given the `side` of its agent; '' for the whole episode."""
     texts = queries.answers(store, run_id)
     read = {text: AnswerKey.from_json(json.loads(text)) for text in dict.fromkeys(texts.values())}
     for row in rows:
-        side = family_of(row["family"]).side(row["agent"], read[texts[row["episode_id"]]]) if row["agent"] else ""
-        yield {**row, "side": side}
+        agent = row["agent"]
+        row["side"] = family_of(row["family"]).side(agent, read[texts[row["episode_id"]]]) if agent else ""
+        yield row
 
 
 def by_name(scores: Iterable[Row]) -> dict[str, list[Row]]:

@@ -59,6 +59,7 @@ def _read(store: Store, run_id: str) -> Row:
     comparison = found["comparison"]
     used = thresholds(store, run_id) if any(row["private"] for row in comparison) else []
     remarks = remarks_on(run, comparison)
+    asked = {name.partition(".")[0] for name in {row["evaluator"] for row in scores}}
     data: Row = {
         "run": _run_json(run, store, run_id),
         **found,
@@ -67,12 +68,12 @@ def _read(store: Store, run_id: str) -> Row:
         "detector": used[0]["accuracy"] if used else None,
         "warnings": [*(each["text"] for each in remarks), *mixtures(store, used, run_id)],
         "remarks": remarks,
-        "judges": reliability(store, run_id),
-        "naturalness": rates(store, run_id),
+        "judges": reliability(store, run_id) if "judge" in asked else [],
+        "naturalness": rates(store, run_id) if "naturalness" in asked else [],
         "annotations": agreement(store, run_id),
         "interviews": interviews(store, run_id),
-        "rubrics": rubric_rows(store, run_id),
-        "choices": choices(store, run_id),
+        "rubrics": rubric_rows(store, run_id) if asked & {"judge", "rubric"} else [],
+        "choices": choices(store, run_id) if "choose" in asked else [],
         "parser_accuracy": families.accuracy(),
     }
     data |= _errors(store, run_id, data, scores)
@@ -87,7 +88,7 @@ def beginning(store: Store, run_id: str) -> tuple[list[str], Row]:
     with store.held() as reader:
         run = run_row(reader, run_id)
         scores = list(sided(reader, run_id, queries.scores(reader, run_id)))
-        data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **table(reader, run_id, scores)}
+        data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **_rows(reader, run_id, scores)}
         # Without an episode there are no conditions that could be compared.
         compared = compare(reader, run_id, scores=scores) if data["comparison"] else []
         data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
@@ -100,13 +101,17 @@ def table(store: Store, run_id: str, scores: list[Row] | None = None) -> Row:
     `scores` are the newest ones, with the sides of their agents, if they have been read.
     """
     scores = list(sided(store, run_id, queries.scores(store, run_id))) if scores is None else scores
+    return {**_rows(store, run_id, scores), "curves": curves(store, run_id, scores)}
+
+
+def _rows(store: Store, run_id: str, scores: Sequence[Row]) -> Row:
+    """Return the measures of a run and its rows (comparison)."""
     found = cells(store, run_id, scores)
     measures = measures_of(dict.fromkeys(family for family, _ in found), {row["evaluator"] for row in scores})
     secret = queries.with_secrets(store, run_id)
     return {
         "measures": [as_json(measure) for measure in measures],
         "comparison": [_comparison_row(key, cell, measures, secret) for key, cell in found.items()],
-        "curves": curves(store, run_id, scores),
     }
 
 
@@ -138,9 +143,10 @@ def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
     for row in queries.episodes(store, run_id):
         keys[row["episode_id"]] = key = _key(row)
         episodes[key].append(row)
-    scored: dict[Key, list[Row]] = defaultdict(list)
+    scored: dict[Key, list[Row]] = {key: [] for key in episodes}
+    places_of = {episode_id: scored[key] for episode_id, key in keys.items()}
     for row in scores:
-        scored[keys[row["episode_id"]]].append(row)
+        places_of[row["episode_id"]].append(row)
     counts: dict[Key, list[Row]] = defaultdict(list)
     for row in counted:
         counts[keys[row["episode_id"]]].append(row)

@@ -99,6 +99,8 @@ def sign_flips(means: Matrix, flips: int = FLIPS) -> Matrix:
     """
     import numpy as np
 
+    if not means.any():  # many measures are equal everywhere: no sign makes a difference
+        return np.ones(len(means))
     scenarios = means.shape[1]
     signs = _signs(scenarios, flips)
     sums = np.abs(means.sum(axis=1))

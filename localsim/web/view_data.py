@@ -392,7 +392,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[Row]]:
-    """Bars of the first column of numbers from 0 up, named by the columns of short texts."""
+    """Bars of the first column of numbers from 0 up, named by the columns of short texts that differ."""
     if not 2 <= len(rows) <= 40:
         return "", []
     numbers = [
@@ -405,10 +405,11 @@ def _chart(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> tuple[str
     if not numbers or not texts or long or any((row[numbers[0]] or 0) < 0 for row in rows):
         return "", []
     shown = numbers[0]
+    telling = [index for index in texts if len({row[index] for row in rows}) > 1] or texts
     most = max(float(row[shown] or 0) for row in rows)
     bars = [
         {
-            "label": " · ".join(str(row[index]) for index in texts[:3]),
+            "label": " · ".join(str(row[index]) for index in telling[:3]),
             "value": row[shown],
             "share": float(row[shown] or 0) / most,
         }

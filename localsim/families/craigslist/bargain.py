@@ -7,6 +7,7 @@ Consent that is less than explicit ("ok", thanks, an appointment) makes a tentat
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from localsim.conversation.transcript import Turn
 from localsim.families.craigslist.phrases import PHRASES
@@ -52,7 +53,7 @@ class Bargain:
         self._read_count(plain(turn.action.text))
         prices = self.own_offers(speaker, reading, self.standing)
         if "elliptic" in reading.has and reading.accept == "weak" and not (self.previous and self.previous[1].question):
-            reading.accept = ""
+            reading = replace(reading, accept="")
         if self.agreed:
             self._after_agreement(turn, reading, prices, other)
         else:

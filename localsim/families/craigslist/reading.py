@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -39,10 +39,9 @@ class Reading:
         """Return the reading of this turn and a later one of the same speaker as one turn."""
         priced = later.offers or later.each or later.changes or later.percent is not None
         recent = later if priced else self
-        order = ("", "warm", "weak", "strong")
         return Reading(
             offers=recent.offers,
-            accept=max(self.accept, later.accept, key=order.index),
+            accept=_stronger(self.accept, later.accept),
             asked=recent.asked,
             alternatives=recent.alternatives,
             each=recent.each,
@@ -63,6 +62,10 @@ class Reading:
     def positive(self) -> bool:
         """True if a waiting counterpart may take the turn as consent."""
         return not self.has & {"reject", "walk", "gone", "defer", "hedge", "no_phrase"}
+
+
+def _stronger(one: _Strength, other: _Strength) -> _Strength:
+    return max(one, other, key=("", "warm", "weak", "strong").index)
 
 
 # Phrases that leave a mark by their mere presence in a sentence.
@@ -86,21 +89,16 @@ _MARKS = (
 
 
 def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
-    """Read a turn's words, or the description of its action; `before` is the text of the turn before."""
+    """Read a turn's words, or the description of its action; `before` is the text of the turn before.
+
+    Turns with the same words can share a reading: it must not be changed.
+    """
     text = turn.action.text
     if turn.action.type in ("non-verbal communication", "action"):
         return _read_action(text, list_price)
-    found = _without_answers(_prices_in(text, list_price), plain(text), plain(before))
-    read = _read_words(text, list_price, tuple(found))
-    # A bargain may lower the consent of a reading: each turn gets its own.
-    return replace(
-        read,
-        offers=[*read.offers],
-        each=[*read.each],
-        changes=[*read.changes],
-        refused_prices=[*read.refused_prices],
-        has={*read.has},
-    )
+    found = _prices_in(text, list_price)
+    kept = _without_answers(found, plain(text), plain(before)) if found else []
+    return _read_words(text, list_price, tuple(kept) if len(kept) < len(found) else None)
 
 
 @lru_cache(maxsize=8192)
@@ -109,9 +107,10 @@ def _prices_in(text: str, list_price: float) -> tuple[Price, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _read_words(text: str, list_price: float, prices: tuple[Price, ...]) -> Reading:
-    """Read the words of a turn with these prices; players say the same words in many talks."""
+def _read_words(text: str, list_price: float, kept: tuple[Price, ...] | None) -> Reading:
+    """Read the words of a turn with these prices, or all that it names; players say the same words in many talks."""
     reading, lower = Reading(least=0.12 * list_price), plain(text)
+    prices = _prices_in(text, list_price) if kept is None else kept
     for match in re.finditer(r"(?:[^.!?;…—\n]|[.](?=\d|[a-z]\.)|(?<=[ap]\.m)\.)+[.!?;…—]*", lower):
         if match[0].strip(" .!"):
             inside = [price for price in prices if match.start() <= price.start < match.end()]
@@ -127,8 +126,6 @@ def _read_words(text: str, list_price: float, prices: tuple[Price, ...]) -> Read
 
 def _without_answers(prices: Sequence[Price], lower: str, before: str) -> list[Price]:
     """Return the prices without bare numbers that answer "how old?" or "the 24 inch or the 30 inch?"."""
-    if not prices:
-        return []
     asked = re.search(
         r"\bhow (?:old|many|long|big|tall|wide|far|heavy|deep|fast)\b|\bwhat (?:size|year|time|model)\b[^.?]*\?", before
     )
@@ -183,6 +180,21 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
         return
     for price, spot in zip(prices, spots, strict=True):
         _read_price(reading, price, marked, spot, question)
+    said = _read_phrases(marked, question, bool(prices))
+    reading.has |= said.has
+    if "final_yes" not in said.has:
+        reading.has.discard("final_yes")
+    if said.percent is not None:
+        reading.percent, reading.asked = said.percent, question
+    if said.accept == "strong" and "<#>" not in marked:
+        reading.asked = False
+    reading.accept = _stronger(reading.accept, said.accept)
+
+
+@lru_cache(maxsize=8192)
+def _read_phrases(marked: str, question: bool, priced: bool) -> Reading:
+    """Read what does not depend on the prices themselves, which are "<#>" here: sentences often differ only in them."""
+    reading = Reading(question=question)
     if _says(PHRASES["walk"], marked, question):
         reading.has.add("walk")
     if _says(PHRASES["gone"], marked, question):
@@ -194,7 +206,7 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
         if PHRASES[mark].search(marked) and not (mark == "hedge" and question):
             reading.has.add(mark)
     _read_percent(reading, marked)
-    if prices and not question and PHRASES["condition"].search(marked):
+    if priced and not question and PHRASES["condition"].search(marked):
         reading.has.add("condition")
     if (
         PHRASES["list_price"].search(marked)
@@ -214,13 +226,14 @@ def _read_sentence(reading: Reading, sentence: str, start: int, prices: list[Pri
         reading.has.add("confirming")
     if (
         question
-        and not prices
+        and not priced
         and not re.search(r"\b(?:you know what|oh really|really)$", marked)
         and not PHRASES["confirming"].search(PHRASES["lead"].sub("", marked))
         and not arranges(marked)
     ):
         reading.has.add("other_question")
     _read_consent(reading, marked, question)
+    return reading
 
 
 def _read_answer(reading: Reading, marked: str, question: bool) -> None:
@@ -309,10 +322,8 @@ def _read_percent(reading: Reading, marked: str) -> None:
         values = [float(word)] if word[0].isdigit() else words_to_numbers(word)
         if values and 0 < values[0] < 100:
             reading.percent = values[0] / 100
-            reading.asked = reading.question
     elif re.search(r"\bhalf (?:price|off|of that|the price)\b", marked):
         reading.percent = 0.5
-        reading.asked = reading.question
 
 
 def _says(pattern: re.Pattern[str], marked: str, question: bool) -> bool:
@@ -361,14 +372,9 @@ def _read_consent(reading: Reading, marked: str, question: bool) -> None:
         strength = "strong" if PHRASES["condition"].search(marked) else "weak"
     if strength in ("weak", "strong") and not question:
         reading.has.add("final_yes")
-    else:
-        reading.has.discard("final_yes")
-    if strength == "strong" and "<#>" not in marked:
-        reading.asked = False
     if strength == "strong" and (PHRASES["condition"].search(marked) or re.search(r"^if\b", marked)):
         reading.has.add("condition")
-    order = ("", "warm", "weak", "strong")
-    reading.accept = max(reading.accept, strength, key=order.index)
+    reading.accept = strength
 
 
 def _consents_strongly(marked: str, question: bool) -> bool:

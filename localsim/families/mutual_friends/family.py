@@ -70,6 +70,7 @@ class MutualFriends(Family):
         "reached",
         _named,
         axis="turns",
+        reads_turns=False,
     )
     players: Mapping[str, Player] = PLAYERS
     sensible = "friends"

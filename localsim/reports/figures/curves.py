@@ -61,7 +61,7 @@ def _series(condition: Condition, n: int, points: Points, side: str = "") -> Row
 def _of_families(store: Store, run_id: str, newest: Sequence[Row]) -> Iterator[Row]:
     """Yield the curve of each family of the run."""
     played: dict[Family, list[Subject]] = defaultdict(list)
-    for subject in subjects(store, run_id):
+    for subject in subjects(store, run_id, _reads_turns):
         played[family_of(subject.scenario.family)].append(subject)
     scores: dict[str, dict[str, float]] = defaultdict(dict)
     for row in newest:
@@ -71,6 +71,11 @@ def _of_families(store: Store, run_id: str, newest: Sequence[Row]) -> Iterator[R
     for family, episodes in played.items():
         if family.curve is not None:
             yield _curve(family.name, family.curve, episodes, scores)
+
+
+def _reads_turns(family: str | None) -> bool:
+    curve = family_of(family).curve
+    return curve is not None and curve.reads_turns
 
 
 def _curve(family: str, curve: Curve, episodes: Sequence[Subject], scores: dict[str, dict[str, float]]) -> Row:
@@ -118,7 +123,7 @@ def _disclosed(store: Store, run_id: str) -> Iterator[Row]:
         if row["n"]:
             totals[row["family"]][condition_of(row)] = row["n"]
     positions: dict[tuple[str, Condition], list[float]] = defaultdict(list)
-    for row in queries.own_disclosures(store, run_id):
+    for row in queries.own_disclosures(store, run_id) if totals else ():
         positions[row["family"], condition_of(row)].append(float(row["position"]))
     name, heading, meaning = DISCLOSED
     for family, counts in totals.items():

@@ -44,7 +44,7 @@ def _completed(store: Store, conditions: Sequence[Condition]) -> list[Row]:
     """Return the completed episodes of the conditions, each with its success, or None where that is unknown."""
     found = []
     for run_id in dict.fromkeys(each.run_id for each in conditions):
-        success = {row["episode_id"]: row["value"] for row in queries.scores(store, run_id) if row["name"] == "success"}
+        success = queries.success(store, run_id)
         for row in queries.episodes(store, run_id):
             if row["status"] == "completed" and row["variant"] == 0 and condition_of(row) in conditions:
                 found.append({**row, "success": success.get(row["episode_id"])})

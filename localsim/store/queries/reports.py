@@ -25,19 +25,29 @@ def variants(store: Store, run_id: str) -> list[int]:
 
 
 def scores(store: Store, run_id: str) -> list[Row]:
-    """The columns of `v_scores` without reason, label and turns_json, for the newest version of each evaluator."""
-    columns = "SELECT * EXCLUDE (reason, label, turns_json)"
-    return store.rows(f"{columns} FROM v_scores WHERE run_id = ? AND newest", [run_id])
+    """The scores by the newest version of each evaluator: episode_id, family, evaluator, name, agent, value."""
+    return store.rows(
+        "SELECT episode_id, family, evaluator, name, agent, value FROM v_scores WHERE run_id = ? AND newest", [run_id]
+    )
+
+
+def success(store: Store, run_id: str) -> dict[str, float | None]:
+    """Episode id -> success, by the newest version of its evaluator."""
+    rows = store.rows(
+        "SELECT episode_id, value FROM v_scores WHERE run_id = ? AND newest AND name = 'success'", [run_id]
+    )
+    return {row["episode_id"]: row["value"] for row in rows}
 
 
 def counts(store: Store, run_id: str) -> list[Row]:
     """Episodes with their replies and malformed (of replies), turns and truncated (of turns)."""
     return store.rows(
         "SELECT e.episode_id, g.replies, g.malformed, t.turns, t.truncated "
-        "FROM v_episodes e LEFT JOIN (SELECT episode_id, count(*) FILTER (cause <> 'error') AS replies, "
+        "FROM episodes e LEFT JOIN (SELECT episode_id, count(*) FILTER (cause <> 'error') AS replies, "
         "count(*) FILTER (cause <> 'error' AND malformed IS NOT NULL) AS malformed FROM v_generations "
-        "WHERE run_id = $run GROUP BY 1) g USING (episode_id) LEFT JOIN (SELECT episode_id, count(*) AS turns, "
-        "count(*) FILTER (truncated) AS truncated FROM v_turns WHERE run_id = $run GROUP BY 1) t USING (episode_id) "
+        "WHERE run_id = $run GROUP BY 1) g USING (episode_id) LEFT JOIN (SELECT t.episode_id, count(*) AS turns, "
+        "count(*) FILTER (t.truncated) AS truncated FROM turns t JOIN episodes USING (episode_id) "
+        "WHERE run_id = $run GROUP BY 1) t USING (episode_id) "
         "WHERE e.run_id = $run",
         {"run": run_id},
     )

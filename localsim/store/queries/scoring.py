@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from localsim.conversation.episode import Subject
@@ -15,8 +15,11 @@ from localsim.store.episodes import TURN, transcript_of
 Row = dict[str, Any]
 
 
-def subjects(store: Store, run_id: str) -> list[Subject]:
-    """The completed episodes of a run with their transcripts and answer keys, by episode id."""
+def subjects(store: Store, run_id: str, reads: Callable[[str | None], bool] = lambda _: True) -> list[Subject]:
+    """The completed episodes of a run with their transcripts and answer keys, by episode id.
+
+    `reads` tells if the turns of a family are read; the other transcripts are empty.
+    """
     episodes = store.rows(
         "SELECT episode_id, scenario_hash, mode, model, episode_index, seed, variant, see FROM episodes "
         "WHERE run_id = ? AND status = 'completed' ORDER BY episode_id",
@@ -33,11 +36,12 @@ def subjects(store: Store, run_id: str) -> list[Subject]:
             [run_id],
         )
     }
+    read = [name for name, (scenario, _) in scenarios.items() if reads(scenario.family)]
     turns: dict[str, list[Row]] = defaultdict(list)
     for row in store.rows(
-        f"SELECT episode_id, {TURN} FROM turns t "
-        "JOIN episodes e USING (episode_id) WHERE e.run_id = ? ORDER BY episode_id, turn",
-        [run_id],
+        f"SELECT episode_id, {TURN} FROM turns t JOIN episodes e USING (episode_id) "
+        "WHERE e.run_id = ? AND e.scenario_hash IN (SELECT unnest(?)) ORDER BY episode_id, turn",
+        [run_id, read],
     ):
         turns[row["episode_id"]].append(row)
     return [
