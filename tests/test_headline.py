@@ -212,7 +212,7 @@ def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> N
     text = told_of_peeking(script=(1.0, 0.26, 1.0, 5), agents=(0.12, -0.24, 0.57, 10), mindreaders=(0.5, -6.0, 1.0, 9))
     assert text == (
         "First guesses or offers that used the other side: beyond chance in script 100% (95% 26% to 100%, 5 of 10 "
-        "judged); not told from chance in agents 12% (95% -24% to 57%); too few to tell in mindreaders."
+        "judged); no more than chance explains in agents 12% (95% -24% to 57%); too few to tell in mindreaders."
     )
     assert "too few first guesses" in told_of_peeking(agents=(0.5, None, None, 10), script=(0.5, -6.0, 1.0, 10))
 

@@ -25,14 +25,16 @@ Turns = Callable[[str, str, str], bool]
 
 
 def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Row:
-    """Return sentence (all of them), families: a row of verdicts and sentences for each family and model.
+    """Return sentences (all of them), families: a row of verdicts and sentences for each family and model.
+
+    The sentences begin with the modes of each family and model in the order of their success.
 
     `data` is a report, `compared` the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
     models = dict.fromkeys(row["model"] for row in compared if row["model"])
     cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
     found = [row for cell in cells if (row := _cell(*cell, data, compared, turns)) is not None]
-    sentences = [sentence for row in found for sentence in (*row["ranking"], *row["sentences"])]
+    sentences = [sentence for part in ("ranking", "sentences") for row in found for sentence in row[part]]
     if any(row["peeking"] == "unknown" for row in found):
         sentences.append(_unknown_peeking([row for row in found if row["peeking"] == "unknown"]))
     if any("not told" in row["verdicts"].values() for row in found):
@@ -310,7 +312,7 @@ def _peeking(family: str, model: str, data: Row) -> str:
     used = [row for row in told if row[f"{PEEKING}_low"] > 0]
     lucky = [row for row in told if row not in used]
     parts = [f"beyond chance in {', '.join(map(_share, used))}"] if used else []
-    parts += [f"not told from chance in {', '.join(map(_share, lucky))}"] if lucky else []
+    parts += [f"no more than chance explains in {', '.join(map(_share, lucky))}"] if lucky else []
     few = [_name(row) for row in cells if row not in told]
     parts += [f"too few to tell in {', '.join(few)}"] if few else []
     return f"First guesses or offers that used the other side: {'; '.join(parts)}."
