@@ -246,6 +246,7 @@ def test_figures_are_written_and_repeat(played: tuple[Store, str], tmp_path: Pat
     for one, other in zip(first, again, strict=True):
         if one.suffix == ".svg":
             assert one.read_bytes() == other.read_bytes() and b"script" in one.read_bytes()
+            assert "success_rate" not in one.name or b"100%" in one.read_bytes(), "shares are percentages"
         else:
             assert one.read_bytes().startswith(b"\x89PNG")
 
