@@ -199,7 +199,7 @@ def test_a_talk_with_a_model_up_to_the_reveal(page: Page, site: tuple[str, Store
         page.wait_for_load_state()  # keys that are pressed before the page's script runs go nowhere
         page.evaluate("document.activeElement.blur()")
         page.keyboard.press("/")
-        page.wait_for_selector("input[name=text]:focus")
+        page.wait_for_selector("textarea[name=text]:focus")
         page.keyboard.type(f"This is line {number} <script>alert(1)</script>")
         if not number:
             picture(page, "web-seat-desktop")
@@ -225,15 +225,15 @@ def test_two_people_in_two_browsers(browser: Browser, site: tuple[str, Store, st
     form = first.locator("form:has(input[value=mutual_friends_01])")
     form.locator("select[name=against]").select_option("person")
     form.locator("button").first.click()
-    second.goto(base + (first.locator("a", has_text="’s seat").get_attribute("href") or ""))
+    second.goto(first.locator("a.address").inner_text())
     for number, (mine, theirs) in enumerate([(first, second), (second, first)]):
         mine.wait_for_selector("text=It is your turn")
-        mine.fill("input[name=text]", f"words {number}")
+        mine.fill("textarea[name=text]", f"words {number}")
         mine.click("[data-send]")
         theirs.wait_for_selector(f"text=words {number}")
     first.wait_for_selector("text=It is your turn")
     first.select_option("select[name=kind]", "leave")
-    first.fill("input[name=text]", "Bye!")
+    first.fill("textarea[name=text]", "Bye!")
     first.click("[data-send]")
     for page in (first, second):
         page.wait_for_selector("text=All sides", timeout=120_000)

@@ -162,16 +162,16 @@ def _talk(first: Page, second: Page, starter: str, scheme: str) -> None:
             checked(mine, f"talk-{scheme}")
             box = mine.locator("[data-send]").bounding_box()
             assert box and box["y"] + box["height"] <= PHONE["height"] and box["height"] >= 48
-            goal, words = mine.locator(".task").bounding_box(), mine.locator("input[name=text]").bounding_box()
+            goal, words = mine.locator(".task").bounding_box(), mine.locator("textarea[name=text]").bounding_box()
             assert goal and words and goal["y"] < words["y"], "the goal stands before the input"
         mine.fill(
-            "input[name=text]", f"A line that is number {number}. Do you know somebody who likes mountain biking?"
+            "textarea[name=text]", f"A line that is number {number}. Do you know somebody who likes mountain biking?"
         )
         mine.keyboard.press("Enter")
         theirs.wait_for_selector(f"text=number {number}")
     pages[0].reload()
     pages[0].wait_for_selector(MY_TURN)
     pages[0].check("input[name=leave]")
-    pages[0].fill("input[name=text]", "Goodbye!")
+    pages[0].fill("textarea[name=text]", "Goodbye!")
     checked(pages[0], f"talk-later-{scheme}")
     pages[0].click("[data-send]")

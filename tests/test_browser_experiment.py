@@ -71,7 +71,7 @@ class Person(Visitor):
 
     def _say(self) -> None:
         words = f"visitor {self.number} line {len(self.said)}"
-        self.page.fill("input[name=text]", words)
+        self.page.fill("textarea[name=text]", words)
         if len(self.said) + 1 >= LINES:
             self.page.check("input[name=leave]")
         self._send("button[data-send]")
@@ -167,12 +167,12 @@ def _one_talk(page: Page, scheme: str) -> None:
             page.keyboard.press("Space")
             page.keyboard.press("Enter")
             page.wait_for_load_state()
-            page.wait_for_selector("input[name=text], h1:text('After the talk'), form[action='/experiment/rate']")
+            page.wait_for_selector("textarea[name=text], h1:text('After the talk'), form[action='/experiment/rate']")
         if number == 0:
             checked(page, f"experiment-talk-{scheme}")
             box = page.locator("button[data-send]").bounding_box()
             assert box and box["y"] + box["height"] <= PHONE["height"] and box["height"] >= 48
-        page.locator("input[name=text]").focus()
+        page.locator("textarea[name=text]").focus()
         page.keyboard.type(f"A line that is number {number}")
         if number == LINES - 1:
             page.keyboard.press("Tab")

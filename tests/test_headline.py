@@ -61,6 +61,61 @@ def test_a_sign_that_turns_withholds_the_size() -> None:
     assert "withholds" in found["sentences"][0] and "30 points" not in found["sentences"][0]
 
 
+def levels(**shares: float) -> Row:
+    """A report whose modes reached the goal in these shares of their conversations."""
+    rows = [
+        {"family": "mutual_friends", "model": "starter", "mode": mode, "success_rate": share, "completed": 12}
+        for mode, share in shares.items()
+    ]
+    return DATA | {"measures": [*DATA["measures"], TURNS], "comparison": rows}
+
+
+TURNS: Row = {"key": "turns", "heading": "turns", "kind": "number"}
+PAIRS = {
+    "information": ("agents", "mindreaders"),
+    "both": ("agents", "script"),
+    "authorship": ("mindreaders", "script"),
+}
+
+
+def by_turns(found: str = "", difference: float = -0.25) -> list[Row]:
+    """The rows of a run whose primary outcome is the number of turns; success differs in the contrast `found` only."""
+    primary = compared("information", -0.4, 0.9, measure="turns", kind="number", first="agents", second="mindreaders")
+    tests = [
+        compared(each, difference, 0.01 if each == found else 0.5, primary=False, first=first, second=second)
+        for each, (first, second) in PAIRS.items()
+    ]
+    return [primary, *tests]
+
+
+def test_the_modes_are_ranked_by_success_before_any_other_outcome() -> None:
+    data = levels(script=0.69, agents=0.94, mindreaders=0.81)
+    assert headline(data, by_turns())["sentences"][0] == (
+        "Mutual friends: agents reached the goal most often, in 94% of conversations, mindreaders in 81%, script in "
+        "69%; chance can explain these differences."
+    )
+    sure = headline(data, by_turns("both"))["sentences"][0]
+    assert sure.endswith(
+        "this run finds that agents and script differ by 25 points, 95% 15 to 35, and can tell no other two modes "
+        "apart."
+    )
+    turned = headline(data, by_turns("both"), lambda *_: True)["sentences"][0]
+    assert "depends on the wording" in turned and "finds" not in turned
+
+
+def test_modes_that_reach_the_goal_alike_have_one_sentence() -> None:
+    alike = headline(levels(script=1.0, agents=1.0), by_turns())["sentences"][0]
+    assert alike == "Mutual friends: every mode reached the goal in 100% of its conversations."
+    tied = headline(levels(script=0.5, agents=0.9, mindreaders=0.9), by_turns())["sentences"][0]
+    assert "agents and mindreaders reached the goal most often, in 90%" in tied
+    assert "most often" not in " ".join(headline(levels(agents=0.9), by_turns())["sentences"]), "one mode has no rank"
+
+
+def test_the_plan_of_a_larger_run_falls_back_to_success() -> None:
+    last = headline(levels(script=0.69, agents=0.94, mindreaders=0.81), by_turns())["sentences"][-1]
+    assert last.endswith("localsim design @last --measure success_rate --contrast information --difference .2")
+
+
 def test_a_run_without_the_modes_says_what_is_needed() -> None:
     assert "localsim run --mode all" in headline(DATA, [])["sentences"][0]
 
@@ -157,7 +212,7 @@ def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> N
     text = told_of_peeking(script=(1.0, 0.26, 1.0, 5), agents=(0.12, -0.24, 0.57, 10), mindreaders=(0.5, -6.0, 1.0, 9))
     assert text == (
         "First guesses or offers that used the other side: beyond chance in script 100% (95% 26% to 100%, 5 of 10 "
-        "judged); not told from chance in agents 12% (95% -24% to 57%); too few to tell in mindreaders."
+        "judged); no more than chance explains in agents 12% (95% -24% to 57%); too few to tell in mindreaders."
     )
     assert "too few first guesses" in told_of_peeking(agents=(0.5, None, None, 10), script=(0.5, -6.0, 1.0, 10))
 
@@ -184,8 +239,8 @@ def test_the_command_of_a_design_names_the_run() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"scenarios": 1, "effect": None}, {"effect": None}, {"primary": False}, {"kind": "number"}],
-    ids=["one scenario", "all equal", "not primary", "no share"],
+    [{"scenarios": 1, "effect": None}, {"effect": None}, {"kind": "number"}],
+    ids=["one scenario", "all equal", "no share"],
 )
 def test_no_design_is_proposed_where_it_would_fail(changes: Row) -> None:
     last = headline(DATA, [compared("information", 0.3, 0.2, **changes)])["sentences"][-1]

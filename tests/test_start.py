@@ -117,6 +117,12 @@ def test_what_is_chosen_first_shows_an_unearned_hit_where_players_see_everything
     begun(client, scenario=chosen[1])
     text = until(client, "finished")
     assert "No language model writes these talks" in text
+    summary = text.split("The run is complete.</b> ", 1)[1].split("</p>", 1)[0]
+    assert re.match(
+        r"Goal reached: script after (\d+) turns, agents after (\d+) turns, mindreaders after \1 turns. "
+        r"Unearned hits: 1 in script, 1 in mindreaders.",
+        summary,
+    ), summary
     query = "SELECT mode, sum(value) AS hits FROM v_scores WHERE name = 'unearned_hits' AND newest GROUP BY 1"
     hits = {row["mode"]: row["hits"] for row in store.rows(query)}
     assert hits["agents"] == 0 and hits["script"] > 0 and hits["mindreaders"] > 0

@@ -168,6 +168,16 @@ def test_a_run_page_begins_with_its_answer_and_has_totals_in_column_heads(
     assert "failures only" in text
 
 
+def test_talks_that_were_selected_have_no_share_of_successes(made: tuple[Store, str], client: TestClient) -> None:
+    """Only talks with an unearned hit: their number of all, and no "100% goal reached"."""
+    text = client.get(f"/runs/{made[1]}?leaks=hits").text
+    heads = re.findall(r'<span class="total"><b>(\d)</b> of (\d) talks?</span>', text)
+    assert heads and "</b> goal reached" not in text
+    assert all(int(shown) <= int(count) for shown, count in heads) and {count for _, count in heads} <= {"1", "2"}
+    by_mode = client.get(f"/runs/{made[1]}?mode=agents").text
+    assert "</b> goal reached" in by_mode, "a mode is no selection by how talks went"
+
+
 def test_a_large_run_opens_before_its_answer_is_known(
     made: tuple[Store, str], client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,9 +169,26 @@ def test_two_people_play_each_other_and_see_their_own_side_alone(tmp_path: Path)
         rows = store.rows("SELECT speaker, text, action FROM v_turns ORDER BY turn")
         assert [row["text"] for row in rows] == [f"line {number} <b>" for number in range(4)]
         reveal = client.get(seats[own]).text
+        assert reveal.index('class="verdict') < reveal.index("Who disclosed what") < reveal.index("<summary>Scores")
         assert "The reveal" in reveal and all(
             agent.goal.replace("'", "&#39;") in reveal for agent in game.scenario.scenario.agents
         )
+
+
+def test_the_address_of_a_seat_lets_a_second_phone_in(tmp_path: Path) -> None:
+    """On a network the address has the token; without one the page says that only this computer can open it."""
+    for rules, here_only in (({"access": "secret-token"}, True), ({}, True)):
+        with client_of(Store(tmp_path / "a.duckdb"), **rules) as client:
+            page = client.get("/play?token=secret-token").text
+            data = {"csrf": field(page, "csrf"), "scenario": "mutual_friends_01", "against": "person", "role": "Oscar"}
+            text = client.post("/play", data=data).text
+            link = re.search(r'class="address" href="([^"]+)">\1<', text)
+            assert link and link[1].startswith(BASE) and "<svg" in text
+            assert ("token=secret-token" in link[1]) is bool(rules)
+            assert ("localsim play --host ADDRESS" in text) is here_only
+            client.cookies.clear()
+            seat = client.get(link[1])
+            assert seat.status_code == 200 and "You are Beatrix" in seat.text and "token" not in str(seat.url)
 
 
 @pytest.mark.parametrize("mode", ["agents", "mindreaders"])

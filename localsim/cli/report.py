@@ -460,7 +460,7 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
     "measures",
     metavar="KEY",
     multiple=True,
-    help="Also draw this measure, by its name in the report or its key in --json; may be repeated.",
+    help="Draw this measure alone, by its name in the report or its key in --json; may be repeated.",
 )
 @_people
 @db_option
@@ -474,7 +474,7 @@ def plot(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Write the figures of a run as SVG, PNG or PDF: those of the report, and any measure.
+    """Write the figures of a run as SVG, PNG or PDF: those of the report, or of chosen measures.
 
     Conditions of other runs, such as @last:agents, are drawn beside the modes of the first run.
 
@@ -482,7 +482,7 @@ def plot(
     localsim plot @last -o figures
     localsim plot @last -f pdf
     localsim plot @last-1 taught=@last:agents
-    localsim plot @last --measure "wrong guesses"
+    localsim plot @last --measure success -f pdf
     """
     from localsim.reports.figures.plots import figures
 

@@ -13,18 +13,25 @@ MODES = {
 GRANTED = "Each person is played separately and sees their own side, and of the others what was granted"
 """The same for the mode agents with grants, without a full stop: their names may follow."""
 STOPS = {
-    "left": "somebody left",
+    "left": "one of them left",
     "silence": "nobody had anything more to say",
     "turn_limit": "the limit of turns was reached",
     "ended": "the people stopped",
     "done": "the game or its last phase was over",
 }
 """Stop reason of a talk -> why it ended."""
+ACTIONS = {
+    "leave": "leaves",
+    "action": "acts",
+    "non-verbal communication": "shows without words",
+    "none": "does nothing",
+}
+"""What an actor does in a turn without speech, as it stands after the name; moves of games have names of their own."""
 KINDS = {
     "self": "disclosed by its owner",
     "omniscient": "used by a person who had not been told",
     "hint": "a hint",
-    "hit": "the right answer, named before anything said had singled it out, by sight or by luck",
+    "hit": "the right answer, named before anything said had singled it out: seen on the other side, or guessed",
     "passed_on": "passed on to somebody new",
     "repeat": "repeated after its disclosure",
     "own": "first mention, by its owner",
@@ -33,8 +40,8 @@ KINDS = {
 }
 """Kind of a mark -> what was marked."""
 HIT_IS_NO_LEAK = (
-    "An unearned hit (★) is no leak (▲): what is named is the speaker's own, such as a friend on their list or their "
-    "offer. Only its time shows knowledge of the other side, or luck."
+    "An unearned hit (★) is no leak (▲): the speaker names something of their own, such as a friend on their list or "
+    "their offer. To name it so early takes knowledge of the other side, or luck."
 )
 """Why a talk can have unearned hits and no leaks; said wherever both are counted."""
 SIGNS = {

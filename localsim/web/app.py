@@ -120,6 +120,7 @@ def create_app(site: Site) -> Starlette:
     )
     app.state.store = site.store
     app.state.parts = site.parts
+    app.state.access = site.rules.access
     app.state.selection = site.selection
     app.state.stage = Stage(site.store, site.model)
     # Whoever is on a network with an access token may look, but not occupy this computer with runs.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -172,6 +172,8 @@ def matrix(store: Store, run_id: str, chosen: EpisodeFilter) -> Matrix:
     ordered = [(condition_name(row["mode"], row["see"]), row["model"]) for row in columns]
     pages = max(1, -(-len(names) // SCENARIOS_ON_A_PAGE))
     groups = _groups(rows, ordered, list(lines.values()))
+    if chosen.status or chosen.outcome or chosen.leaks or chosen.words:
+        _beside_all(groups, page_queries.episodes_of_run(store, run_id, _unselected(chosen), hits))
     return Matrix(tuple(lines.values()), tuple(groups), len(names), len(rows), pages)
 
 
@@ -194,12 +196,33 @@ def _groups(rows: Sequence[Row], columns: Sequence[tuple[str, str]], lines: Sequ
     return groups
 
 
+def _unselected(chosen: EpisodeFilter) -> EpisodeFilter:
+    """Return the filter without what selects by how a talk went or what was said in it."""
+    return replace(chosen, status="", outcome="", leaks="", words="")
+
+
+def _beside_all(groups: Sequence[Row], rows: Iterable[Row]) -> None:
+    """Give each column `all`, the number of its talks from which some were selected, and take its success away.
+
+    Talks that were selected by how they went tell nothing about how often talks go so.
+    """
+    counts = Counter((row["family"], condition_name(row["mode"], row["see"]), row["model"]) for row in rows)
+    for group in groups:
+        for column in group["columns"]:
+            every = counts[group["family"], column["condition"], column["model"]]
+            column |= {"all": every, "success": None}
+
+
 def _totals(rows: Sequence[Row]) -> Row:
-    """Return the totals of one column: episodes, success (a share, or None), mean turns, disclosed, omniscient."""
+    """Return the totals of one column: episodes, success (a share, or None), mean turns, disclosed, omniscient.
+
+    `all` is None: no talk of the column was left out.
+    """
     completed = [row for row in rows if row["status"] == "completed"]
     scored = [row["success"] for row in completed if row["success"] is not None]
     return {
         "episodes": len(rows),
+        "all": None,
         "scored": len(scored),
         "succeeded": sum(value == 1 for value in scored),
         "success": sum(scored) / len(scored) if scored else None,

@@ -63,6 +63,13 @@ def grid(heights: Sequence[float], columns: int = 2, width: float = 8.4) -> tupl
     return figure, drawn
 
 
+def percent() -> Any:
+    """Return what writes the ticks of an axis of shares, from 0 to 1, as percentages."""
+    from matplotlib.ticker import PercentFormatter
+
+    return PercentFormatter(1.0)
+
+
 def numbered(modes: Mapping[T, str]) -> dict[T, int]:
     """Return condition -> number of its colour, given condition -> mode, for all figures of one report.
 

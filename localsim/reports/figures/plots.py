@@ -29,7 +29,7 @@ def figures(
     people: Sequence[str] = (),
     conditions: Sequence[Condition] = (),
 ) -> list[Path]:
-    """Write the figures of a run and return the files; `measures` are keys to draw besides those of the report.
+    """Write the figures of a run and return the files: those of the report, or of `measures` (keys or headings) alone.
 
     `people` are runs of imported conversations to draw beside it; `conditions` are those of other runs, and of this run
     if not all of its own are to be drawn.
@@ -39,16 +39,17 @@ def figures(
     draw.ready()
     data = with_colours(with_conditions(store, with_people(store, report(store, run_id), people), conditions))
     comparison, known = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
-    wanted = [_key(name, known) for name in measures]
+    wanted = list(dict.fromkeys(_key(name, known) for name in measures))
     drawn: list[tuple[str, Any]] = []
     for family in dict.fromkeys(row["family"] for row in comparison):
         rows = [row for row in comparison if row["family"] == family]
         drawn += [
             (f"{family}_{key}", _bars(known[key], rows))
-            for key in dict.fromkeys([*_drawn(family, data["measures"]), *wanted])
+            for key in wanted or dict.fromkeys(_drawn(family, data["measures"]))
             if any(row[key] is not None for row in rows)
         ]
-    drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in data["curves"]]
+    curves = [] if wanted else data["curves"]
+    drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in curves]
     return draw.save(drawn, folder, forms)
 
 
@@ -95,6 +96,8 @@ def _bars(measure: Row, rows: list[Row]) -> Any:
     least = min([0.0, *(row[name] for row in shown for name in (key, f"{key}_low") if row[name] is not None)])
     least = least if kind == "number" else max(-1.0, least)
     axes.set_xlim(1.05 * least, None if kind == "number" else 1)
+    if kind == "share":
+        axes.xaxis.set_major_formatter(draw.percent())
     if least < 0:
         axes.axvline(0, color="black", linewidth=0.8)
     axes.set_xlabel(f"{heading} ({title_of(family_of(shown[0]['family']))}), 95% intervals")
@@ -124,6 +127,10 @@ def _course(curve: Row) -> Any:
     axes.set(xlim=(0, curve["end"]), xlabel=along, ylabel=textwrap.fill(curve["meaning"], 32))
     if curve["axis"] == "turns":
         axes.locator_params(axis="x", integer=True)
+    if curve["steps"]:
+        axes.yaxis.set_major_formatter(draw.percent())
     axes.set_ylim(0, 1 if curve["steps"] else None)
-    axes.legend(frameon=False)
+    # Above the axes: inside, it would cover lines.
+    columns = max(1, min(3, len(conditions)))
+    figure.legend(loc="outside upper center", ncols=columns, frameon=False, fontsize="small")
     return figure

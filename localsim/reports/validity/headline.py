@@ -7,7 +7,7 @@ interval leaves out 0 and, in a perturbed run, no variant turns its sign.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from localsim.families import family_of, in_order, title_of
@@ -25,14 +25,16 @@ Turns = Callable[[str, str, str], bool]
 
 
 def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Row:
-    """Return sentence (all of them), families: a row of verdicts and sentences for each family and model.
+    """Return sentences (all of them), families: a row of verdicts and sentences for each family and model.
+
+    The sentences begin with the modes of each family and model in the order of their success.
 
     `data` is a report, `compared` the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
     models = dict.fromkeys(row["model"] for row in compared if row["model"])
     cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
     found = [row for cell in cells if (row := _cell(*cell, data, compared, turns)) is not None]
-    sentences = [sentence for row in found for sentence in row["sentences"]]
+    sentences = [sentence for part in ("ranking", "sentences") for row in found for sentence in row[part]]
     if any(row["peeking"] == "unknown" for row in found):
         sentences.append(_unknown_peeking([row for row in found if row["peeking"] == "unknown"]))
     if any("not told" in row["verdicts"].values() for row in found):
@@ -44,12 +46,17 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
 def _planning(data: Row, compared: Sequence[Row]) -> str:
     """Return the command that plans a larger run, or what a pilot needs if `localsim design` cannot use this run.
 
-    It plans with the primary outcome, from at least two scenarios whose differences vary.
+    It plans with the primary outcome, or with success if that is no share, from at least two scenarios whose
+    differences vary.
     """
-    pilots = [row for row in compared if row["primary"] and row["kind"] == "share"]
-    if any(row["scenarios"] > 1 and (row["effect"] is not None or row["icc"] is not None) for row in pilots):
-        command = f"localsim design {data.get('run', {}).get('run_id', '@last')} --difference .2"
-        return f"How many scenarios are needed to find a difference of 20 points: {command}"
+    run_id = data.get("run", {}).get("run_id", "@last")
+    shares = [row for row in compared if row["kind"] == "share" and row["model"]]
+    primary = [row for row in shares if row["primary"]]
+    success = [row for row in shares if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)]
+    for pilots, options in ((primary, ""), (success, f" --measure {SUCCESS} --contrast {INFORMATION}")):
+        if any(row["scenarios"] > 1 and (row["effect"] is not None or row["icc"] is not None) for row in pilots):
+            command = f"localsim design {run_id}{options} --difference .2"
+            return f"How many scenarios are needed to find a difference of 20 points: {command}"
     return (
         "This run cannot tell how many scenarios are needed: that takes a pilot of several scenarios that do not all "
         "have the same difference, such as 12 scenarios with -n 2."
@@ -93,6 +100,7 @@ def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Tu
     success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
     shown: Row = {"family": family, "model": model, "title": title, "measure": measure, "peeking": peeking}
     shown |= {"success": success, "success_verdict": _verdict(success, turns)}
+    shown["ranking"] = _ranking(title, data, own, contrasts if measure == SUCCESS else (), turns)
     return {**shown, "contrasts": contrasts, "verdicts": verdicts, "sentences": sentences}
 
 
@@ -102,6 +110,60 @@ def _verdict(row: Row | None, turns: Turns) -> Verdict:
     if turns(row["family"], row["measure"], row["contrast"]):
         return "withheld"
     return "found" if finds(row) else "not told"
+
+
+def _ranking(title: str, data: Row, own: Sequence[Row], told: Collection[str], turns: Turns) -> list[str]:
+    """Return a sentence on the modes in the order of their success, and on how sure their differences are.
+
+    `own` are the rows of `compare` on one family and model, `told` the contrasts whose tests another sentence tells.
+    It is empty if fewer than two modes have a success.
+    """
+    family, model = own[0]["family"], own[0]["model"]
+    cells = [
+        row
+        for row in data["comparison"]
+        if (row["family"], row["model"]) == (family, model)
+        and row.get(SUCCESS) is not None
+        and not (row.get("other_run") or row.get("people_run"))
+    ]
+    if len(cells) < 2:
+        return []
+    shares: dict[float, list[str]] = {}
+    for row in sorted(cells, key=lambda row: -float(row[SUCCESS])):
+        shares.setdefault(row[SUCCESS], []).append(_name(row))
+    (best, leaders), *others = shares.items()
+    if not others:
+        return [f"{title}: every mode reached the goal in {best:.0%} of its conversations."]
+    less = ", ".join(f"{' and '.join(names)} in {share:.0%}" for share, names in others)
+    tests = [row for row in own if row["measure"] == SUCCESS and row["first"] and row["contrast"] not in told]
+    sure = f"; {_sure(tests, turns)}" if tests else ""
+    said = f"{' and '.join(leaders)} reached the goal most often, in {best:.0%} of conversations, {less}"
+    return [f"{title}: {said}{sure}."]
+
+
+def _sure(tests: Sequence[Row], turns: Turns) -> str:
+    """Return which of the differences in success are found, each with its size and interval."""
+    verdicts = [_verdict(row, turns) for row in tests]
+    found = [row for row, verdict in zip(tests, verdicts, strict=True) if verdict == "found"]
+    if "withheld" in verdicts:
+        return "this order depends on the wording of the prompts"
+    if not found:
+        if len(tests) == 1:
+            return f"chance can explain the difference between {tests[0]['first']} and {tests[0]['second']}"
+        return "chance can explain these differences"
+    parts = []
+    for row in found:
+        size, *interval = (each.replace("+", "") for each in _known(_upwards(row), row["kind"], counted=False))
+        parts.append(f"{row['first']} and {row['second']} differ by {', '.join([size, *interval])}")
+    rest = ", and can tell no other two modes apart" if len(found) < len(tests) else ""
+    return f"this run finds that {', '.join(parts)}{rest}"
+
+
+def _upwards(row: Row) -> Row:
+    """Return a comparison whose difference is not below 0: that of the other order, if it is."""
+    if row["difference"] >= 0 or row["low"] is None:
+        return {**row, "difference": abs(row["difference"])}
+    return {**row, "difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
 
 
 def finds(row: Row) -> bool:
@@ -250,7 +312,7 @@ def _peeking(family: str, model: str, data: Row) -> str:
     used = [row for row in told if row[f"{PEEKING}_low"] > 0]
     lucky = [row for row in told if row not in used]
     parts = [f"beyond chance in {', '.join(map(_share, used))}"] if used else []
-    parts += [f"not told from chance in {', '.join(map(_share, lucky))}"] if lucky else []
+    parts += [f"no more than chance explains in {', '.join(map(_share, lucky))}"] if lucky else []
     few = [_name(row) for row in cells if row not in told]
     parts += [f"too few to tell in {', '.join(few)}"] if few else []
     return f"First guesses or offers that used the other side: {'; '.join(parts)}."

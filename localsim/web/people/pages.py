@@ -13,11 +13,12 @@ from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
+from localsim.machine.room import qr_svg
 from localsim.reports import marks
 from localsim.scenarios.find import shipped
 from localsim.store.episodes import models_on
 from localsim.web import view_data
-from localsim.web.guard import checked_form
+from localsim.web.guard import address_of, checked_form, is_loopback
 from localsim.web.people.stage import Game, Stage
 from localsim.web.people.ways import KINDS, action_from, forms_of
 from localsim.web.render import page
@@ -73,10 +74,18 @@ def seat(request: Request) -> Response:
         request,
         "play/seat",
         **now,
-        others={seat: name for seat, name in game.seats.items() if seat not in game.taken},
+        others=[_invitation(request, seat, name) for seat, name in game.seats.items() if seat not in game.taken],
+        here_only=is_loopback(request.url.hostname or ""),
         relations=relationship_lines(seen),
         kinds={kind: label for kind, label in KINDS.items() if kind in seen.allowed},
     )
+
+
+def _invitation(request: Request, seat: str, name: str) -> dict[str, str]:
+    """The address of a seat for the person who takes it, and its QR code; on a network it lets that person in."""
+    path = f"/play/{request.path_params['game']}/{seat}"
+    link = address_of(request.url.netloc, path, request.app.state.access)
+    return {"name": name, "link": link, "qr": qr_svg(link)}
 
 
 def turns(request: Request) -> Response:

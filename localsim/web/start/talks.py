@@ -85,6 +85,26 @@ class Watched:
         talks = [talk.marked for talk in self.talks if talk.marked and talk.marked.episode.status == "completed"]
         return all(marked.scored_for_leaks for marked in talks)
 
+    @property
+    def answer(self) -> str:
+        """When each talk reached its goal, and which of them have unearned hits; '' until all three are completed."""
+        marked = {talk.mode: talk.marked for talk in self.talks if talk.marked}
+        done = {mode: each for mode, each in marked.items() if each.episode.status == "completed" and each.verdict}
+        if self.phase != "finished" or len(done) < len(MODES):
+            return ""
+        sentences = []
+        for right, said in ((True, "Goal reached"), (False, "Goal missed")):
+            parts = [
+                f"{mode} after {_turns(len(each.episode.transcript.acts))}"
+                for mode, each in done.items()
+                if each.verdict and each.verdict.right is right
+            ]
+            sentences += [f"{said}: {', '.join(parts)}."] if parts else []
+        hits = [f"{each.hits} in {mode}" for mode, each in done.items() if each.hits]
+        sentences += [f"Unearned hits: {', '.join(hits)}."] if hits else []
+        sentences += ["One talk in each mode cannot tell a difference from chance."] if not self.scripted else []
+        return " ".join(sentences) if len(sentences) > (not self.scripted) else ""
+
 
 def duration(seconds: float) -> str:
     """Seconds as people say them."""

@@ -57,6 +57,14 @@ for (const place of document.querySelectorAll("[data-fetch]")) {
 
 const loaded = performance.now();
 
+// The words of a turn are one line, however wide: Enter sends them, as in a field of one line.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing || !event.target.matches("textarea[data-line]")) return;
+  event.preventDefault();
+  const form = event.target.form;
+  if (!event.repeat && !form.querySelector("button[data-send]:disabled")) form.requestSubmit();
+});
+
 document.addEventListener("keydown", (event) => {
   if (event.repeat) return; // holding a key must not answer one item after another
   if (event.target.matches("[data-submit]") && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
