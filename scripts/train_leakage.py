@@ -118,5 +118,28 @@ def write_curve(readers: tuple[str, ...]) -> None:
     click.echo(table.write_curve(named))
 
 
+@main.command("chat")
+@click.argument("name")
+@click.option("--model", default="smollm2-135m", show_default=True, help="Train an adapter of this chat model.")
+@click.option("--pairs", type=click.IntRange(32), default=3000, show_default=True, help="Train on so many pairs.")
+@click.option("--epochs", type=float, default=1.0, show_default=True)
+@click.option("--seed", default=1, show_default=True)
+def train_chat(name: str, model: str, pairs: int, epochs: float, seed: int) -> None:
+    """A trial: train the adapter NAME of a chat model as reader. Compare it with `beside`."""
+    from scripts.leakage import chat
+
+    click.echo(f"wrote {chat.train(model, name, pairs, epochs, seed)}; next: beside {model}+{name} READER.npz")
+
+
+@main.command("beside")
+@click.argument("model")
+@click.argument("reader", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def write_beside(model: str, reader: Path) -> None:
+    """A trial: print how MODEL (a chat model with its adapter) and READER order held-out pairs, alone and together."""
+    from scripts.leakage import chat
+
+    click.echo(chat.compare(model, reader))
+
+
 if __name__ == "__main__":
     main()

@@ -46,18 +46,21 @@ class Settings:
     """Take only so many pairs, to try the command."""
 
 
+def rows_to_learn(share: float, most: int | None, seed: int) -> list[LabelledPair]:
+    """Return what a reader learns from: labelled pairs, turns of conversations, plain statements; at most so many."""
+    rows = [*data.training_pairs(share), *data.from_talks(data.training_talks(share))]
+    rows += data.in_so_many_words(rows)
+    return rows if most is None else random.Random(seed).sample(rows, min(most, len(rows)))
+
+
 def make(settings: Settings, file: Path, device: str) -> None:
     """Train a reader and write it to a file. Raises OSError if the file cannot be written."""
-    labelled = data.training_pairs(settings.share)
-    talks = data.training_talks(settings.share)
-    rows = [*labelled, *data.from_talks(talks)]
-    rows += data.in_so_many_words(rows)
+    rows = rows_to_learn(settings.share, settings.max_pairs, settings.seed)
     rng = random.Random(settings.seed)
-    if settings.max_pairs is not None:
-        rows = rng.sample(rows, min(settings.max_pairs, len(rows)))
     ground: list[LabelledPair] = []
     if settings.mined:
         most = GROUND if settings.max_pairs is None else settings.max_pairs
+        labelled, talks = data.training_pairs(settings.share), data.training_talks(settings.share)
         ground = data.mining_ground(talks, labelled, most, settings.seed)
     training = Training(settings, device, rng, file.with_suffix(".checkpoint.pt"))
     training.run(rows, ground)
