@@ -53,6 +53,7 @@ def annotated(store: Store, run: str) -> Store:
                 {"condition": "c", "status": "finished", "description": text[0], "roles": {"1": "Ana"}},
             ),
             ("before", "bank/item", {"value": "1", "number": 1}),
+            ("rubric", "support/warm", {"value": "1", "number": 1, "version": "1", "agent": "Ana", "role": "Ana"}),
         ):
             connection.execute(
                 f"INSERT INTO annotations VALUES (?, ?, 'p1', ?, ?, json_object('1', {episode}), false, NULL, "
@@ -242,7 +243,7 @@ def test_the_commands(annotated: Store, tmp_path: Path) -> None:
         return json.loads(result.stdout)
 
     made = ran("export", "--all", "--partitioned", "parts", "--db", db, "--json")
-    assert [each["rows"]["annotations"] for each in made] == [3]
+    assert [each["rows"]["annotations"] for each in made] == [4]
     about = ran("db", "attach", "par*", "-o", "all.duckdb", "--json")
     assert about["runs"] == 1 and about["sources"] == [str(tmp_path / "parts")]
     own = ran("report", "@last", "--db", db, "--json")

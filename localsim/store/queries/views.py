@@ -58,7 +58,7 @@ FROM (SELECT p.run_id, p.item_id AS experiment, p.rater AS participant, p.value_
       FROM annotations a JOIN annotations p ON p.run_id = a.run_id AND p.rater = a.rater AND p.task = 'participant'
       WHERE a.task = 'rubric') r
 JOIN episodes e ON e.run_id = r.run_id AND e.episode_id = r.episode_id
-LEFT JOIN scores c ON c.episode_id = r.episode_id AND c.name = r.dimension AND c.agent = coalesce(r.agent, '')
+LEFT JOIN scores c ON e.episode_id = c.episode_id AND c.name = r.dimension AND c.agent = coalesce(r.agent, '')
      AND c.version = r.version AND starts_with(c.evaluator, r.prefix)""",
     ),
 }
