@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -91,14 +91,22 @@ _MARKS = (
 def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:
     """Read a turn's words, or the description of its action; `before` is the text of the turn before.
 
-    Turns with the same words can share a reading: it must not be changed.
+    Turns with the same words are read once.
     """
     text = turn.action.text
     if turn.action.type in ("non-verbal communication", "action"):
         return _read_action(text, list_price)
     found = _prices_in(text, list_price)
     kept = _without_answers(found, plain(text), plain(before)) if found else []
-    return _read_words(text, list_price, tuple(kept) if len(kept) < len(found) else None)
+    read = _read_words(text, list_price, tuple(kept) if len(kept) < len(found) else None)
+    return replace(  # its own, so that what one conversation does to a reading never reaches another one
+        read,
+        offers=[*read.offers],
+        each=[*read.each],
+        changes=[*read.changes],
+        refused_prices=[*read.refused_prices],
+        has={*read.has},
+    )
 
 
 @lru_cache(maxsize=8192)
