@@ -14,7 +14,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-import numpy.typing as npt
 
 from localsim.backends.open import Needs, open_backends
 from localsim.conversation.episode import Sampling
@@ -28,14 +27,15 @@ from localsim.leakage.pairs import LABELS, LabelledPair, Pair
 from localsim.models import registry as models
 from scripts.leakage import data
 from scripts.leakage.reader import rows_to_learn
-from scripts.leakage.table import LEVELS, cell_of, markdown
+from scripts.leakage.scores import Floats
+from scripts.leakage.table import LEVELS, cell_of
+from scripts.tables import markdown_table
 
 START = "Answer:"
 LANES = 16
 VALIDATED = 100
 """Pairs of writers 13 and 14 that show the loss on unseen labels."""
 _QUESTION = "Does my last line tell the fact? Answer disclosed, hint or none."
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ def compare(model: str, cross: Path) -> str:
         for name, scores in (("cross-encoder", own), ("chat model", chat), ("both", _product(own, chat))):
             cells[name] += [cell_of(accuracy.auroc, rows, np.exp(scores[:, 2]), level) for level in LEVELS]
     heads = [f"{level} AUROC, {name}" for name in data.held_out_pairs() for level in LEVELS]
-    lines = markdown(["reader", *heads], [[name, *values] for name, values in cells.items()])
+    table = markdown_table(["reader", *heads], [[name, *values] for name, values in cells.items()])
     pace = ", ".join(f"{name} {count / took:.1f} pairs/s" for name, took in seconds.items())
-    return "\n".join([*lines, "", f"{count} pairs; {pace}; {peak_memory_mb()} MB"])
+    return f"{table}\n\n{count} pairs; {pace}; {peak_memory_mb()} MB"
 
 
 def _product(one: Floats, other: Floats) -> Floats:

@@ -18,6 +18,7 @@ from localsim.leakage.pairs import LabelledPair, LabelledTranscript
 from localsim.stats import Estimate, rate, share
 from scripts.leakage import data
 from scripts.leakage.scores import PARTS, Parts, pairs_in, parts_of, rows_in
+from scripts.tables import markdown_table
 
 PAGE = data.ROOT / "docs" / "leakage.md"
 BEGIN, END = "<!-- table -->", "<!-- end -->"
@@ -77,9 +78,8 @@ def _put(text: str, begin: str, end: str) -> str:
     return text
 
 
-def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table."""
-    return [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return markdown_table(heads, rows).splitlines()
 
 
 # ---- pairs ---------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def _pairs_table(name: str, weights: Weights, own: Measured, held: Measured) -> 
         ranks = [f"{cell_of(accuracy.auroc, held.rows, chance, level)}" for level in LEVELS]
         rows.append([part, cells[0], ranks[0], cells[1], ranks[1]])
     heads = [f"pairs of {name}", "plain F1", "plain AUROC", "adversarial F1", "adversarial AUROC"]
-    return markdown(heads, rows)
+    return _table(heads, rows)
 
 
 def _truth(rows: Sequence[LabelledPair]) -> npt.NDArray[np.bool_]:
@@ -142,7 +142,7 @@ def _kinds_table(name: str, weights: Weights, held: Measured) -> list[str]:
             own = [place for place, row in enumerate(held.rows) if (row.kind, row.label) == (kind, label)]
             cells.append(_share(share(int(right[own].sum()), len(own))))
         rows.append([kind.replace("_", " "), *cells])
-    return markdown([f"right, pairs of {name}", "disclosed", "hint", "none"], rows)
+    return _table([f"right, pairs of {name}", "disclosed", "hint", "none"], rows)
 
 
 def _share(found: Estimate) -> str:
@@ -157,7 +157,7 @@ def _share(found: Estimate) -> str:
 
 def _talks_table(name: str, weights: Weights, own: Measured, held: Measured) -> list[str]:
     rows = [[part, *_talk_cells(part, weights, own, held)] for part in PARTS]
-    return markdown([f"conversations of {name}", *(head for head, _, _ in _RATES)], rows)
+    return _table([f"conversations of {name}", *(head for head, _, _ in _RATES)], rows)
 
 
 def _talk_cells(part: str, weights: Weights, own: Measured, held: Measured) -> list[str]:
@@ -182,7 +182,7 @@ def _curve_table(weights: Weights) -> list[str]:
         counts = [f"{getattr(point, some)} of {getattr(point, whole)}" for _, some, whole in _RATES]
         told = [f"{cell} ({count})" for cell, count in zip(cells, counts, strict=True)]
         rows.append([f"{point.share:g}", f"{point.talk_from:.3f}", *told])
-    return markdown(["sensitivity", "threshold", *(head for head, _, _ in _RATES)], rows)
+    return _table(["sensitivity", "threshold", *(head for head, _, _ in _RATES)], rows)
 
 
 # ---- learning curve ------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def write_curve(readers: Mapping[str, Path]) -> str:
     rows.append(["1", *_learnt(LeakageDetector())])
     heads = [f"{level} AUROC, {name}" for name in data.held_out_pairs() for level in LEVELS]
     today = datetime.now(UTC).date().isoformat()
-    lines = [f"Version {VERSION}, measured on {today}.", "", *markdown(["share of the training labels", *heads], rows)]
+    lines = [f"Version {VERSION}, measured on {today}.", "", *_table(["share of the training labels", *heads], rows)]
     return _put("\n".join(lines), CURVE_BEGIN, CURVE_END)
 
 
