@@ -42,7 +42,7 @@ def test_a_talk_is_rated_on_a_phone_by_keyboard(browser: Browser, tmp_path: Path
             if page.locator("form[action='/experiment/rate']").count():
                 page.click("button[name=skip]")
             elif page.locator("button[data-send]:enabled").count():
-                page.fill("input[name=text]", "Bye")
+                page.fill("textarea[name=text]", "Bye")
                 page.check("input[name=leave]")
                 page.click("button[data-send]")
             page.wait_for_load_state()

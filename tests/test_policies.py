@@ -19,7 +19,7 @@ from localsim.conversation.scenario import LoadedScenario, Scenario
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
-from localsim.families import PLAYERS
+from localsim.families import ANYWHERE, PLAYERS, family_of
 from localsim.families.mutual_friends.family import friends_of
 from localsim.runs.runner import Plan, start
 from localsim.scenarios.parse import load_scenario, parse_scenario
@@ -408,7 +408,8 @@ def test_the_same_seed_gives_the_same_transcript(play: Play, policy: str) -> Non
 def test_an_unknown_policy_is_refused(name: str, store: Store, talk: LoadedScenario) -> None:
     with pytest.raises(InvalidInput) as caught:
         start(Plan((talk,), ("agents",), name), store, Quiet(), print)
-    assert all(known in str(caught.value.hint) for known in PLAYERS)
+    known = {*ANYWHERE, *family_of(talk.scenario.family).players}
+    assert all(each in str(caught.value.hint) for each in known), "the players for this scenario"
     assert not store.path.exists(), "nothing was begun"
 
 
