@@ -343,7 +343,7 @@ def test_a_player_that_depends_on_the_variant_is_found(
 ) -> None:
     monkeypatch.setattr(Reader, "turns_with_mode", turns)
     played = player_of("friends")
-    monkeypatch.setattr("localsim.backends.open.open_scripted", lambda name, families: Reader(name, player=played))
+    monkeypatch.setattr("localsim.backends.open.open_scripted", lambda name, _families: Reader(name, player=played))
     scenarios = tuple(generated("mutual_friends", seed) for seed in range(1, 5))
     plan = Plan(scenarios, ("agents", "mindreaders"), "scripted", episodes=2, perturb=5)
     run_id = runner.start(plan, store, Quiet(), print).run_id
