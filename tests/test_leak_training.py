@@ -26,7 +26,7 @@ def facts_of(rows: list[LabelledPair], talks: list[LabelledTranscript]) -> set[s
 
 def test_writers_and_facts_are_split() -> None:
     writers = [*data.TRAINING, *data.THRESHOLDS, *data.HELD_OUT]
-    assert len(writers) == len(set(writers)) == 16
+    assert len(writers) == len(set(writers)) == 23
     training = facts_of(data.training_pairs(), data.training_talks())
     thresholds = facts_of(data.threshold_pairs(), data.threshold_talks())
     held = [data.held_out_pairs(), data.held_out_talks()]

@@ -1,7 +1,7 @@
 """The labelled files, split by writer: what may be trained on, what thresholds are fitted to, what only measures.
 
-Writers 1 to 12 and train.* are for training, except every fifth conversation of train.*, which fits thresholds with
-writers 13 and 14. Writers 15 and 16 and test.* are held out: they only measure.
+Writers 1 to 12, writers 17 to 23 and train.* are for training, except every fifth conversation of train.*, which fits
+thresholds with writers 13 and 14. Writers 15 and 16 and test.* are held out: they only measure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from localsim.leakage.pairs import LabelledPair, LabelledTranscript, Pair, Priva
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILES = ROOT / "scenarios" / "leakage"
-TRAINING = tuple(f"{number:02}" for number in range(1, 13))
+TRAINING = tuple(f"{number:02}" for number in [*range(1, 13), *range(17, 24)])
 THRESHOLDS = ("13", "14")
 HELD_OUT = ("15", "16")
 EVERY = 5
