@@ -8,8 +8,7 @@ says why; the run continues, and nothing becomes a 0.
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from localsim.conversation.episode import Score, Subject
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
+from localsim.conversation.scores import checked
 from localsim.conversation.transcript import Transcript
 from localsim.errors import (
     BackendUnavailable,
@@ -161,20 +161,3 @@ def guarded(name: str, work: Callable[[], _Result], failed: Callable[[Score], _R
 def _told(name: str, reason: str) -> None:
     """Say once that an evaluator fails for a reason, which each of its episodes would repeat."""
     _log.warning("evaluator %s failed: %s; its scores are missing", name, reason, exc_info=paths.debug())
-
-
-def checked(scores: Iterable[Score]) -> tuple[Score, ...]:
-    """Return the scores. Raises TypeError or ValueError for what cannot be stored: no Score, no finite number, or two
-    scores of one name and agent.
-    """
-    given = tuple(scores)
-    for score in given:
-        if not isinstance(score, Score) or not isinstance(score.value, int | float | None):
-            raise TypeError(f"not a Score with a number or None: {score!r}")
-        if score.value is not None and not math.isfinite(score.value):
-            raise ValueError(f"score {score.name} is {score.value}")
-    names = [(score.name, score.agent) for score in given]
-    if len(set(names)) < len(names):
-        twice = next(name for name, agent in names if names.count((name, agent)) > 1)
-        raise ValueError(f"score {twice} is given twice")
-    return given
