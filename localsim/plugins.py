@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import traceback
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
@@ -45,7 +46,7 @@ def make(kind: Kind, name: str, *arguments: Any) -> Any:
     except (Exception, SystemExit) as error:
         raise InvalidInput(
             f"{kind} plugin {name!r} ({found[0].value}) cannot be loaded: {type(error).__name__}: {error}",
-            where=_where(error),
+            where=_where(error) or getattr(sys.modules.get(found[0].module), "__file__", None),
             hint=f"repair or remove the package {package}",
         ) from error
     version = getattr(made, "version", None)

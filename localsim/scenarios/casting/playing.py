@@ -73,10 +73,10 @@ def try_out(family: Family, document: object, again: object) -> None:
             message = f"{family.name}.step: a second game with the same seed and the same acts took another way"
             hint = "step may depend on its arguments only; draw with g.chance(seed, ...)"
             raise InvalidInput(message, where=place_of(family, "step"), hint=hint)
-        _check_scores(family, family.score(talk, scenario, answer), scenario, talk)
+        check_scores(family, family.score(talk, scenario, answer), scenario, talk)
 
 
-def _check_scores(family: Family, given: Sequence[Score], scenario: Scenario, talk: Transcript) -> None:
+def check_scores(family: Family, given: Sequence[Score], scenario: Scenario, talk: Transcript) -> None:
     """Raise InvalidInput for scores that cannot be kept or that no measure can use."""
     where, measures = place_of(family, "score"), family.measures
     try:
