@@ -14,10 +14,10 @@ import sys
 import traceback
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
-from types import FrameType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, Literal
 
-from localsim.errors import InvalidInput, PluginFailed
+from localsim.errors import InvalidInput, PluginFailed, suggest
 
 Kind = Literal["families", "evaluators", "backends"]
 _loading: dict[tuple[Kind, str], EntryPoint] = {}
@@ -45,7 +45,7 @@ def make(kind: Kind, name: str, *arguments: Any) -> Any:
         made = found[0].load()(*arguments)
     except (Exception, SystemExit) as error:
         raise InvalidInput(
-            f"{kind} plugin {name!r} ({found[0].value}) cannot be loaded: {type(error).__name__}: {error}",
+            f"{kind} plugin {name!r} ({found[0].value}) cannot be loaded: {_said(error)}",
             where=_where(error) or getattr(sys.modules.get(found[0].module), "__file__", None),
             hint=f"repair or remove the package {package}",
         ) from error
@@ -128,7 +128,15 @@ def _said(error: BaseException) -> str:
 
     if isinstance(error, ValidationError):
         return f"{error.title}: " + "; ".join(_refused(dict(each)) for each in error.errors(include_url=False))
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {error}{_instead(error) if isinstance(error, AttributeError) else ''}"
+
+
+def _instead(error: AttributeError) -> str:
+    """Return what could have been meant instead of an attribute that a module or an object of localsim lacks."""
+    known = [name for name in dir(error.obj) if not name.startswith("_")]
+    if isinstance(error.obj, ModuleType):
+        return suggest(error.name or "", known, inline=True)
+    return f"; it has {', '.join(known)}" if type(error.obj).__module__.startswith("localsim.") else ""
 
 
 def _refused(problem: dict[str, Any]) -> str:

@@ -153,7 +153,20 @@ def test_a_class_that_the_file_lacks_is_told_with_the_file(
 ) -> None:
     file = plant("class Pots(", "class Pot(")
     assert made(tmp_path / "out") == 3
-    assert f"error: {file}: families plugin 'pots' (pot_game:Pots) cannot be loaded" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"error: {file}: families plugin 'pots' (pot_game:Pots) cannot be loaded" in told
+    assert "has no attribute 'Pots' (did you mean Pot?)" in told
+
+
+def test_an_attribute_that_an_object_of_localsim_lacks_is_told_with_those_it_has(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant('g.move("take", 1)', 'g.move("take", len(seen.name))')
+    assert made(tmp_path / "out") == 0
+    assert command(["run", str(tmp_path / "out"), "-m", "scripted:taker"]) == 3
+    told = capsys.readouterr().err
+    assert "failed in taker: AttributeError: 'Observation' object has no attribute 'name'; it has " in told
+    assert "viewer" in told and "__" not in told.partition("it has")[2]
 
 
 def test_all_misspelt_names_are_told_at_once(plant: Plant) -> None:
@@ -286,6 +299,7 @@ def test_controls_of_a_family_or_player_that_is_not_there_are_an_error(
         ("taken = talk.of", "size = scenario.game['pot']\n        taken = talk.of", "step", "KeyError: 'pot'"),
         ("size = scenario.game", "size = 1 / 0; scenario.game", "score", "ZeroDivisionError: division by zero"),
         ("text=\"no\", tell", "text=\"non\", tell", "generate", "Move: text: Input should be"),
+        ("taken = talk.of", "size = talk.off\n        taken = talk.of", "step", "AttributeError: 'Transcript'"),
         ("names = g.names_of", "size = open('/no/such')\n        names = g.names_of", "generate", "FileNotFoundError"),
     ],
 )  # fmt: skip
