@@ -19,7 +19,7 @@ from localsim.conversation.episode import Score, Subject
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
-from localsim.conversation.scores import checked
+from localsim.conversation.scores import checked, of_episode
 from localsim.conversation.transcript import Transcript
 from localsim.errors import (
     BackendUnavailable,
@@ -132,7 +132,21 @@ class Plugin(Scorer):
             raise InvalidInput(
                 f"evaluators plugin {made.name!r} has no score()", hint="docs/extending.md shows what it must have"
             )
-        self.score = made.score  # type: ignore[method-assign]
+        self._made = made
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return the scores of the object's `score`. Raises ValueError or TypeError for one that cannot be kept."""
+        return kept(self._made, self._made.score(transcript, scenario, answer), scenario, transcript)
+
+
+def kept(owner: object, given: Sequence[Score], scenario: Scenario, transcript: Transcript) -> list[Score]:
+    """Return the scores that the `score` of an owner gave. Raises ValueError or TypeError, with its line, for one that
+    cannot be kept.
+    """
+    try:
+        return list(of_episode(given, scenario, transcript))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({plugins.place_of(owner, 'score')})") from None
 
 
 ERROR = "evaluator_error"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from localsim import plugins
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.scenario import AnswerKey, Scenario
-from localsim.conversation.scores import of_episode
 from localsim.conversation.transcript import Transcript
-from localsim.evaluators.base import Scorer
+from localsim.evaluators.base import Scorer, kept
 from localsim.families import Family
 
 
@@ -26,8 +24,4 @@ class Outcome(Scorer):
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """Return the scores of `Family.score`. Raises ValueError or TypeError for one that cannot be kept."""
-        given = self._family.score(transcript, scenario, answer)
-        try:
-            return list(of_episode(given, scenario, transcript))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{error} ({plugins.place_of(self._family, 'score')})") from None
+        return kept(self._family, self._family.score(transcript, scenario, answer), scenario, transcript)
