@@ -325,6 +325,25 @@ def test_a_file_that_python_cannot_read_is_named_with_its_line(
     )
 
 
+def test_a_broken_game_does_not_hide_a_misspelt_player_of_another(
+    plant: Plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant("class Pots(g.Game):", "class Pots(g.Game)")
+    assert command(["run", "mutual_friends_01", "-m", "scripted:frends"]) == 3
+    assert "no scripted player 'frends' (did you mean friends?)" in capsys.readouterr().err
+
+
+def test_a_scenario_of_a_package_that_is_not_installed_says_so(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = plant().parent
+    assert made(tmp_path / "out") == 0
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(site)])
+    FAMILIES._loaded.clear()
+    assert command(["scenarios", "validate", str(tmp_path / "out")]) == 3
+    assert "unknown family 'pots', or its package is not installed here" in capsys.readouterr().err
+
+
 def test_a_bad_parameter_leaves_no_folder(plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plant()
     assert made(tmp_path / "out", "-p", "sise=3") == 3

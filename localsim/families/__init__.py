@@ -196,7 +196,7 @@ def player_of(name: str, families: Iterable[str | None] = ()) -> Player:
     own = {each: player for family in played.values() for each, player in family.players.items()}
     if name in own:
         return own[name]
-    others = {each: player for family in FAMILIES for each, player in FAMILIES[family].players.items()}
+    others = _players_of_all()
     if name in others:
         return others[name]
     meant = suggest(name, own, inline=True) or suggest(name, {**PLAYERS, **others}, inline=True)
@@ -204,6 +204,15 @@ def player_of(name: str, families: Iterable[str | None] = ()) -> Player:
     whole = ANYWHERE if played else {**PLAYERS, **others}
     listed.append(f"{'for any scenario' if played else 'there are'}: {', '.join(sorted(whole))}, or scripted:@FILE")
     raise InvalidInput(f"no scripted player {name!r}{meant}", hint="; ".join(listed))
+
+
+def _players_of_all() -> dict[str, Player]:
+    """Return the players of all families by name; a family of another package that cannot be loaded has none."""
+    found: dict[str, Player] = {}
+    for name in FAMILIES:
+        with suppress(InvalidInput):
+            found |= FAMILIES[name].players
+    return found
 
 
 # ---- accuracy ------------------------------------------------------------------------------------------------------
