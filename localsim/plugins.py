@@ -40,24 +40,30 @@ def make(kind: Kind, name: str, *arguments: Any) -> Any:
         hint = f"give one another name, or remove it: pip uninstall {_package(found[-1])}"
         raise InvalidInput(f"there are {len(found)} {kind} plugins {name!r}: {both}", hint=hint)
     _loading[kind, name] = found[0]
-    package = _package(found[0])
     try:
         made = found[0].load()(*arguments)
-    except (Exception, SystemExit) as error:
-        raise InvalidInput(
-            f"{kind} plugin {name!r} ({found[0].value}) cannot be loaded: {_said(error)}",
-            where=_where(error) or getattr(sys.modules.get(found[0].module), "__file__", None),
-            hint=f"repair or remove the package {package}",
-        ) from error
+    except Exception as error:
+        raise _unloadable(kind, found[0], error) from error
+    except SystemExit as error:
+        raise _unloadable(kind, found[0], error) from error
     version = getattr(made, "version", None)
     # Views choose the newest scores by this number.
     if kind != "backends" and not (isinstance(version, str) and version.isdecimal()):
         message = f"{kind} plugin {name!r} has the version {version!r}"
         raise InvalidInput(message, where=place_of(made, "version"), hint='a whole number as text, "1"')
     if not isinstance(getattr(made, "name", None), str):
-        hint = f"repair the package {package}"
+        hint = f"repair the package {_package(found[0])}"
         raise InvalidInput(f"{kind} plugin {name!r} has no name", where=place_of(made), hint=hint)
     return made
+
+
+def _unloadable(kind: Kind, point: EntryPoint, error: BaseException) -> InvalidInput:
+    """Return the error of a plugin that could not be imported or made."""
+    return InvalidInput(
+        f"{kind} plugin {point.name!r} ({point.value}) cannot be loaded: {_said(error)}",
+        where=_where(error) or getattr(sys.modules.get(point.module), "__file__", None),
+        hint=f"repair or remove the package {_package(point)}",
+    )
 
 
 def refuse_namesake(kind: Kind, name: str) -> None:

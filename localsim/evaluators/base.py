@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 
 from localsim import paths, plugins
 from localsim.conversation.controls import Control
-from localsim.conversation.episode import Score, Subject
+from localsim.conversation.episode import Score, Subject, checked_scores, scores_of_episode
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
-from localsim.conversation.scores import checked, of_episode
 from localsim.conversation.transcript import Transcript
 from localsim.errors import (
     BackendUnavailable,
@@ -117,7 +116,7 @@ class Scorer(Evaluator):
         """Return the evaluation of one episode."""
 
         def scores() -> tuple[Score, ...]:
-            return checked(self.score(subject.transcript, subject.scenario, subject.answer))
+            return checked_scores(self.score(subject.transcript, subject.scenario, subject.answer))
 
         return Evaluation(subject.episode_id, guarded(self.name, scores, lambda error: (error,)))
 
@@ -144,7 +143,7 @@ def kept(owner: object, given: Sequence[Score], scenario: Scenario, transcript: 
     cannot be kept.
     """
     try:
-        return list(of_episode(given, scenario, transcript))
+        return list(scores_of_episode(given, scenario, transcript))
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} ({plugins.place_of(owner, 'score')})") from None
 

@@ -12,11 +12,10 @@ from difflib import get_close_matches
 from fractions import Fraction
 
 from localsim.conversation.controls import by_chance
-from localsim.conversation.episode import Mode, Score
+from localsim.conversation.episode import Mode, Score, scores_of_episode
 from localsim.conversation.rules.deciding import slots, told_turn
 from localsim.conversation.rules.steps import Stop, Tell
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
-from localsim.conversation.scores import of_episode
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
@@ -80,7 +79,7 @@ def check_scores(family: Family, given: Sequence[Score], scenario: Scenario, tal
     """Raise InvalidInput for scores that cannot be kept or that no measure can use."""
     where, measures = place_of(family, "score"), family.measures
     try:
-        scores = of_episode(given, scenario, talk)
+        scores = scores_of_episode(given, scenario, talk)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{family.name}.score: {error}", where=where) from error
     means = [each for each in measures if (each.kind, each.summed) == ("share", "mean")]
