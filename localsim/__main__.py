@@ -48,7 +48,10 @@ def run(arguments: list[str]) -> int:
         if arguments[:1] and arguments[0] in _CONTINUED:
             click.echo(f"hint: the same command continues: {shlex.join(['localsim', *arguments])}", err=True)
         return stopping.exit_code()
-    except SystemExit:
+    except SystemExit as error:
+        if failed := plugins.failure(error):
+            _complain(failed, as_json)
+            return failed.exit_code
         return 0  # click ends like this when the reader of a pipe is gone, so there is nothing left to print
     except OSError as error:
         if paths.debug():

@@ -8,13 +8,16 @@ https://packaging.python.org/en/latest/specifications/entry-points/
 
 from __future__ import annotations
 
+import inspect
+import re
+import sys
 import traceback
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
-from types import FrameType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, Literal
 
-from localsim.errors import InvalidInput, PluginFailed
+from localsim.errors import InvalidInput, PluginFailed, suggest
 
 Kind = Literal["families", "evaluators", "backends"]
 _loading: dict[tuple[Kind, str], EntryPoint] = {}
@@ -32,23 +35,58 @@ def make(kind: Kind, name: str, *arguments: Any) -> Any:
     if not found:
         known = ", ".join(names(kind)) or "none"
         raise InvalidInput(f"no {kind} plugin {name!r}", hint=f"installed ones: {known}")
+    if len(found) > 1:
+        both = " and ".join(f"{point.value} of the package {_package(point)}" for point in found)
+        hint = f"give one another name, or remove it: pip uninstall {_package(found[-1])}"
+        raise InvalidInput(f"there are {len(found)} {kind} plugins {name!r}: {both}", hint=hint)
     _loading[kind, name] = found[0]
-    package = _package(found[0])
     try:
         made = found[0].load()(*arguments)
     except Exception as error:
-        raise InvalidInput(
-            f"{kind} plugin {name!r} cannot be loaded: {type(error).__name__}: {error}",
-            where=_where(error),
-            hint=f"repair or remove the package {package}",
-        ) from error
+        raise _unloadable(kind, found[0], error) from error
+    except SystemExit as error:
+        raise _unloadable(kind, found[0], error) from error
     version = getattr(made, "version", None)
     # Views choose the newest scores by this number.
     if kind != "backends" and not (isinstance(version, str) and version.isdecimal()):
-        raise InvalidInput(f"{kind} plugin {name!r} has the version {version!r}", hint='a whole number as text, "1"')
+        message = f"{kind} plugin {name!r} has the version {version!r}"
+        raise InvalidInput(message, where=place_of(made, "version"), hint='a whole number as text, "1"')
     if not isinstance(getattr(made, "name", None), str):
-        raise InvalidInput(f"{kind} plugin {name!r} has no name", hint=f"repair the package {package}")
+        hint = f"repair the package {_package(found[0])}"
+        raise InvalidInput(f"{kind} plugin {name!r} has no name", where=place_of(made), hint=hint)
     return made
+
+
+def _unloadable(kind: Kind, point: EntryPoint, error: BaseException) -> InvalidInput:
+    """Return the error of a plugin that could not be imported or made."""
+    return InvalidInput(
+        f"{kind} plugin {point.name!r} ({point.value}) cannot be loaded: {_said(error)}",
+        where=_where(error) or getattr(sys.modules.get(point.module), "__file__", None),
+        hint=f"repair or remove the package {_package(point)}",
+    )
+
+
+def refuse_namesake(kind: Kind, name: str) -> None:
+    """Raise InvalidInput if a plugin has this name of something of localsim's own, which would be used instead."""
+    for point in _points(kind):
+        if point.name == name:
+            message = f"localsim has {kind} of its own, and one is called {name!r} as {point.value} is"
+            raise InvalidInput(message, hint=f"give that of the package {_package(point)} another name")
+
+
+def place_of(made: object, name: str = "") -> str | None:
+    """Return `file:line` of the class of an object, or of the line in it that sets or defines a name.
+
+    None for an object without a source, such as a class that was typed at a prompt.
+    """
+    kind = made if isinstance(made, type) else type(made)
+    try:
+        lines, first = inspect.getsourcelines(kind)
+        file = inspect.getsourcefile(kind)
+    except (OSError, TypeError):
+        return None
+    sets = re.compile(rf"\s+(?:def )?(?:\w+, *)*{re.escape(name)}\b *[,=(:]")
+    return f"{file}:{first + next((number for number, line in enumerate(lines) if name and sets.match(line)), 0)}"
 
 
 def where_of(kind: Kind, name: str) -> str:
@@ -68,9 +106,8 @@ def failure(error: BaseException) -> PluginFailed | None:
     found = _place(error.__traceback__)
     if found is None:
         return None
-    frame, line, blamed = found
-    function = frame.f_code.co_name
-    within = "" if function.startswith("<") else f" in {function}"
+    frame, line, blamed, function = found
+    within = f" in {function}" if function else ""
     where = f"{frame.f_code.co_filename}:{line}"
     return PluginFailed(f"{_failed(blamed, within)}: {_said(error)}", where=where, hint=_HINT)
 
@@ -93,16 +130,41 @@ def _failed(blamed: list[tuple[Kind, str]], within: str) -> str:
 
 
 def _said(error: BaseException) -> str:
-    lines = [line for line in str(error).splitlines() if "errors.pydantic.dev" not in line]
-    return f"{type(error).__name__}: " + "\n".join(lines)
+    from pydantic import ValidationError  # takes long, and most commands end without an error
+
+    if isinstance(error, ValidationError):
+        return f"{error.title}: " + "; ".join(_refused(dict(each)) for each in error.errors(include_url=False))
+    return f"{type(error).__name__}: {error}{_instead(error) if isinstance(error, AttributeError) else ''}"
 
 
-def _place(trace: TracebackType | None) -> tuple[FrameType, int, list[tuple[Kind, str]]] | None:
-    """Return the innermost frame that is a plugin's, its line, and the plugins that it can belong to."""
-    found = None
+def _instead(error: AttributeError) -> str:
+    """Return what could have been meant instead of an attribute that a module or an object of localsim lacks."""
+    known = [name for name in dir(error.obj) if not name.startswith("_")]
+    if isinstance(error.obj, ModuleType):
+        return suggest(error.name or "", known, inline=True)
+    return f"; it has {', '.join(known)}" if type(error.obj).__module__.startswith("localsim.") else ""
+
+
+def _refused(problem: dict[str, Any]) -> str:
+    """Return one problem of a value, such as `goal: Field required`."""
+    place = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        return f"there is no field {place!r}"
+    given = "" if problem["type"] in ("missing", "conflict") else f", not {problem['input']!r}"
+    return f"{place}{': ' if place else ''}{problem['msg']}{given}"
+
+
+def _place(trace: TracebackType | None) -> tuple[FrameType, int, list[tuple[Kind, str]], str] | None:
+    """Return the innermost frame that is a plugin's, its line, the plugins that it can belong to, and the function.
+
+    A loop in brackets has a frame of its own in Python 3.11; the function is the one around it, '' outside of any.
+    """
+    found, function = None, ""
     for frame, line in traceback.walk_tb(trace):
         if blamed := list(_owners(frame)):
-            found = frame, line, blamed
+            inside = frame.f_code.co_name
+            function = function if inside.startswith("<") else inside
+            found = frame, line, blamed, function
     return found
 
 

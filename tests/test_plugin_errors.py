@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,12 +12,15 @@ import pytest
 import localsim
 from localsim import plugins
 from localsim.__main__ import run as command
+from localsim.conversation.episode import Score
 from localsim.conversation.measures import GENERAL
+from localsim.conversation.transcript import Transcript
 from localsim.errors import InvalidInput
 from localsim.families import ANYWHERE, EVERYDAY, FAMILIES
 from localsim.families.base import EXPLICIT_END, SUCCESS, Family, problems_of
 from localsim.reports.measures import measures_of
 from localsim.reports.report import of_models
+from localsim.scenarios.casting.playing import check_scores
 from localsim.scenarios.parse import load_scenario
 
 GAME = """
@@ -117,17 +121,52 @@ def test_a_figure_and_a_control_can_name_the_measures_that_every_family_has() ->
         ('two"),)', 'two", "long"),)', "there is no task 'long'; tasks are facts kept"),
         ("players = {", 'references = (g.Reference("best", "", ""),)\n    players = {', "references: there is no"),
         ('{"taker": taker}', '{"taker": "taker"}', "the player 'taker' is no function"),
-        ('name, version = "pots"', 'name, version = "pot"', "give it and the entry point the same name"),
+        ('name, version = "pots"', 'name, version = "pot"', "name: it is 'pot', and not 'pots': give it and the entry"),
+        ("defaults = {", "refrences = (g.RANDOM,)\n    defaults = {", "no such part (did you mean references?)"),
+        ("def score(", "def scores(", "score: the class has no such method"),
+        ("def score(", "def scores(", "scores: a family has no such part (did you mean score?)"),
+        ("def step(", "def take(", "step: the class has no such method"),
+        ("def generate(", "def make(", "generate: the class has no such method"),
     ],
 )  # fmt: skip
 def test_a_name_that_a_game_misspells_is_told_when_it_is_loaded(
     old: str, new: str, said: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plant(old, new)
+    file = plant(old, new)
     assert made(tmp_path / "out") == 3
     told = capsys.readouterr().err
+    assert re.match(rf"error: {re.escape(str(file))}:\d+: ", told)
     assert said in told and "'pots' cannot be used" in told and "repair pot_game:Pots of the package pot-game" in told
     assert not (tmp_path / "out").exists()
+
+
+def test_the_line_of_a_misspelt_name_is_the_one_that_sets_it(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant('sensible = "taker"', 'sensible = "takr"')
+    assert made(tmp_path / "out") == 3
+    assert f"error: {line_of(file, 'sensible =')}: " in capsys.readouterr().err
+
+
+def test_a_class_that_the_file_lacks_is_told_with_the_file(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant("class Pots(", "class Pot(")
+    assert made(tmp_path / "out") == 3
+    told = capsys.readouterr().err
+    assert f"error: {file}: families plugin 'pots' (pot_game:Pots) cannot be loaded" in told
+    assert "has no attribute 'Pots' (did you mean Pot?)" in told
+
+
+def test_an_attribute_that_an_object_of_localsim_lacks_is_told_with_those_it_has(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant('g.move("take", 1)', 'g.move("take", len(seen.name))')
+    assert made(tmp_path / "out") == 0
+    assert command(["run", str(tmp_path / "out"), "-m", "scripted:taker"]) == 3
+    told = capsys.readouterr().err
+    assert "failed in taker: AttributeError: 'Observation' object has no attribute 'name'; it has " in told
+    assert "viewer" in told and "__" not in told.partition("it has")[2]
 
 
 def test_all_misspelt_names_are_told_at_once(plant: Plant) -> None:
@@ -149,10 +188,108 @@ def test_all_misspelt_names_are_told_at_once(plant: Plant) -> None:
 def test_a_wrong_step_is_found_before_a_file_is_written(
     old: str, new: str, said: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plant(old, new)
+    file = plant(old, new)
     assert made(tmp_path / "out") == 3
-    assert said in capsys.readouterr().err
+    assert f"error: {line_of(file, 'def step')}: {said}" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+SCORES = 'return g.by_agent("payoff", {turn.speaker: turn.number / size for turn in transcript.of("take")})'
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ("pass", "pots.score: score returned None, which is no list of scores"),
+        ('return [("payoff", 1)]', "pots.score: not a Score with a number or None: ('payoff', 1)"),
+        ('return g.by_agent("payoff", {"Nobody": 1})', "score payoff is for 'Nobody', who is not in pots_01"),
+        ('return [g.Score("payoff", float("nan"))]', "pots.score: score payoff is nan"),
+        ('return [g.Score("payoff", 1), g.Score("payoff", 0)]', "pots.score: score payoff is given twice"),
+        ('return [g.Score("payoff", 1, turns=(9,))]', "score payoff rests on turn 9, and there are 2 turns"),
+        ('return [g.Score("payof", 1)]', "no measure has the score 'payof' (did you mean payoff?)"),
+    ],
+)
+def test_a_score_that_nobody_could_use_is_found_before_a_file_is_written(
+    new: str, said: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant(SCORES, new)
+    assert made(tmp_path / "out") == 3
+    told = capsys.readouterr().err
+    assert f"error: {line_of(file, 'def score')}: " in told and said in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_share_above_1_is_refused(plant: Plant) -> None:
+    plant("(g.SUCCESS, g.PAYOFF)", '(g.PAYOFF, g.Measure("half", "half", "", score="payoff", kind="share"))')
+    family = FAMILIES["pots"]
+    scenario, _ = family.generate("pots_01", 1, {}).split()
+    with pytest.raises(InvalidInput, match=r"score 'payoff' is 2, and the measure 'half' is a share"):
+        check_scores(family, [Score("payoff", 2.0)], scenario, Transcript())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "method", "said"),
+    [
+        (
+            "g.names_of(self, seed, 2)",
+            "g.names_of(self, made_.append(1) or len(made_), 2)",
+            "generate",
+            "two different",
+        ),
+        ("taken = talk.of", "made_.append(1)\n        taken = made_[3:] or talk.of", "step", "took another way"),
+    ],
+)
+def test_a_game_that_depends_on_more_than_its_arguments_is_found(
+    old: str, new: str, method: str, said: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant(old, new)
+    file.write_text(file.read_text() + "\n\nmade_ = []\n")
+    assert made(tmp_path / "out") == 3
+    told = capsys.readouterr().err
+    assert f"error: {line_of(file, f'def {method}')}: pots.{method}" in told and said in told
+
+
+@pytest.mark.parametrize("place", ["from localsim.families.games", "taken = talk.of"])
+def test_a_plugin_that_ends_the_program_is_an_error(
+    place: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant(place, f"raise SystemExit(0); {place}")
+    assert made(tmp_path / "out") == 3
+    told = capsys.readouterr().err
+    assert f"error: {line_of(file, 'raise SystemExit')}: families plugin 'pots'" in told
+
+
+def test_a_measure_of_an_unknown_kind_is_told_with_its_line(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant("(g.SUCCESS,", '(g.Measure("k", "k", "k", score="k", kind="shares"),')
+    assert made(tmp_path / "out") == 3
+    told = capsys.readouterr().err
+    assert f"error: {line_of(file, 'shares')}: " in told and "kind is 'shares' (did you mean share?)" in told
+
+
+@pytest.mark.parametrize(("name", "said"), [("pots", "there are 2 families plugins 'pots'"), ("balloon", "its own")])
+def test_a_name_that_is_taken_is_told_with_both_owners(
+    name: str, said: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = plant().parent
+    (site / "other-1.dist-info").mkdir()
+    (site / "other-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
+    (site / "other-1.dist-info" / "entry_points.txt").write_text(f"[localsim.families]\n{name} = pot_other:Pots\n")
+    assert command(["scenarios", "generate", "--family", name, "-o", str(tmp_path / "out")]) == 3
+    told = capsys.readouterr().err
+    assert said.replace("its own", f"one is called {name!r} as pot_other:Pots is") in told and "other" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_controls_of_a_family_or_player_that_is_not_there_are_an_error(
+    plant: Plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant()
+    assert command(["controls", "--family", "pot"]) == 3
+    assert "no task family 'pot' (did you mean pots?)" in capsys.readouterr().err
+    assert command(["controls", "--family", "pots", "--player", "takr"]) == 3
+    assert "controls have the players taker" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -161,7 +298,8 @@ def test_a_wrong_step_is_found_before_a_file_is_written(
         ("names = g.names_of", "size = 1 / 0\n        names = g.names_of", "generate", "ZeroDivisionError"),
         ("taken = talk.of", "size = scenario.game['pot']\n        taken = talk.of", "step", "KeyError: 'pot'"),
         ("size = scenario.game", "size = 1 / 0; scenario.game", "score", "ZeroDivisionError: division by zero"),
-        ("text=\"no\", tell", "text=\"non\", tell", "generate", "ValidationError"),
+        ("text=\"no\", tell", "text=\"non\", tell", "generate", "Move: text: Input should be"),
+        ("taken = talk.of", "size = talk.off\n        taken = talk.of", "step", "AttributeError: 'Transcript'"),
         ("names = g.names_of", "size = open('/no/such')\n        names = g.names_of", "generate", "FileNotFoundError"),
     ],
 )  # fmt: skip
@@ -181,7 +319,29 @@ def test_a_file_that_python_cannot_read_is_named_with_its_line(
 ) -> None:
     file = plant("class Pots(g.Game):", "class Pots(g.Game)")
     assert made(tmp_path / "out") == 3
-    assert f"{line_of(file, 'class Pots')}: families plugin 'pots' cannot be loaded" in capsys.readouterr().err
+    assert (
+        f"{line_of(file, 'class Pots')}: families plugin 'pots' (pot_game:Pots) cannot be loaded"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_broken_game_does_not_hide_a_misspelt_player_of_another(
+    plant: Plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant("class Pots(g.Game):", "class Pots(g.Game)")
+    assert command(["run", "mutual_friends_01", "-m", "scripted:frends"]) == 3
+    assert "no scripted player 'frends' (did you mean friends?)" in capsys.readouterr().err
+
+
+def test_a_scenario_of_a_package_that_is_not_installed_says_so(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = plant().parent
+    assert made(tmp_path / "out") == 0
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(site)])
+    FAMILIES._loaded.clear()
+    assert command(["scenarios", "validate", str(tmp_path / "out")]) == 3
+    assert "unknown family 'pots', or its package is not installed here" in capsys.readouterr().err
 
 
 def test_a_bad_parameter_leaves_no_folder(plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

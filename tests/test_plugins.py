@@ -53,6 +53,11 @@ class Wordy(Politeness):
     def score(self, transcript, scenario, answer):
         return [Score("please", "often")]
 
+class Strange(Politeness):
+    name = "strange"
+    def score(self, transcript, scenario, answer):
+        return [Score("please", 1, agent="Nobody")]
+
 class Unmade(Politeness):
     def __init__(self):
         raise OSError("no licence file")
@@ -78,6 +83,7 @@ breaks = localsim_extra:Breaks
 counted = localsim_extra:Counted
 raises = localsim_extra:Raises
 wordy = localsim_extra:Wordy
+strange = localsim_extra:Strange
 unmade = localsim_extra:Unmade
 dated = localsim_extra:Dated
 missing = localsim_extra:Nothing
@@ -230,7 +236,15 @@ def test_run_refuses_what_the_command_would(wrong: dict[str, object]) -> None:
 
 
 @pytest.mark.usefixtures("loaded")
-@pytest.mark.parametrize(("name", "reason"), [("breaks", "no idea"), ("raises", "no batch"), ("wordy", "not a Score")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("breaks", "no idea"),
+        ("raises", "no batch"),
+        ("wordy", "not a Score"),
+        ("strange", "score please is for 'Nobody', who is not in mutual_friends_01"),
+    ],
+)
 def test_an_evaluator_that_fails_is_counted_apart_and_tries_again(
     name: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,6 +254,7 @@ def test_an_evaluator_that_fails_is_counted_apart_and_tries_again(
         said = capsys.readouterr().err
         assert f"{name} (version 3) scored 0 episodes" in said or f"{name} (version 1) scored 0 episodes" in said
         assert f"{name} failed on 2 episodes" in said and reason in said
+        assert re.search(r"localsim_extra\.py:\d+\)", said) or name == "raises"
     rows = done.sql(f"SELECT name, value, reason FROM scores WHERE evaluator = '{name}'")
     assert {row["name"] for row in rows} == {"evaluator_error"} and all(row["value"] is None for row in rows)
 

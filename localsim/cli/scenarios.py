@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localsim import plugins
 from localsim.cli import completion
 from localsim.cli.common import db_option, echo, json_option, print_json, print_table, say, store_of
 from localsim.conversation.rules.lines import described
 from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
-from localsim.errors import InvalidInput, ScenarioInvalid
+from localsim.errors import InvalidInput, ScenarioInvalid, suggest
 from localsim.families import FAMILIES
 from localsim.reports.audit.prompts import leaks_at_first
 from localsim.scenarios.casting.cast import casted
@@ -265,10 +266,12 @@ def sample_(pairs: int, seed: int, hard: bool, output: str | None, as_json: bool
 
 
 def _family(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    if (
-        value is not None and value not in FAMILIES
-    ):  # checked here and not on import, because other packages add families
-        raise click.BadParameter(f"{value!r} is none of {', '.join(FAMILIES)}")
+    """Return the name of a family; checked here and not on import, because other packages add families."""
+    if value is not None and value not in FAMILIES:
+        listed = f"{value!r} is none of {', '.join(FAMILIES)}{suggest(value, FAMILIES, inline=True)}"
+        raise click.BadParameter(f"{listed}. Another package adds its own when it is installed: pip install -e FOLDER")
+    if value in FAMILIES.all:
+        plugins.refuse_namesake("families", value)
     return value
 
 
@@ -357,7 +360,7 @@ def generate(
         task = declared.control_tasks.get(tasks[(seed + index) % len(tasks)], {})
         document = declared.generate(name, seed + index, {**parameters, **task})
         if index == 0 and family not in FAMILIES.all:
-            try_out(declared, document)
+            try_out(declared, document, declared.generate(name, seed + index, {**parameters, **task}))
         folder.mkdir(parents=True, exist_ok=True)
         file.write_text(dump_scenario(document), encoding="utf-8")
     click.echo(f"{number} scenarios in {folder}")

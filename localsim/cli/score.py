@@ -374,10 +374,15 @@ def controls(families: tuple[str, ...], player: str | None, scenarios: int, as_j
     localsim controls
     localsim controls --player yes-sayer
     """
-    from localsim.errors import TooManyFailures
+    from localsim.errors import InvalidInput, TooManyFailures
     from localsim.reports.validity.controls import run_controls, table
 
-    checked = [each for each in run_controls(families, scenarios) if player in (None, each.control.player)]
+    every = run_controls(families, scenarios)
+    checked = [each for each in every if player in (None, each.control.player)]
+    if not checked:
+        players = ", ".join(dict.fromkeys(each.control.player for each in every))
+        hint = f"controls have the players {players}" if every else "docs/extending.md shows how a family declares them"
+        raise InvalidInput(f"there is no control{f' with the player {player!r}' if every else ''}", hint=hint)
     failed = [each for each in checked if not each.passed]
     if as_json:
         print_json([each.as_json() for each in checked])

@@ -7,7 +7,8 @@ attempt) and nothing else, so that modes and models can be compared pair by pair
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -19,6 +20,7 @@ from localsim.conversation.rules.steps import StopReason as StopReason
 from localsim.conversation.rules.values import Move
 from localsim.conversation.scenario import AnswerKey, Fact, RelationshipLevel, Scenario, canonical_hash
 from localsim.conversation.transcript import ActionType, Transcript
+from localsim.errors import suggest
 
 Mode = Literal["script", "iterative", "agents", "mindreaders"]
 """A mode that can be simulated."""
@@ -231,3 +233,35 @@ class Score:
 def counted(number: int) -> str:
     """Return a number of episodes in words: `1 episode`, `2 episodes`."""
     return f"{number} episode{'' if number == 1 else 's'}"
+
+
+def checked_scores(scores: Iterable[Score]) -> tuple[Score, ...]:
+    """Return the scores. Raises TypeError or ValueError for what cannot be stored: no Score, no finite number, or two
+    scores of one name and agent.
+    """
+    if not isinstance(scores, Iterable):
+        raise TypeError(f"score returned {scores!r}, which is no list of scores")
+    given = tuple(scores)
+    for score in given:
+        if not isinstance(score, Score) or not isinstance(score.value, int | float | None):
+            raise TypeError(f"not a Score with a number or None: {score!r}")
+        if score.value is not None and not math.isfinite(score.value):
+            raise ValueError(f"score {score.name} is {score.value}")
+    names = [(score.name, score.agent) for score in given]
+    if len(set(names)) < len(names):
+        twice = next(name for name, agent in names if names.count((name, agent)) > 1)
+        raise ValueError(f"score {twice} is given twice")
+    return given
+
+
+def scores_of_episode(scores: Sequence[Score], scenario: Scenario, transcript: Transcript) -> tuple[Score, ...]:
+    """Return the scores of an episode, checked. Raises ValueError also for an agent or a turn that it does not have."""
+    given = checked_scores(scores)
+    names = set(scenario.names)
+    for score in given:
+        if score.agent is not None and score.agent not in names:
+            meant = suggest(score.agent, scenario.names, inline=True)
+            raise ValueError(f"score {score.name} is for {score.agent!r}, who is not in {scenario.id}{meant}")
+        if absent := [turn for turn in score.turns if not 0 <= turn < len(transcript)]:
+            raise ValueError(f"score {score.name} rests on turn {absent[0]}, and there are {len(transcript)} turns")
+    return given

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
+
+from localsim.errors import suggest
 
 Kind = Literal["share", "position", "number"]
 """`share`: 0 to 1, printed as a percentage. `position`: 0 (start of the conversation) to 1 (end). `number`: any."""
@@ -83,6 +85,12 @@ class Measure:
     """Modes in which the measure is 0 by construction, so that comparing them with others would test nothing."""
 
     def __post_init__(self) -> None:
+        for name, words in (("kind", Kind), ("summed", Summed), ("group", Group), ("figure", Figure)):
+            given, known = getattr(self, name), get_args(words)
+            if given not in known:
+                listed = ", ".join(map(repr, known))
+                meant = suggest(str(given), known, inline=True)
+                raise ValueError(f"measure {self.key}: {name} is {given!r}{meant}, and must be one of {listed}")
         if self.summed == "excess" and self.per is None:
             raise ValueError(f"measure {self.key}: excess needs `per`, the score that holds the chance rate")
         if self.bounds == (None, None) and self.summed == "excess":

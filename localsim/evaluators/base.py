@@ -8,15 +8,14 @@ says why; the run continues, and nothing becomes a 0.
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from localsim import paths, plugins
 from localsim.conversation.controls import Control
-from localsim.conversation.episode import Score, Subject
+from localsim.conversation.episode import Score, Subject, checked_scores, scores_of_episode
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
@@ -117,7 +116,7 @@ class Scorer(Evaluator):
         """Return the evaluation of one episode."""
 
         def scores() -> tuple[Score, ...]:
-            return checked(self.score(subject.transcript, subject.scenario, subject.answer))
+            return checked_scores(self.score(subject.transcript, subject.scenario, subject.answer))
 
         return Evaluation(subject.episode_id, guarded(self.name, scores, lambda error: (error,)))
 
@@ -132,7 +131,21 @@ class Plugin(Scorer):
             raise InvalidInput(
                 f"evaluators plugin {made.name!r} has no score()", hint="docs/extending.md shows what it must have"
             )
-        self.score = made.score  # type: ignore[method-assign]
+        self._made = made
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return the scores of the object's `score`. Raises ValueError or TypeError for one that cannot be kept."""
+        return kept(self._made, self._made.score(transcript, scenario, answer), scenario, transcript)
+
+
+def kept(owner: object, given: Sequence[Score], scenario: Scenario, transcript: Transcript) -> list[Score]:
+    """Return the scores that the `score` of an owner gave. Raises ValueError or TypeError, with its line, for one that
+    cannot be kept.
+    """
+    try:
+        return list(scores_of_episode(given, scenario, transcript))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({plugins.place_of(owner, 'score')})") from None
 
 
 ERROR = "evaluator_error"
@@ -161,20 +174,3 @@ def guarded(name: str, work: Callable[[], _Result], failed: Callable[[Score], _R
 def _told(name: str, reason: str) -> None:
     """Say once that an evaluator fails for a reason, which each of its episodes would repeat."""
     _log.warning("evaluator %s failed: %s; its scores are missing", name, reason, exc_info=paths.debug())
-
-
-def checked(scores: Iterable[Score]) -> tuple[Score, ...]:
-    """Return the scores. Raises TypeError or ValueError for what cannot be stored: no Score, no finite number, or two
-    scores of one name and agent.
-    """
-    given = tuple(scores)
-    for score in given:
-        if not isinstance(score, Score) or not isinstance(score.value, int | float | None):
-            raise TypeError(f"not a Score with a number or None: {score!r}")
-        if score.value is not None and not math.isfinite(score.value):
-            raise ValueError(f"score {score.name} is {score.value}")
-    names = [(score.name, score.agent) for score in given]
-    if len(set(names)) < len(names):
-        twice = next(name for name, agent in names if names.count((name, agent)) > 1)
-        raise ValueError(f"score {twice} is given twice")
-    return given

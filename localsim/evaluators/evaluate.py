@@ -44,6 +44,7 @@ def readers_of(family: str | None) -> list[Scorer]:
 def evaluator_of(name: str) -> Evaluator:
     """Return the scorer of localsim or the evaluator of an installed package with a name. Raises InvalidInput."""
     if name in SCORERS:
+        plugins.refuse_namesake("evaluators", name)
         return SCORERS[name]()
     known = [*SCORERS, *plugins.names("evaluators")]
     if name not in known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
-from localsim.evaluators.base import Scorer
+from localsim.evaluators.base import Scorer, kept
 from localsim.families import Family
 
 
@@ -23,5 +23,5 @@ class Outcome(Scorer):
         return subject.scenario.family == self._family.name
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """Return the scores of `Family.score`."""
-        return self._family.score(transcript, scenario, answer)
+        """Return the scores of `Family.score`. Raises ValueError or TypeError for one that cannot be kept."""
+        return kept(self._family, self._family.score(transcript, scenario, answer), scenario, transcript)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -20,7 +21,7 @@ from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput, suggest
-from localsim.families.base import EVERYDAY, Family, Player, problems_of
+from localsim.families.base import EVERYDAY, Family, Player, problems_of, unfinished
 from localsim.families.craigslist import Craigslist
 from localsim.families.games import GAMES
 from localsim.families.interviews.family import Interview
@@ -74,16 +75,20 @@ class Families(Mapping[str, Family]):
 def check(name: str, made: object) -> None:
     """Check a family of another package, given the name of its entry point. Raises InvalidInput with all problems."""
     if not isinstance(made, Family):
-        raise InvalidInput(f"families plugin {name!r} is no Family", hint="inherit from localsim.families.base.Family")
+        hint = "inherit from localsim.families.base.Family"
+        raise InvalidInput(f"families plugin {name!r} is no Family", where=plugins.place_of(made), hint=hint)
     problems = problems_of(made, ANYWHERE)
     if problems and (added := _added()):
         problems = problems_of(made, ANYWHERE, added)
+    problems = [*unfinished(made), *problems]
     if made.name != name:
-        problems.append(f"the class has the name {made.name!r}: give it and the entry point the same name")
+        problems.append(f"name: it is {made.name!r}, and not {name!r}: give it and the entry point the same name")
     if problems:
         whole = "\n  ".join(["", *problems]) if len(problems) > 1 else f" {problems[0]}"
         raise InvalidInput(
-            f"families plugin {name!r} cannot be used:{whole}", hint=f"repair {plugins.where_of('families', name)}"
+            f"families plugin {name!r} cannot be used:{whole}",
+            where=plugins.place_of(made, re.split(r"\W", problems[0], maxsplit=1)[0]),
+            hint=f"repair {plugins.where_of('families', name)}",
         )
 
 
@@ -191,7 +196,7 @@ def player_of(name: str, families: Iterable[str | None] = ()) -> Player:
     own = {each: player for family in played.values() for each, player in family.players.items()}
     if name in own:
         return own[name]
-    others = {each: player for family in FAMILIES for each, player in FAMILIES[family].players.items()}
+    others = _players_of_all()
     if name in others:
         return others[name]
     meant = suggest(name, own, inline=True) or suggest(name, {**PLAYERS, **others}, inline=True)
@@ -199,6 +204,15 @@ def player_of(name: str, families: Iterable[str | None] = ()) -> Player:
     whole = ANYWHERE if played else {**PLAYERS, **others}
     listed.append(f"{'for any scenario' if played else 'there are'}: {', '.join(sorted(whole))}, or scripted:@FILE")
     raise InvalidInput(f"no scripted player {name!r}{meant}", hint="; ".join(listed))
+
+
+def _players_of_all() -> dict[str, Player]:
+    """Return the players of all families by name; a family of another package that cannot be loaded has none."""
+    found: dict[str, Player] = {}
+    for name in FAMILIES:
+        with suppress(InvalidInput):
+            found |= FAMILIES[name].players
+    return found
 
 
 # ---- accuracy ------------------------------------------------------------------------------------------------------

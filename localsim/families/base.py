@@ -9,6 +9,7 @@ A family of another package inherits from `Family` and overrides what it needs (
 
 from __future__ import annotations
 
+import difflib
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -320,6 +321,19 @@ def problems_of(family: Family, players: Collection[str], measures: Collection[s
     GENERAL. A family that passes can still be wrong in what it computes: its controls are there for that.
     """
     return list(_shapes(family)) or list(_names(family, players, measures))
+
+
+def unfinished(family: Family) -> Iterator[str]:
+    """Yield what a class of another package has to override and does not, and what it seems to have misspelt."""
+    for name in ("generate", "score", "step"):
+        if getattr(getattr(type(family), name, None), "__module__", "") in (__name__, f"{__package__}.games.base"):
+            yield f"{name}: the class has no such method"
+    written = [kind for kind in type(family).__mro__ if not kind.__module__.startswith("localsim.")]
+    own = dict.fromkeys(name for kind in written for name in vars(kind) if not name.startswith("_"))
+    known = {name for kind in type(family).__mro__ if kind not in written for name in dir(kind) if name[0] != "_"}
+    for name in own:
+        if name not in known and (close := difflib.get_close_matches(name, known - own.keys(), n=1, cutoff=0.85)):
+            yield f"{name}: a family has no such part (did you mean {close[0]}?)"
 
 
 def _shapes(family: Family) -> Iterator[str]:

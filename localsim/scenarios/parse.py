@@ -49,9 +49,8 @@ def _family_problems(document: ScenarioFile) -> list[tuple[tuple[str | int, ...]
 
     family = FAMILIES.get(document.family or "")
     if family is None:
-        return [
-            (("family",), f"unknown family {document.family!r}{suggest(document.family or '', FAMILIES, inline=True)}")
-        ]
+        meant = suggest(document.family or "", FAMILIES, inline=True)
+        return [(("family",), f"unknown family {document.family!r}{meant}, or its package is not installed here")]
     if len(document.agents) < family.fewest:
         return [(("agents",), too_few(len(document.agents)))]
     return family.check(document)

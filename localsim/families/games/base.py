@@ -26,6 +26,7 @@ from localsim.errors import InvalidInput, suggest
 from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged
 from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
+from localsim.plugins import place_of
 
 PAYOFF = Measure("payoff", "payoff", "what a player wins, in parts of what can be won", score="payoff", compared=True)
 """The measure of a score `payoff` for each agent."""
@@ -109,11 +110,11 @@ class Game(Family):
         if reason in ("left", "silence"):
             return Stop(reason)
         step = self.step(scenario, talk, seed)
-        _check_step(self.name, step, scenario)
+        _check_step(self, step, scenario)
         if not isinstance(step, Act):
             if isinstance(step, Tell) and _only_told(talk) > TELLS + TELLS_PER_AGENT * len(scenario.names):
                 hint = "let step look at talk.told, and tell each thing once"
-                raise InvalidInput("it tells without end and lets nobody act", where=f"{self.name}.step", hint=hint)
+                raise _wrong_step(self, "it tells without end and lets nobody act", hint)
             return step
         here = present(scenario, talk)
         speakers = tuple(name for name in step.speakers if name in here)
@@ -124,27 +125,31 @@ class Game(Family):
         return step if speakers == step.speakers else replace(step, speakers=speakers)
 
 
-def _check_step(game: str, step: object, scenario: Scenario) -> None:
+def _check_step(game: Game, step: object, scenario: Scenario) -> None:
     """Raise InvalidInput for a step that names an agent, action or move which the scenario does not have."""
-    where = f"{game}.step"
     if not isinstance(step, Act | Tell | Stop):
-        raise InvalidInput(f"it returned {step!r}", where=where, hint="return g.act(...), g.Tell(...) or g.DONE")
+        raise _wrong_step(game, f"it returned {step!r}", "return g.act(...), g.Tell(...) or g.DONE")
     ways = (*(move.name for move in scenario.moves), *ACTION_TYPES)
     if isinstance(step, Tell):
-        _known("agent", step.readers or (), scenario.names, scenario, where)
+        _check_names(game, "agent", step.readers or (), scenario.names, scenario)
     elif isinstance(step, Act):
-        _known("agent", (*step.speakers, *step.named), scenario.names, scenario, where)
-        _known("action or move", step.actions, ways, scenario, where)
+        _check_names(game, "agent", (*step.speakers, *step.named), scenario.names, scenario)
+        _check_names(game, "action or move", step.actions, ways, scenario)
         if not step.actions:
-            raise InvalidInput("g.act needs at least one action or move after the agent", where=where)
+            raise _wrong_step(game, "g.act needs at least one action or move after the agent")
 
 
-def _known(kind: str, given: Sequence[str], known: Sequence[str], scenario: Scenario, where: str) -> None:
+def _check_names(game: Game, kind: str, given: Sequence[str], known: Sequence[str], scenario: Scenario) -> None:
     here = set(known)  # a thousand agents can act at the same time
     for name in given:
         if name not in here:
             message = f"the scenario {scenario.id} has no {kind} {name!r}{suggest(name, known, inline=True)}"
-            raise InvalidInput(message, where=where, hint=f"it has {', '.join(known)}")
+            raise _wrong_step(game, message, f"it has {', '.join(known)}")
+
+
+def _wrong_step(game: Game, message: str, hint: str | None = None) -> InvalidInput:
+    """Return the error of a step, with the line where `step` begins."""
+    return InvalidInput(f"{game.name}.step: {message}", where=place_of(game, "step"), hint=hint)
 
 
 def _only_told(talk: Transcript) -> int:

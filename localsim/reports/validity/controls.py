@@ -18,7 +18,7 @@ from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Check, Fact, LoadedScenario, Scenario
 from localsim.conversation.transcript import Turn
-from localsim.errors import GenerationFailed, ModelMissing
+from localsim.errors import GenerationFailed, InvalidInput, ModelMissing, suggest
 from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.evaluate import driven
 from localsim.evaluators.leaks import Leaks
@@ -97,6 +97,9 @@ def run_controls(families: Sequence[str] = (), scenarios: int = SCENARIOS) -> li
     """Play all controls of some families (none: localsim's own) and return them in order. Raises InvalidInput."""
     checked: list[Checked] = []
     for family in families or FAMILIES.own:
+        if family not in FAMILIES:
+            message = f"no task family {family!r}{suggest(family, FAMILIES, inline=True)}"
+            raise InvalidInput(message, hint=f"families are {', '.join(FAMILIES)}")
         played: dict[tuple[str, str], list[Control]] = defaultdict(list)
         for control in controls_of(family):
             played[control.player, control.task].append(control)

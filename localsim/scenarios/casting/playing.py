@@ -7,18 +7,20 @@ right as often as the share of right settlements says.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 
 from localsim.conversation.controls import by_chance
-from localsim.conversation.episode import Mode, Score
+from localsim.conversation.episode import Mode, Score, scores_of_episode
 from localsim.conversation.rules.deciding import slots, told_turn
 from localsim.conversation.rules.steps import Stop, Tell
-from localsim.conversation.scenario import LoadedScenario, ScenarioFile
+from localsim.conversation.scenario import LoadedScenario, Scenario, ScenarioFile
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
 from localsim.families import Family, family_of, player_of, rules_of
+from localsim.plugins import place_of
 
 SOLVER, GUESSER = "solver", "guesser"
 FOILS = ("parrot", "yes-sayer", "refuser")
@@ -45,20 +47,52 @@ def played(loaded: LoadedScenario, player: str, mode: Mode, seed: int = 1) -> Tr
     return talk
 
 
-def try_out(family: Family, document: object) -> None:
-    """Play a generated scenario of another package's family once at random and score it; nothing is kept.
+def try_out(family: Family, document: object, again: object) -> None:
+    """Play a generated scenario of another package's family at random and score it; nothing is kept.
 
-    So an error in its rules or scores is found before a run begins. Raises InvalidInput, or what the family raises.
+    `again` is what the same call of `generate` returned a second time. So an error in its rules or scores is found
+    before a run begins: what it returns, and whether the same seed gives the same scenario and the same game. Raises
+    InvalidInput, or what the family raises.
     """
     if not isinstance(document, ScenarioFile):
         raise InvalidInput(
             f"{family.name}.generate returned {document!r}, which is no scenario",
+            where=place_of(family, "generate"),
             hint="return self.scenario(...) in a game, else ScenarioFile(...)",
         )
+    if again != document:
+        message = f"{family.name}.generate returned two different scenarios for the same arguments"
+        hint = "draw with g.chance(seed, ...) or random.Random(seed)"
+        raise InvalidInput(message, where=place_of(family, "generate"), hint=hint)
     scenario, answer = document.split()
     if family.rules is not None:
-        talk = played(LoadedScenario(scenario, answer, "generated"), "any", "agents")
-        family.score(talk, scenario, answer)
+        loaded = LoadedScenario(scenario, answer, "generated")
+        talk = played(loaded, "any", "agents")
+        if played(loaded, "any", "agents") != talk:
+            message = f"{family.name}.step: a second game with the same seed and the same acts took another way"
+            hint = "step may depend on its arguments only; draw with g.chance(seed, ...)"
+            raise InvalidInput(message, where=place_of(family, "step"), hint=hint)
+        check_scores(family, family.score(talk, scenario, answer), scenario, talk)
+
+
+def check_scores(family: Family, given: Sequence[Score], scenario: Scenario, talk: Transcript) -> None:
+    """Raise InvalidInput for scores that cannot be kept or that no measure can use."""
+    where, measures = place_of(family, "score"), family.measures
+    try:
+        scores = scores_of_episode(given, scenario, talk)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{family.name}.score: {error}", where=where) from error
+    means = [each for each in measures if (each.kind, each.summed) == ("share", "mean")]
+    read = {name for each in measures for name in (each.score, each.per, each.up_to) if name}
+    absent = read - {score.name for score in scores}
+    for score in scores:
+        if score.name not in read and (close := get_close_matches(score.name, absent, n=1, cutoff=0.8)):
+            message = f"no measure has the score {score.name!r} (did you mean {close[0]}?)"
+            raise InvalidInput(f"{family.name}.score: {message}", where=where)
+        shares = [each.key for each in means if each.score == score.name]
+        if shares and score.value is not None and not 0 <= score.value <= 1:
+            message = f"the score {score.name!r} is {score.value:g}, and the measure {shares[0]!r} is a share, 0 to 1"
+            raise InvalidInput(f"{family.name}.score: {message}", where=where, hint='write it without kind="share"')
 
 
 def scores_of(loaded: LoadedScenario, talk: Transcript) -> dict[str, Score]:
