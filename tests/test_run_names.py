@@ -127,7 +127,7 @@ def test_names_that_commands_could_not_find_again_are_refused(name: str, reason:
 
 def test_a_name_is_made_of_the_plan() -> None:
     assert telling.checked_name("  Große Probe, 2 ") == "Große Probe, 2"
-    several = "Friends (2), Everyday scenes (1) · starter"
+    several = "Everyday scenes (1), Friends (2) · starter"
     assert telling.default_name(PLAN, TASKS) == f"{several} · script, agents, mindreaders"
     assert telling.default_name(PLAN, TASKS, room=60) == f"{several} · all modes"
     assert telling.default_name(PLAN, TASKS, room=48) == "3 scenarios · starter · all modes"
@@ -163,7 +163,7 @@ def test_every_list_has_names(kept: Store, capsys: pytest.CaptureFixture[str]) -
     assert command(["runs", "list", "--json", "--db", str(kept.path)]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert (rows[4]["name"], rows[5]["name"]) == ("first pilot", None)
-    assert rows[5]["called"].startswith("Friends (2), Everyday scenes (1)") and rows[5]["searched"] == 0
+    assert rows[5]["called"].startswith("Everyday scenes (1), Friends (2)") and rows[5]["searched"] == 0
 
 
 def test_a_run_that_was_not_searched_says_so_with_the_command(kept: Store) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from localsim.conversation.episode import MODES
 from localsim.conversation.grants import NONE, condition_name
 from localsim.errors import InvalidInput
-from localsim.families import family_of, title_of
+from localsim.families import EVERYDAY, family_of, in_order, title_of
 from localsim.models.registry import is_path, labelled
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
@@ -95,15 +95,15 @@ def _played(tasks: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
     if len(tasks) == 1:
         name, title, _ = tasks[0]
         return title if len(title) <= LONGEST_NAME else name, name
-    counts = Counter(_family(family) for *_, family in tasks)
-    played = ", ".join(f"{title} ({count})" for title, count in counts.items()) or "no scenario"
+    counts = Counter(family or EVERYDAY.name for *_, family in tasks)
+    played = ", ".join(f"{_family(name)} ({counts[name]})" for name in in_order(counts)) or "no scenario"
     return played, f"{len(tasks)} scenarios" if len(counts) > 1 else played
 
 
 def _family(name: str) -> str:
     """Return the title of a family; its name if its package cannot be loaded, so that runs can still be listed."""
     try:
-        return title_of(family_of(name or None))
+        return title_of(family_of(name))
     except InvalidInput:
         return name
 
