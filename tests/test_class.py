@@ -454,7 +454,7 @@ def test_the_answer_says_whether_the_class_can_tell() -> None:
     assert "+25 points" in results.answer(few, goal=True) and "cannot tell" in results.answer(few, goal=True)
     assert "do not overlap" in results.answer(many, goal=True)
     same = [results.ModeRow("agents", 2, 2, 2, 8.0), results.ModeRow("mindreaders", 3, 3, 3, 5.0)]
-    assert "100%): seeing everything made no difference. " in results.answer(same, goal=True)
+    assert "100%): the same share in both. " in results.answer(same, goal=True)
     assert "8.0" in results.answer(few, goal=False) and results.best_mode(few) == "mindreaders"
 
 

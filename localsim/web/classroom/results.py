@@ -199,7 +199,7 @@ def answer(rows: Sequence[ModeRow], *, goal: bool) -> str:
         )
     first, second = (intervals.share(row.successes, row.scored) for row in (both, own))
     points = round(100 * ((first.value or 0) - (second.value or 0)))
-    difference = f"{points:+d} points for seeing everything" if points else "seeing everything made no difference"
+    difference = f"{points:+d} points for seeing everything" if points else "the same share in both"
     overlap = (first.low or 0) <= (second.high or 1) and (second.low or 0) <= (first.high or 1)
     verdict = (
         "The two intervals overlap, so this class alone cannot tell the modes apart."
