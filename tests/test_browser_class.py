@@ -29,10 +29,10 @@ PHONE, PROJECTOR = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 
 @contextmanager
-def class_served(path: Path) -> Iterator[tuple[Hall, str]]:
+def class_served(path: Path, seed: int | None = None) -> Iterator[tuple[Hall, str]]:
     """A class, and the address of its server, which asks for a token as it does on a network."""
     port = free_port()
-    with hall_at(path, "mutual_friends_01", port=port) as hall:
+    with hall_at(path, "mutual_friends_01", port=port, seed=seed) as hall:
         hall.opening = replace(hall.opening, host="192.168.1.20")  # the page shows what it shows on a network
         rules = Rules(
             hosts_of("127.0.0.1"), hall.opening.access, seat_of=lambda request: seat_name(hall, request),

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -239,13 +240,15 @@ def test_thirty_phones_lose_and_double_nothing_while_the_server_is_killed_twice(
 
 
 @contextmanager
-def hall_at(path: Path, *scenarios: str, port: int | None = None) -> Iterator[Hall]:
-    """A class without a server."""
+def hall_at(path: Path, *scenarios: str, port: int | None = None, seed: int | None = None) -> Iterator[Hall]:
+    """A class without a server; `seed` gives the same roles and modes each time."""
     loaded = find_scenarios(list(scenarios or SCENARIOS))
     wish = Wish(loaded, "scripted", False, "127.0.0.1", port, False, None)
     ledger = Ledger(path)
     try:
         opening, continued = opening_of(ledger, wish)
+        if seed is not None:
+            opening = replace(opening, seed=seed)
         if not continued:
             ledger.begin(opening)
         hall = Hall(Store(path), loaded, ledger, opening, lambda _: None)
@@ -450,6 +453,8 @@ def test_the_answer_says_whether_the_class_can_tell() -> None:
     many = [results.ModeRow("agents", 40, 40, 4, 8.0), results.ModeRow("mindreaders", 40, 40, 38, 5.0)]
     assert "+25 points" in results.answer(few, goal=True) and "cannot tell" in results.answer(few, goal=True)
     assert "do not overlap" in results.answer(many, goal=True)
+    same = [results.ModeRow("agents", 2, 2, 2, 8.0), results.ModeRow("mindreaders", 3, 3, 3, 5.0)]
+    assert "100%): the same share in both. " in results.answer(same, goal=True)
     assert "8.0" in results.answer(few, goal=False) and results.best_mode(few) == "mindreaders"
 
 

@@ -12,6 +12,7 @@ import pytest
 from localsim.__main__ import run as command
 from localsim.cli import common
 from localsim.errors import InvalidInput
+from localsim.families import Family
 from localsim.runs import runner, telling
 from localsim.store.conditions import chosen
 from localsim.store.database import Store
@@ -20,7 +21,11 @@ from localsim.store.records import EpisodeEnded, EpisodeRecord, Record, RunRecor
 from tests.conftest import Quiet
 
 PLAN = {"modes": ["mindreaders", "agents", "script"], "model": "starter", "roles": {}, "scenarios": ["s1", "s2", "s3"]}
-TASKS = {"s1": ("friends_01", "friends"), "s2": ("friends_02", "friends"), "s3": ("roommates", "")}
+TASKS = {
+    "s1": ("friends_01", "Ana and Bo look for a friend", "friends"),
+    "s2": ("friends_02", "Cy and Di look for a friend", "friends"),
+    "s3": ("roommates", "One roommate has renewed the lease, the other moves out", ""),
+}
 
 
 def stored(
@@ -47,8 +52,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Six runs, oldest first: complete; named; named; a game that was left; all failed; stopped at once."""
     store = Store(tmp_path_factory.mktemp("names") / "d.duckdb")
     scenarios: list[Record] = [
-        ScenarioRecord(key, name, name, family or None, '{"agents": [{"secret": "A cake."}]}', "{}", None)
-        for key, (name, family) in TASKS.items()
+        ScenarioRecord(key, name, title, family or None, '{"agents": [{"secret": "A cake."}]}', "{}", None)
+        for key, (name, title, family) in TASKS.items()
     ]
     runs = [
         stored(1, "ccc"),
@@ -122,13 +127,29 @@ def test_names_that_commands_could_not_find_again_are_refused(name: str, reason:
 
 def test_a_name_is_made_of_the_plan() -> None:
     assert telling.checked_name("  Große Probe, 2 ") == "Große Probe, 2"
-    assert telling.default_name(PLAN, TASKS) == "2 friends, 1 everyday · starter · script, agents, mindreaders"
-    assert telling.default_name(PLAN, TASKS, room=48) == "2 friends, 1 everyday · starter · all modes"
-    assert telling.default_name(PLAN, TASKS, room=40) == "3 scenarios · starter · all modes"
+    several = "Everyday scenes (1), Friends (2) · starter"
+    assert telling.default_name(PLAN, TASKS) == f"{several} · script, agents, mindreaders"
+    assert telling.default_name(PLAN, TASKS, room=60) == f"{several} · all modes"
+    assert telling.default_name(PLAN, TASKS, room=48) == "3 scenarios · starter · all modes"
+    friends = {**PLAN, "scenarios": ["s1", "s2"]}
+    assert telling.default_name(friends, TASKS, room=10) == "Friends (2) · starter · all modes"
+    assert telling.default_name({**PLAN, "scenarios": []}, TASKS, room=48) == "no scenario · starter · all modes"
     one = {**PLAN, "scenarios": ["s3"], "modes": ["agents"], "model": "/models/own.gguf", "roles": {"Kit": "scripted"}}
-    assert telling.default_name(one, TASKS) == "roommates · own.gguf + scripted · agents"
+    played = "own.gguf + scripted · agents"
+    assert telling.default_name(one, TASKS) == f"{TASKS['s3'][1]} · {played}"
+    assert telling.default_name(one, TASKS, room=48) == f"roommates · {played}", "what a person can enter"
+    long = {"s3": ("corpus_7", "A buyer haggles with a seller: " + "x" * 30, "craigslist")}
+    assert telling.default_name(one, long) == f"corpus_7 · {played}"
     granted = {**one, "see": ["none", "goal"]}
     assert telling.default_name(granted, TASKS).endswith("· agents, agents+goal")
+
+
+def test_runs_of_a_package_that_cannot_be_loaded_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: str | None) -> Family:
+        raise InvalidInput("families plugin 'friends' cannot be loaded")
+
+    monkeypatch.setattr(telling, "family_of", broken)
+    assert telling.default_name({**PLAN, "scenarios": ["s1", "s2"]}, TASKS).startswith("friends (2) · starter")
 
 
 def test_every_list_has_names(kept: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,12 +158,12 @@ def test_every_list_has_names(kept: Store, capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr()
     lines = shown.out.splitlines()
     assert len(lines) == 8 and max(map(len, lines)) <= 100
-    assert "first pilot" in lines[6] and "1 of 3, 1 failed" in lines[6] and "2 friends, 1 everyday" in lines[7]
+    assert "first pilot" in lines[6] and "1 of 3, 1 failed" in lines[6] and "3 scenarios · starter" in lines[7]
     assert f"localsim score {run_id(2)} looks" in shown.err and f"localsim resume {run_id(6)}" in shown.err
     assert command(["runs", "list", "--json", "--db", str(kept.path)]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert (rows[4]["name"], rows[5]["name"]) == ("first pilot", None)
-    assert rows[5]["called"].startswith("2 friends") and rows[5]["searched"] == 0
+    assert rows[5]["called"].startswith("Everyday scenes (1), Friends (2)") and rows[5]["searched"] == 0
 
 
 def test_a_run_that_was_not_searched_says_so_with_the_command(kept: Store) -> None:

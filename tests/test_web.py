@@ -148,7 +148,7 @@ def test_the_list_of_runs_has_readable_names_and_results_by_family_and_mode(
     text = client.get("/").text
     row = view_data.runs(made[0])[0]
     assert row["name"] == telling.name_of(made[0], run_row(made[0], made[1])), "as the terminal names it"
-    assert "2 mutual_friends, 1 craigslist · scripted:omniscient · script, agents, mindreaders" in text
+    assert "Mutual friends (2), Bargaining (1) · scripted:omniscient · script, agents, mindreaders" in text
     assert [line["title"] for line in row["results"]] == ["Mutual friends", "Bargaining"]
     for line in row["results"]:
         assert [cell["condition"] for cell in line["cells"]] == ["script", "agents", "mindreaders"]

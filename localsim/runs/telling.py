@@ -13,7 +13,7 @@ from typing import Any
 from localsim.conversation.episode import MODES
 from localsim.conversation.grants import NONE, condition_name
 from localsim.errors import InvalidInput
-from localsim.families import EVERYDAY, family_of
+from localsim.families import EVERYDAY, family_of, in_order, title_of
 from localsim.models.registry import is_path, labelled
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
@@ -21,11 +21,11 @@ from localsim.store.queries.reports import with_secrets
 from localsim.store.queries.scoring import families_of
 
 Row = Mapping[str, Any]
-Tasks = Mapping[str, tuple[str, str]]
-"""Scenario hash -> id and family of the scenario."""
+Tasks = Mapping[str, tuple[str, str, str]]
+"""Scenario hash -> id, title and family ('' for none) of the scenario."""
 
 LONGEST_NAME = 60
-"""Characters of a name that a person gives."""
+"""Characters of a name that a person gives, and of the title of a scenario in a name that is made."""
 _ID = re.compile(r"\d{8}(-.*)?")
 
 
@@ -72,15 +72,13 @@ def names_of(store: Store, runs: Sequence[Row], *, room: int | None = None) -> d
 
 
 def default_name(plan: Mapping[str, Any], tasks: Tasks, *, room: int | None = None) -> str:
-    """Return the name that a stored plan makes: scenarios, models and modes.
+    """Return the name that a stored plan makes: what was played, models and modes.
 
-    If that is longer than `room` characters, all modes are "all modes", and then scenarios of several kinds a number.
+    One scenario is called by its title, several by the titles of their families. If the name is longer than `room`
+    characters, all modes are "all modes"; if that is too long as well, the scenario is called by its id, and several
+    families by the number of their scenarios.
     """
-    known = [tasks[each] for each in plan["scenarios"] if each in tasks]
-    counts = Counter(family or EVERYDAY.name for _, family in known)
-    played = ", ".join(f"{count} {family}" for family, count in counts.items()) or "no scenario"
-    if len(known) == 1:
-        played = known[0][0]
+    played, short = _played([tasks[each] for each in plan["scenarios"] if each in tasks])
     models = " + ".join(dict.fromkeys(map(_model, [plan["model"], *plan["roles"].values()])))
     grants = [text if text != NONE else "" for text in plan.get("see", ())] or [""]
     names: dict[str, None] = {}
@@ -88,9 +86,26 @@ def default_name(plan: Mapping[str, Any], tasks: Tasks, *, room: int | None = No
         names |= dict.fromkeys(condition_name(mode, see) for see in (grants if mode == "agents" else [""]))
     modes = ", ".join(names)
     fewer = "all modes" if set(names) == set(MODES) else modes
-    number = f"{len(known)} scenarios" if len(counts) > 1 else played
-    forms = [" · ".join(parts) for parts in ((played, models, modes), (played, models, fewer), (number, models, fewer))]
+    forms = [" · ".join(parts) for parts in ((played, models, modes), (played, models, fewer), (short, models, fewer))]
     return next((form for form in forms if room is None or len(form) <= room), forms[-1])
+
+
+def _played(tasks: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
+    """Return what was played in words and in short, from id, title and family of each scenario."""
+    if len(tasks) == 1:
+        name, title, _ = tasks[0]
+        return title if len(title) <= LONGEST_NAME else name, name
+    counts = Counter(family or EVERYDAY.name for *_, family in tasks)
+    played = ", ".join(f"{_family(name)} ({counts[name]})" for name in in_order(counts)) or "no scenario"
+    return played, f"{len(tasks)} scenarios" if len(counts) > 1 else played
+
+
+def _family(name: str) -> str:
+    """Return the title of a family; its name if its package cannot be loaded, so that runs can still be listed."""
+    try:
+        return title_of(family_of(name))
+    except InvalidInput:
+        return name
 
 
 def _model(name: str) -> str:

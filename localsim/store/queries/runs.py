@@ -65,14 +65,14 @@ def runs_named(store: Store, name: str) -> list[str]:
     return [row["run_id"] for row in store.rows(query, [name])]
 
 
-def tasks_of(store: Store, hashes: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Scenario hash -> id and family ('' for none) of stored scenarios."""
+def tasks_of(store: Store, hashes: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    """Scenario hash -> id, title and family ('' for none) of stored scenarios."""
     query = (
-        "SELECT scenario_hash, scenario_id, coalesce(family, '') AS family FROM scenarios "
+        "SELECT scenario_hash, scenario_id, title, coalesce(family, '') AS family FROM scenarios "
         "WHERE scenario_hash IN (SELECT unnest(?))"
     )
     rows = store.rows(query, [list(hashes)])
-    return {row["scenario_hash"]: (row["scenario_id"], row["family"]) for row in rows}
+    return {row["scenario_hash"]: (row["scenario_id"], row["title"], row["family"]) for row in rows}
 
 
 def runs_of_plan(store: Store, forms: Sequence[str]) -> list[Row]:

@@ -198,7 +198,8 @@ def answer(rows: Sequence[ModeRow], *, goal: bool) -> str:
             f"which each saw its own side (agents) had {own.turns:.1f}. These scenarios have no goal that is scored."
         )
     first, second = (intervals.share(row.successes, row.scored) for row in (both, own))
-    points = 100 * ((first.value or 0) - (second.value or 0))
+    points = round(100 * ((first.value or 0) - (second.value or 0)))
+    difference = f"{points:+d} points for seeing everything" if points else "the same share in both"
     overlap = (first.low or 0) <= (second.high or 1) and (second.low or 0) <= (first.high or 1)
     verdict = (
         "The two intervals overlap, so this class alone cannot tell the modes apart."
@@ -207,7 +208,7 @@ def answer(rows: Sequence[ModeRow], *, goal: bool) -> str:
     )
     return (
         f"When both sides saw everything (mindreaders), {_reached(both, first)}; when each saw its own side (agents), "
-        f"{_reached(own, second)}: {points:+.0f} points for seeing everything. {verdict}"
+        f"{_reached(own, second)}: {difference}. {verdict}"
     )
 
 
