@@ -170,7 +170,7 @@ class Silent(Watcher):
 
 def workload(name: str, seeds: int, model: str) -> Plan:
     """*independent*: 8 scenarios as agents; *study*: 2 scenarios x 3 modes x seeds. Conversations of 20 turns."""
-    families = sorted(FAMILIES)
+    families = sorted(FAMILIES.own)
     if name == "independent":
         found = [generated(families[number % 2], 100 + number) for number in range(8)]
         return Plan(tuple(found), ("agents",), model=model, seed=7)
