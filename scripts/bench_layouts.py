@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare ways to write a conversation into prompts: tokens evaluated, seconds, and how well models take to each.
 
-    .venv/bin/python scripts/bench_layouts.py                            # tokens, on the engine's workload *independent*
+    .venv/bin/python scripts/bench_layouts.py                    # tokens, on the engine's workload *independent*
     .venv/bin/python scripts/bench_layouts.py --play scripted:auto
     .venv/bin/python scripts/bench_layouts.py --seconds
     .venv/bin/python scripts/bench_layouts.py --loss starter --loss smollm2-135m --free smollm2-135m
@@ -41,14 +41,14 @@ from localsim.backends.base import Backend, Done  # noqa: E402
 from localsim.backends.llama import memory as planning  # noqa: E402
 from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama.engine import LlamaBackend  # noqa: E402
-from localsim.backends.llama.lib import LlamaModel, library  # noqa: E402
+from localsim.backends.llama.lib import LlamaModel  # noqa: E402
 from localsim.backends.llama.raw import RawContext  # noqa: E402
 from localsim.backends.open import physical_cores  # noqa: E402
 from localsim.backends.scripted import PREFIX, open_scripted  # noqa: E402
 from localsim.conversation.episode import Episode, Sampling  # noqa: E402
 from localsim.conversation.exchange import Request  # noqa: E402
 from localsim.conversation.rules.grammar import ActionLines  # noqa: E402
-from localsim.conversation.scenario import LoadedScenario, Scenario  # noqa: E402
+from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario  # noqa: E402
 from localsim.conversation.transcript import Turn  # noqa: E402
 from localsim.evaluators.style import STYLE  # noqa: E402
 from localsim.families import EVERYDAY, FAMILIES, auto  # noqa: E402
@@ -324,7 +324,7 @@ def repeats_of(episodes: Sequence[Episode]) -> list[str]:
     """Return the mean share of turns that repeat one of the speaker's own, and the mean number of words a turn."""
     means: dict[str, list[float]] = defaultdict(list)
     for episode in episodes:
-        for score in STYLE.score(episode.transcript, episode.spec.scenario, None):
+        for score in STYLE.score(episode.transcript, episode.spec.scenario, AnswerKey()):
             if score.value is not None:
                 means[score.name].append(score.value)
     return [f"{np.mean(means['own_repeated_turns']):.0%}", f"{np.mean(means['words_per_turn']):.1f}"]
