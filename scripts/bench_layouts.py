@@ -107,14 +107,15 @@ def work_of(talks: Sequence[Talk], layout: Layout, chat: Tokens) -> Work:
     return work
 
 
-def token_rows(works: Mapping[Layout, Work], turns: int) -> Iterator[list[str]]:
-    """Yield the rows of the table of tokens."""
+def token_rows(works: Mapping[Layout, Work]) -> Iterator[list[str]]:
+    """Yield for each layout: tokens written and tokens of prompts, a turn; the ratio; and tokens of openings."""
     written = len(works[PRESENT].steps)
     for layout, work in works.items():
-        openings = sum(count for _, count, opens in work.pieces if opens)
-        later = work.prompt_tokens - openings
-        ratio = (later + len(work.steps)) / written
-        yield [layout.name, f"{len(work.steps) / turns:.1f}", f"{later / turns:.1f}", f"{ratio:.2f}", f"{openings}"]
+        later = [count for _, count, opens in work.pieces if not opens]
+        a_turn = (len(work.steps) / len(work.pieces), sum(later) / len(later))
+        ratio = (sum(later) + len(work.steps)) / written
+        openings = work.prompt_tokens - sum(later)
+        yield [layout.name, *(f"{each:.1f}" for each in a_turn), f"{ratio:.2f}", str(openings)]
 
 
 # ---- seconds -------------------------------------------------------------------------------------------------------
@@ -339,9 +340,22 @@ def repeats_of(episodes: Sequence[Episode]) -> list[str]:
 @click.option("--seconds", is_flag=True, help="Also measure the time of each layout's work.")
 @click.option("--loss", "losing", multiple=True, help="Force conversations on this model in each layout.")
 @click.option("--free", "free", multiple=True, help="Let this model play in each layout.")
+@click.option(
+    "--layout",
+    "named",
+    multiple=True,
+    type=click.Choice([layout.name for layout in LAYOUTS[1:]]),
+    help="Layout to compare with the present one in --loss and --free [all].",
+)
 @click.option("--talks", default=8, show_default=True, help="Conversations of each family for --loss and --free.")
 def main(
-    model: str, player: str | None, seconds: bool, losing: tuple[str, ...], free: tuple[str, ...], talks: int
+    model: str,
+    player: str | None,
+    seconds: bool,
+    losing: tuple[str, ...],
+    free: tuple[str, ...],
+    named: tuple[str, ...],
+    talks: int,
 ) -> None:
     """Print tables of layouts."""
     loaded = LlamaModel(models.resolve(model).path)
@@ -349,21 +363,22 @@ def main(
     bench = Bench("independent", loaded, plan, planning.context_needed(plan.specs(), model, loaded), pace)
     found, chat = held(bench, player or model), ChatTokenizer(loaded)
     works = {layout: work_of(found, layout, chat) for layout in LAYOUTS}
-    heads = ["layout", "written a turn", "of prompts a turn", "evaluated per written", "tokens of openings"]
+    heads = ["layout", "written a turn", "prompt tokens a turn", "evaluated per written", "tokens of openings"]
     turns = sum(len(each) for _, each in found)
     print(f"{len(found)} conversations, {turns} turns, held by {player or model}\n")
-    print(markdown_table(heads, token_rows(works, turns)))
+    print(markdown_table(heads, token_rows(works)))
     if seconds:
         print("\n" + markdown_table(["layout", "limit, tokens/s", "to the present layout"], rate_rows(bench, works)))
         print("\n" + markdown_table(["turns read at once", "tokens", "ms a token"], batch_rows(bench)))
     pace.close()
     loaded.free()
+    chosen = [layout for layout in LAYOUTS if not named or layout is PRESENT or layout.name in named]
     families = [part for name in (*FAMILIES.own, EVERYDAY.name) for part in (f"{name}, nats a word", "an end")]
     for name in losing:
-        print("\n" + markdown_table(["model", "layout", *families], loss_rows(name, LAYOUTS, talks)))
+        print("\n" + markdown_table(["model", "layout", *families], loss_rows(name, chosen, talks)))
     heads = ["model", "layout", "replies read", "completed", "own turns repeated", "words a turn"]
     for name in free:
-        print("\n" + markdown_table(heads, free_rows(name, LAYOUTS, talks)))
+        print("\n" + markdown_table(heads, free_rows(name, chosen, talks)))
 
 
 if __name__ == "__main__":

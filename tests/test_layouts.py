@@ -67,9 +67,9 @@ def test_a_case_counted_by_hand(talk: LoadedScenario, layout: Layout) -> None:
 def test_ratios_divide_by_what_the_present_layout_writes(talk: LoadedScenario) -> None:
     chosen = (PRESENT, BY_NAME["lines of one reply, no names"])
     works = {layout: work_of([(talk.scenario, TURNS)], layout, Letters()) for layout in chosen}
-    present, bare = token_rows(works, len(TURNS))
-    assert present[1:4] == ["4.0", "6.5", f"{(26 + 16) / 16:.2f}"]
-    assert bare[1:4] == ["2.0", "2.0", f"{(8 + 8) / 16:.2f}"]
+    present, bare = token_rows(works)
+    assert present[1:4] == ["4.0", "13.0", f"{(26 + 16) / 16:.2f}"]
+    assert bare[1:4] == ["2.0", "4.0", f"{(8 + 8) / 16:.2f}"]
 
 
 def test_beginnings_of_names_tell_agents_apart() -> None:
