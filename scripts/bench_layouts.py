@@ -13,12 +13,13 @@ present one. Openings, a session's first prompts, are counted apart.
 Seconds: the limit of `bench_engine.py` for each layout's work, that is llama_decode alone with 8 conversations at a
 time; and one token of a prompt part that holds one, two, four or eight turns.
 
-Loss: the words of conversations that no model held are forced on a model in each layout. Searches and bargains are
-those of scripted players, everyday conversations those on which the starter was trained. The loss of an end is that of
-all tokens with which a line can end.
+Loss: the words of conversations of others are forced on a model in each layout. Searches and bargains are those of
+scripted players; everyday conversations are those that were kept out of the starter's training. The loss of an end is
+that of all tokens with which a line can end.
 
 Free: the model plays searches and bargains in each layout, without a grammar (how many replies can be read) and with
-it (how many turns repeat one of the speaker's own). Layouts without names are left out: the grammar asks for a colon.
+it (how many succeed, and how many turns repeat one of the speaker's own). Layouts without names are left out: the
+grammar asks for a colon.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from localsim.conversation.rules.grammar import ActionLines  # noqa: E402
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario  # noqa: E402
 from localsim.conversation.transcript import Turn  # noqa: E402
 from localsim.evaluators.style import STYLE  # noqa: E402
-from localsim.families import EVERYDAY, FAMILIES, auto  # noqa: E402
+from localsim.families import EVERYDAY, FAMILIES, auto, family_of  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.scheduler import Watcher  # noqa: E402
@@ -200,13 +201,13 @@ def loss_of(talk: Talk, layout: Layout, model: Forced, chat: Tokens) -> Loss:
 
 
 def forced_talks(count: int) -> dict[str, list[Talk]]:
-    """Return conversations that no model of ours held: of scripted players, and the starter's everyday ones."""
+    """Return conversations of scripted players, and everyday ones on which no model was trained."""
     talks: dict[str, list[Talk]] = {}
     for family in FAMILIES.own:
         searched = (scenario_of(family, FIRST_SEED + number) for number in range(count))
         talks[family] = [(each.scenario, played(each, "agents", FIRST_SEED, auto)[1]) for each in searched]
     rng = random.Random(FIRST_SEED)
-    drawn = (everyday.talk(rng, number) for number in range(count))
+    drawn = (everyday.talk(rng, number, held_out=True) for number in range(count))
     talks[EVERYDAY.name] = [(document.split()[0], transcript.turns) for document, transcript in drawn]
     return talks
 
@@ -295,9 +296,10 @@ class LaidOut:
 
 
 def free_rows(name: str, layouts: Sequence[Layout], count: int) -> Iterator[list[str]]:
-    """Yield the share of replies that can be read without a grammar, and that of repeated turns with one."""
+    """Yield the share of replies that can be read without a grammar; successes and repeated turns with one."""
     model = LlamaModel(models.resolve(name).path)
     scenarios = [scenario_of(family, FIRST_SEED + number) for family in FAMILIES.own for number in range(count)]
+    answers = {loaded.scenario.id: loaded.answer for loaded in scenarios}
     pace = Pace(Shared(model))
     for layout in (each for each in layouts if each.names != "none"):
         cells = [name, layout.name]
@@ -307,7 +309,7 @@ def free_rows(name: str, layouts: Sequence[Layout], count: int) -> Iterator[list
             backend, kept = LaidOut(bench.backend(LlamaBackend, ABREAST), layout), Collector()
             simulate(backend, plan, plan.specs(), ABREAST, Stopwatch(pace), kept)
             backend.close()
-            cells += repeats_of(kept.episodes) if grammar else read_of(backend, kept.episodes)
+            cells += played_well(kept.episodes, answers) if grammar else read_of(backend, kept.episodes)
         say(" | ".join(cells))
         yield cells
     pace.close()
@@ -321,14 +323,24 @@ def read_of(backend: LaidOut, episodes: Sequence[Episode]) -> list[str]:
     return [f"{1 - unread / backend.asked:.0%} of {backend.asked}", f"{len(episodes) - failed} of {len(episodes)}"]
 
 
-def repeats_of(episodes: Sequence[Episode]) -> list[str]:
-    """Return the mean share of turns that repeat one of the speaker's own, and the mean number of words a turn."""
+def played_well(episodes: Sequence[Episode], answers: Mapping[str, AnswerKey]) -> list[str]:
+    """Return successes in each family, the mean share of turns that repeat an own one, and mean words a turn."""
     means: dict[str, list[float]] = defaultdict(list)
     for episode in episodes:
-        for score in STYLE.score(episode.transcript, episode.spec.scenario, AnswerKey()):
+        scenario, talk = episode.spec.scenario, episode.transcript
+        scores = [*STYLE.score(talk, scenario, AnswerKey())]
+        if episode.status == "completed":
+            scores += family_of(scenario.family).score(talk, scenario, answers[scenario.id])
+        for score in scores:
             if score.value is not None:
-                means[score.name].append(score.value)
-    return [f"{np.mean(means['own_repeated_turns']):.0%}", f"{np.mean(means['words_per_turn']):.1f}"]
+                means[f"{scenario.family} success" if score.name == "success" else score.name].append(score.value)
+    won = [means[f"{family} success"] for family in FAMILIES.own]
+    each = len(episodes) // len(won)
+    return [
+        *(f"{sum(found):.0f} of {each}" for found in won),
+        f"{np.mean(means['own_repeated_turns']):.0%}",
+        f"{np.mean(means['words_per_turn']):.1f}",
+    ]
 
 
 # ---- the whole -----------------------------------------------------------------------------------------------------
@@ -376,7 +388,7 @@ def main(
     families = [part for name in (*FAMILIES.own, EVERYDAY.name) for part in (f"{name}, nats a word", "an end")]
     for name in losing:
         print("\n" + markdown_table(["model", "layout", *families], loss_rows(name, chosen, talks)))
-    heads = ["model", "layout", "replies read", "completed", "own turns repeated", "words a turn"]
+    heads = ["model", "layout", "replies read", "completed", *FAMILIES.own, "own turns repeated", "words a turn"]
     for name in free:
         print("\n" + markdown_table(heads, free_rows(name, chosen, talks)))
 
