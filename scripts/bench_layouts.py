@@ -138,6 +138,7 @@ def batch_rows(bench: Bench) -> Iterator[list[str]]:
     for turns in TURNS_AT_ONCE:
         spent = bench.pace.paced(raw.pieces([(DEPTH, turns * PART)] * 9))
         token = float(np.median(spent)) * bench.pace.reference / (turns * PART)
+        say(f"{turns} turns at once: {1000 * token:.2f} ms a token")
         yield [str(turns), str(turns * PART), f"{1000 * token:.2f}"]
     raw.close()
 
@@ -357,7 +358,7 @@ def played_well(episodes: Sequence[Episode], answers: Mapping[str, AnswerKey]) -
     "named",
     multiple=True,
     type=click.Choice([layout.name for layout in LAYOUTS[1:]]),
-    help="Layout to compare with the present one in --loss and --free [all].",
+    help="Layout to compare with the present one in seconds, loss and free play [all].",
 )
 @click.option("--talks", default=8, show_default=True, help="Conversations of each family for --loss and --free.")
 def main(
@@ -379,12 +380,13 @@ def main(
     turns = sum(len(each) for _, each in found)
     print(f"{len(found)} conversations, {turns} turns, held by {player or model}\n")
     print(markdown_table(heads, token_rows(works)))
+    chosen = [layout for layout in LAYOUTS if not named or layout is PRESENT or layout.name in named]
     if seconds:
-        print("\n" + markdown_table(["layout", "limit, tokens/s", "to the present layout"], rate_rows(bench, works)))
+        heads, timed = ["layout", "limit, tokens/s", "to the present layout"], {each: works[each] for each in chosen}
         print("\n" + markdown_table(["turns read at once", "tokens", "ms a token"], batch_rows(bench)))
+        print("\n" + markdown_table(heads, rate_rows(bench, timed)))
     pace.close()
     loaded.free()
-    chosen = [layout for layout in LAYOUTS if not named or layout is PRESENT or layout.name in named]
     families = [part for name in (*FAMILIES.own, EVERYDAY.name) for part in (f"{name}, nats a word", "an end")]
     for name in losing:
         print("\n" + markdown_table(["model", "layout", *families], loss_rows(name, chosen, talks)))
