@@ -170,7 +170,7 @@ class Silent(Watcher):
 
 def workload(name: str, seeds: int, model: str) -> Plan:
     """*independent*: 8 scenarios as agents; *study*: 2 scenarios x 3 modes x seeds. Conversations of 20 turns."""
-    families = sorted(FAMILIES)
+    families = sorted(FAMILIES.own)
     if name == "independent":
         found = [generated(families[number % 2], 100 + number) for number in range(8)]
         return Plan(tuple(found), ("agents",), model=model, seed=7)
@@ -183,7 +183,14 @@ def generated(family: str, seed: int) -> LoadedScenario:
     return LoadedScenario(scenario.model_copy(update={"actions": ("speak",)}), answer, f"{family}.yaml")
 
 
-def simulate(backend: Backend, plan: Plan, specs: Sequence[EpisodeSpec], parallel: int, watch: Stopwatch) -> Summary:
+def simulate(
+    backend: Backend,
+    plan: Plan,
+    specs: Sequence[EpisodeSpec],
+    parallel: int,
+    watch: Stopwatch,
+    watcher: Watcher | None = None,
+) -> Summary:
     """A whole simulation with recorder and database, under a stopwatch."""
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(Path(scratch) / "bench.duckdb")
@@ -203,7 +210,8 @@ def simulate(backend: Backend, plan: Plan, specs: Sequence[EpisodeSpec], paralle
         answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
         watch.start()
         recorder = Recorder(store, Journal(store.path, "bench"), run, plan.scenarios, lambda _line: None)
-        simulation = Simulation("bench", {plan.model: backend}, answers, recorder, Silent(), parallel=parallel)
+        watcher = watcher or Silent()
+        simulation = Simulation("bench", {plan.model: backend}, answers, recorder, watcher, parallel=parallel)
         summary = simulation.run(specs)
         recorder.close(finished_utc="2026-01-01T00:00:00", complete=True)
         watch.stop()

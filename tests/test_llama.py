@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from localsim.backends.base import Backend
 from localsim.backends.llama.chat import ChatTemplate, ChatTokenizer
 from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
@@ -52,7 +53,7 @@ def short(turns: int = 4, chars: int = 60) -> LoadedScenario:
     return parse_scenario(TALK + f"limits: {{turns: {turns}, chars: {chars}}}\n", "talk.yaml")
 
 
-def converse(backend: LlamaBackend, specs: list[Any]) -> list[list[tuple[str, str]]]:
+def converse(backend: Backend, specs: list[Any]) -> list[list[tuple[str, str]]]:
     """All episodes side by side; their turns."""
     texts: list[list[tuple[str, str]]] = [[] for _ in specs]
     waiting: dict[int, tuple[int, Any]] = {}
