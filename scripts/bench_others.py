@@ -66,8 +66,7 @@ def install(name: str, folder: Path, limit: float) -> Line:
     before, begun = megabytes(home), time.perf_counter()
     command = [*pip, "install", "--quiet", "--no-cache-dir", "--report", str(home / "report.json")]
     command += ["-c", str(ROOT / "constraints-peers.txt"), *peer.wanted]
-    cores = str(os.cpu_count() or 1)
-    made = {"CMAKE_BUILD_PARALLEL_LEVEL": cores, "LLAMA_CPP_BUILD_JOBS": cores}
+    made = {"LLAMA_CPP_BUILD_JOBS": str(os.cpu_count() or 1), "CMAKE_ARGS": peer.cmake}
     process = subprocess.Popen(command, env=made | os.environ, stdout=sys.stderr, start_new_session=True)
     try:
         failed = process.wait(limit) != 0

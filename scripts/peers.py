@@ -286,6 +286,8 @@ class Peer:
     make: Callable[[Workload, int], Runner]
     unwanted: tuple[str, ...] = ()
     """Packages to take away again."""
+    cmake: str = ""
+    """CMAKE_ARGS of its installation, unless there are some already."""
 
 
 PEERS = {
@@ -297,6 +299,7 @@ PEERS = {
         "Q8_0",
         "same grammar and sampling; a newer llama.cpp",
         LlamaServer,
+        cmake="-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_USE_PREBUILT_UI=OFF",
     ),
     "xllamacpp": Peer(
         "xllamacpp (llama.cpp's server)",
