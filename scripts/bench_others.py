@@ -59,7 +59,7 @@ Line = dict[str, Any]
 def install(name: str, folder: Path, limit: float) -> Line:
     """Make the environment of a peer; returns how it was installed, or why it was not."""
     peer = PEERS[name]
-    home = folder / name
+    home = folder / peer.package
     shutil.rmtree(home, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     pip = [str(home / "bin" / "pip"), "--disable-pip-version-check"]
@@ -155,7 +155,13 @@ def dense(gguf: Path, folder: Path) -> Path:
 
 def measured(name: str, folder: Path, file: Path, bench: Bench) -> Line:
     """Run a peer on a recorded workload; its rate is in tokens a second at the pace of the first probes."""
-    command = [str(folder / name / "bin" / "python"), str(ROOT / "scripts" / "peers.py"), name, str(file), "--wait"]
+    command = [
+        str(folder / PEERS[name].package / "bin" / "python"),
+        str(ROOT / "scripts" / "peers.py"),
+        name,
+        str(file),
+        "--wait",
+    ]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdin and process.stdout
     try:
@@ -285,7 +291,8 @@ def install_command(folder: Path, limit: float, names: tuple[str, ...]) -> None:
     """Make the environments of peers [all]."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / RESULTS).open("a") as results:
-        for name in names or PEERS:
+        packages = {PEERS[name].package: name for name in names or PEERS}  # two peers may share one
+        for name in packages.values():
             line = json.dumps(install(name, folder, limit))
             click.echo(line)
             results.write(line + "\n")
@@ -316,7 +323,7 @@ def all_command(
     folder: Path, model: str, names: tuple[str, ...], seeds: int, repeats: int, peers: tuple[str, ...]
 ) -> None:
     """Measure the engine and every peer that is installed; prints the table of all results in the folder."""
-    present = ["wrapper", *(name for name in PEERS if (folder / name / INSTALLED).exists())]
+    present = ["wrapper", *(name for name, peer in PEERS.items() if (folder / peer.package / INSTALLED).exists())]
     file = folder / RESULTS
     for bench in benches(model, names or WORKLOADS, seeds, "off", ABREAST):
         for line in rounds(bench, folder, [name for name in present if not peers or name in peers], repeats):

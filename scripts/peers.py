@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 INSTALLED = "installed.json"
 """The file in an environment that says how its peer was installed."""
@@ -37,13 +37,10 @@ Reply = dict[str, Any]
 """A reply of it: prompt, body (of a request to llama.cpp's server), kept, tokens, agent."""
 
 
-class Drawn(NamedTuple):
-    """What a peer has drawn for a reply."""
-
-    lane: int
-    tokens: list[int]
-    read: int
-    """Number of the prompt's tokens that it evaluated, the others were in its cache; 0 if it does not say."""
+Drawn = tuple[int, list[int], int]
+"""What a peer has drawn: the conversation's lane, the tokens, and the number of the prompt's tokens that it evaluated;
+the others were in its cache. 0 if the peer does not say.
+"""
 
 
 class Runner(Protocol):
@@ -80,7 +77,7 @@ class Asking:
     def poll(self) -> list[Drawn]:
         """Wait for a reply."""
         finished, _ = wait(self._running, return_when=FIRST_COMPLETED)
-        return [Drawn(self._running.pop(future), *future.result()) for future in finished]
+        return [(self._running.pop(future), *future.result()) for future in finished]
 
     def close(self) -> None:
         """Nothing is left."""
@@ -167,6 +164,13 @@ class Ik(Asking):
         return self._llama.generate(prompt, max_tokens=body["n_predict"], **wanted), len(prompt)
 
 
+def _ik_batches(work: Workload, lanes: int) -> Runner:
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    from scripts.peer_ik import IkBatches
+
+    return IkBatches(work, lanes)
+
+
 class OpenVino:
     """OpenVINO GenAI's pipeline with continuous batching, which reads the GGUF file."""
 
@@ -204,7 +208,7 @@ class OpenVino:
         found = []
         for lane in ended:
             handle = self._running.pop(lane)
-            found.append(Drawn(lane, list(handle.read_all()[0].generated_ids), 0))
+            found.append((lane, list(handle.read_all()[0].generated_ids), 0))
         return found
 
     def close(self) -> None:
@@ -258,7 +262,7 @@ class Vllm:
         """Make a step of all requests."""
         ended = [output for output in self._engine.step() if output.finished]
         return [
-            Drawn(
+            (
                 self._lanes.pop(output.request_id),
                 list(output.outputs[0].token_ids),
                 len(output.prompt_token_ids) - output.num_cached_tokens,
@@ -320,6 +324,15 @@ PEERS = {
         "no grammar, no DRY, no cache of prompts; Python copies all logits for each token",
         Ik,
     ),
+    "ik-batches": Peer(
+        "ik_llama.cpp, driven in batches (peer_ik.py)",
+        "ik-llama-cpp-python",
+        ("ik-llama-cpp-python==0.1.5", "py-cpuinfo==9.0.0"),
+        8,
+        "Q8_0",
+        "no grammar, no DRY; a minimal loop, no product",
+        _ik_batches,
+    ),
     "openvino": Peer(
         "openvino-genai",
         "openvino-genai",
@@ -374,16 +387,16 @@ def converse(runner: Runner, talks: Sequence[list[Reply]], lanes: int) -> dict[s
     for lane in range(lanes):
         go_on(lane)
     while running:
-        for drawn in runner.poll():
-            reply, prompt = current.pop(drawn.lane)
-            if len(drawn.tokens) != reply["body"]["n_predict"]:
-                raise ValueError(f"{len(drawn.tokens)} tokens drawn instead of {reply['body']['n_predict']}")
-            heard[drawn.lane].append(drawn.tokens[: reply["kept"]])
+        for lane, drawn, read in runner.poll():
+            reply, prompt = current.pop(lane)
+            if len(drawn) != reply["body"]["n_predict"]:
+                raise ValueError(f"{len(drawn)} tokens drawn instead of {reply['body']['n_predict']}")
+            heard[lane].append(drawn[: reply["kept"]])
             totals["tokens"] += reply["tokens"]
-            totals["drawn"] += len(drawn.tokens)
+            totals["drawn"] += len(drawn)
             totals["prompt"] += len(prompt)
-            totals["read"] += drawn.read
-            go_on(drawn.lane)
+            totals["read"] += read
+            go_on(lane)
     return totals
 
 

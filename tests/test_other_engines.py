@@ -27,7 +27,7 @@ class Counting:
 
     def poll(self) -> list[Drawn]:
         lane, reply = self.running.pop()
-        return [Drawn(lane, list(range(1, reply["body"]["n_predict"] + 1 - self.short)), 2)]
+        return [(lane, list(range(1, reply["body"]["n_predict"] + 1 - self.short)), 2)]
 
     def close(self) -> None:
         pass
