@@ -145,7 +145,6 @@ def dense(gguf: Path, folder: Path) -> Path:
 
     if not (folder / "config.json").exists():
         model = load_base(gguf, bf16=True)
-        del model.config.quantization_config
         model.save_pretrained(str(folder))
     return folder
 

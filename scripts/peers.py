@@ -452,9 +452,10 @@ def main() -> None:
     if options.wait:
         print("ready", file=answer, flush=True)
         sys.stdin.readline()
-    begun = time.perf_counter()
+    begun, spent = time.perf_counter(), time.process_time()
     totals = converse(runner, talks, peer.lanes)
     line = report(options.peer, work, talks, totals, time.perf_counter() - begun)
+    line["cpu_seconds"] = time.process_time() - spent  # without that of other processes, such as llama-server
     print(json.dumps(line), file=answer, flush=True)
     runner.close()
     os._exit(0)  # some peers hang or crash when Python takes them apart
