@@ -339,7 +339,7 @@ PEERS = {
         ("openvino-genai==2026.4.1.0",),
         8,
         "Q8_0, read from the GGUF file",
-        "no grammar, no DRY; activations and cache in the plugin's own precision",
+        "no grammar, no DRY; activations in bfloat16 where the processor has it, caches in 8 bits",
         OpenVino,
     ),
     "vllm": Peer(
