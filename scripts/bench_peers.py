@@ -173,7 +173,7 @@ class ServerBackend:
         self._url = address + "/completion"
         self._model = model
         self._chat = ChatTokenizer(model)
-        self._breaks = [[token, False] for token in range(model.n_vocab) if b"\n" in model.piece(token)]
+        self._breaks = [[token, False] for token in breaks(model)]
         self._recorded = recorded
         self._look = look
         self._pool = ThreadPoolExecutor(SLOTS)
@@ -196,7 +196,9 @@ class ServerBackend:
 
     def _ask(self, request: Request) -> Generation:
         recorded, written = self._recorded[key_of(request)], self._written[request.session]
-        body = self._body(request, written) | {"n_predict": recorded.draws}
+        prompt = self._chat.prompt(request.messages, request.prefill, written)
+        bias = {"logit_bias": self._breaks if request.speaker != WRITER else []}
+        body = body_of(request, recorded) | bias | {"prompt": prompt}
         data = json.dumps(body).encode()
         query = urllib.request.Request(self._url, data, {"Content-Type": "application/json"})
         with urllib.request.urlopen(query, timeout=600) as answer:
@@ -216,28 +218,6 @@ class ServerBackend:
             evaluated_tokens=timings["prompt_n"],
             generated_tokens=recorded.draws,
         )
-
-    def _body(self, request: Request, written: dict[str, tuple[int, ...]]) -> dict[str, Any]:
-        sampling = request.sampling
-        agent = request.speaker != WRITER
-        return {
-            "prompt": self._chat.prompt(request.messages, request.prefill, written),
-            "grammar": endless(request.form),
-            "ignore_eos": True,
-            "logit_bias": self._breaks if agent else [],
-            "return_tokens": True,
-            "cache_prompt": True,
-            "seed": request.seed,
-            "temperature": sampling.temperature,
-            "top_k": sampling.top_k,
-            "top_p": sampling.top_p,
-            "min_p": sampling.min_p,
-            "repeat_penalty": sampling.repeat_penalty,
-            "repeat_last_n": sampling.repeat_window,
-            "dry_multiplier": sampling.dry_multiplier,
-            "dry_allowed_length": sampling.dry_length,
-            "dry_penalty_last_n": sampling.repeat_window,
-        }
 
     def poll(self) -> list[Done]:
         """Wait a moment for the next reply."""
@@ -263,6 +243,33 @@ class ServerBackend:
     def close(self) -> None:
         """Stop the threads."""
         self._pool.shutdown()
+
+
+def breaks(model: LlamaModel) -> list[int]:
+    """Tokens with a line break, which must not end an agent's reply too soon."""
+    return [token for token in range(model.n_vocab) if b"\n" in model.piece(token)]
+
+
+def body_of(request: Request, recorded: Recorded) -> dict[str, Any]:
+    """What llama.cpp's server is asked to do for a recorded reply, without its prompt."""
+    sampling = request.sampling
+    return {
+        "n_predict": recorded.draws,
+        "grammar": endless(request.form),
+        "ignore_eos": True,
+        "return_tokens": True,
+        "cache_prompt": True,
+        "seed": request.seed,
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+        "min_p": sampling.min_p,
+        "repeat_penalty": sampling.repeat_penalty,
+        "repeat_last_n": sampling.repeat_window,
+        "dry_multiplier": sampling.dry_multiplier,
+        "dry_allowed_length": sampling.dry_length,
+        "dry_penalty_last_n": sampling.repeat_window,
+    }
 
 
 def endless(form: Form) -> str:
