@@ -330,7 +330,7 @@ PEERS = {
         ("ik-llama-cpp-python==0.1.5", "py-cpuinfo==9.0.0"),
         8,
         "Q8_0",
-        "no grammar, no DRY; a minimal loop, no product",
+        "no grammar, no DRY, no flash attention; a minimal loop, no product",
         _ik_batches,
     ),
     "openvino": Peer(
