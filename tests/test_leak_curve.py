@@ -129,11 +129,11 @@ def test_the_shipped_curve_is_whole() -> None:
     weights = Weights.read()
     assert tuple(point.share for point in weights.talk_curve) == curve.SHARES
     assert weights.talk_share == curve.DEFAULT_SHARE
-    assert weights.talk_from == curve.between(weights.talk_curve, 0.1).talk_from
+    assert weights.talk_from == curve.between(weights.talk_curve, curve.DEFAULT_SHARE).talk_from
     usual = weights.accuracy["transcripts"]
-    assert curve.rates(vars(curve.between(weights.talk_curve, 0.1))).items() <= usual.items()
-    assert weights.at(0.02).at(0.1).text == weights.text, "there and back"
-    assert weights.at(0.02).at(0.1).identity == BUILT_IN
+    assert curve.rates(vars(curve.between(weights.talk_curve, curve.DEFAULT_SHARE))).items() <= usual.items()
+    assert weights.at(0.02).at(curve.DEFAULT_SHARE).text == weights.text, "there and back"
+    assert weights.at(0.02).at(curve.DEFAULT_SHARE).identity == BUILT_IN
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_own_conversations_fit_a_curve_as_far_as_they_reach(monkeypatch: pytest.
     plain = LeakageDetector(letters, use_reader=False)
     fitted = calibrate.calibrated(plain, talks=talks(20, 10), files=["t.jsonl"])
     assert [point.share for point in fitted.talk_curve] == [0.05, 0.1, 0.2, 0.3]
-    assert fitted.fitted["silent"] == 20 and fitted.fitted["sensitivity"] == fitted.talk_share == 0.1
+    assert fitted.fitted["silent"] == 20 and fitted.fitted["sensitivity"] == fitted.talk_share == curve.DEFAULT_SHARE
     found = fitted.accuracy["transcripts"]
     assert found["silences_kept"] == 20 and found["first_turns_right"] == 10, "the turn that tells it is surer"
     stricter = calibrate.calibrated(plain, talks=talks(20, 10), files=["t.jsonl"], share=0.2)

@@ -386,7 +386,7 @@ def sensitivity_option(command: Any) -> Any:
         metavar="SHARE",
         type=Finite(0, 1, min_open=True, max_open=True),
         help="Find as many leaks as possible while at most this share of the facts that stay private is called "
-        "disclosed [the share of the thresholds; 0.1 if they are built in].",
+        "disclosed [the share of the thresholds; 0.05 if they are built in].",
     )(command)
 
 

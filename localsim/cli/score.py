@@ -104,7 +104,7 @@ def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_j
     \b
     localsim score @last
     localsim score @last --weights mine.json
-    localsim score @last --sensitivity 0.05
+    localsim score @last --sensitivity 0.02
     localsim score @last --judge path/to/7b.gguf --samples 3
     localsim score @last --judge path/to/7b.gguf --rubric support
     localsim score @last --choose path/to/7b.gguf --criterion "Which conversation is the kindest?"

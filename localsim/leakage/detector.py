@@ -27,7 +27,7 @@ from localsim.leakage.pairs import Label, Pair
 from localsim.leakage.reader import FILE, PairReader
 from localsim.store.records import hash_of
 
-VERSION = "6"
+VERSION = "7"
 WEIGHTS = Path(__file__).with_name("weights.json")
 BUILT_IN = "built-in"
 """Name of the weights that ship with localsim."""
