@@ -85,7 +85,9 @@ def test() -> None:
     pull_base()
     lint()
     step("running the tests")
-    # Tests of one file share what they play, so a file stays with one of the two processes.
+    # Tests of one file share what they play, so a file stays with one of the two processes. Their threads are more than
+    # the processors: a thread that waits must not keep its processor busy.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     run([str(PYTHON), "-m", "pytest", "-m", "not verify", "-n", "2", "--dist", "loadfile"], "tests failed")
 
 
