@@ -5,9 +5,10 @@
     .venv/bin/python scripts/eval_starter.py starter starter-peeks --modes agents,script --tasks "no zone"
 
 A model can also be a file, or BASE+FILE with an adapter. The tasks of a family alternate: one, no and three friends in
-common; a zone of agreement and none. Scenario seeds begin at --first-seed. Settings were chosen on the default, 50,000;
-use another one for a fair test. The bundled scenarios and the study use lower seeds. The starter was trained on other
-names, goods and hobbies. Intervals are over scenarios. A miss of a goal is printed in bold.
+common; a zone of agreement and none. With --db FILE an interrupted run is kept: `--db FILE --run @last` continues it.
+Scenario seeds begin at --first-seed. Settings were chosen on the default, 50,000; use another one for a fair test. The
+bundled scenarios and the study use lower seeds. The starter was trained on other names, goods and hobbies. Intervals
+are over scenarios. A miss of a goal is printed in bold.
 """
 
 from __future__ import annotations
@@ -145,9 +146,14 @@ def _listed(known: Sequence[str]) -> Any:
 @click.option("--everyday", is_flag=True, help="Also simulate the shipped everyday scenarios, for reading (use --db).")
 @click.option("--no-grammar", is_flag=True, help="Do not constrain the output: do replies have the right form?")
 @click.option("--db", type=click.Path(path_type=Path), help="Keep the episodes in this database.")
+@click.option(
+    "--run", metavar="ID", help="Measure this run of --db of the only MODEL; if it was interrupted, continue it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of Markdown.")
 def main(models: tuple[str, ...], db: Path | None, as_json: bool, **options: Any) -> None:
     """Print a table with one column for each model."""
+    if options["run"] and (db is None or len(models) > 1):
+        raise click.UsageError("--run needs --db and one model")
     for model in models:
         for part in filter(is_file, parts_of(model)):
             resolve(part)  # a wrong name must not cost the time of the models before it
@@ -167,15 +173,31 @@ def evaluate(
     tasks: Sequence[str] = NAMES,
     everyday: bool = False,
     no_grammar: bool = False,
+    run: str | None = None,
 ) -> dict[str, Any]:
-    """Simulate the scenarios with one model; return the id of the run, the goals and the equality of the modes."""
+    """Simulate the scenarios with one model; return the id of the run, the goals and the equality of the modes.
+
+    With `run`, continue and measure that run of the store; its own plan counts, not the other arguments.
+    """
+    if run is not None:
+        return _whole(runner.resume(run, store, Silent(), _say), store)
     loaded = list(generated(scenarios, first_seed, tasks))
     if everyday:
         loaded += [each for each in find_scenarios([str(ROOT / "scenarios")]) if each.scenario.family is None]
     sampling = replace(Sampling(), grammar=not no_grammar)
     planned = plan.Plan(tuple(loaded), tuple(modes), model=model, seed=11, sampling=sampling)
-    done = runner.start(planned, store, Silent(), lambda line: print(line, file=sys.stderr))
+    return _whole(runner.start(planned, store, Silent(), _say), store)
+
+
+def _whole(done: runner.Result, store: Store) -> dict[str, Any]:
+    """Measure a run. Raises ClickException if it was interrupted."""
+    if done.summary.stopped:
+        raise click.ClickException(f"interrupted; to go on: --db {store.path} --run {done.run_id}")
     return {"run_id": done.run_id, **measured(store, done.run_id)}
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def generated(scenarios: int, first_seed: int, tasks: Sequence[str] = NAMES) -> Iterator[LoadedScenario]:

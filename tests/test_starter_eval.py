@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,6 +108,18 @@ def test_the_command_prints_json_of_chosen_modes_and_tasks() -> None:
     assert found["tasks"] == ["no zone"] and {row["second"] for row in found["models"]["scripted"]["equality"]} == {
         "script"
     }
+
+
+def test_an_interrupted_run_is_continued_and_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["scripted", "--scenarios", "2", "--modes", "agents", "--db", str(tmp_path / "e.duckdb"), "--json"]
+    with monkeypatch.context() as stopped:
+        stopped.setattr(eval_starter.Silent, "stops", lambda _self: True)
+        assert "to go on" in CliRunner().invoke(main, command).output
+    result = CliRunner().invoke(main, [*command, "--run", "@last"])
+    assert result.exit_code == 0, result.output
+    again = json.loads(result.stdout)["models"]["scripted"]
+    assert {row["n"] for row in again["goals"] if row["title"] == "decision about the zone right"} == {2}
+    assert CliRunner().invoke(main, ["scripted", "--run", "@last"]).exit_code == 2
 
 
 @pytest.mark.parametrize("option", ["--modes", "--tasks"])
