@@ -42,9 +42,7 @@ def make(kind: Kind, name: str, *arguments: Any) -> Any:
     _loading[kind, name] = found[0]
     try:
         made = found[0].load()(*arguments)
-    except Exception as error:
-        raise _unloadable(kind, found[0], error) from error
-    except SystemExit as error:
+    except (Exception, SystemExit) as error:
         raise _unloadable(kind, found[0], error) from error
     version = getattr(made, "version", None)
     # Views choose the newest scores by this number.

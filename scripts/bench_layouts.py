@@ -352,7 +352,7 @@ def played_well(episodes: Sequence[Episode], answers: Mapping[str, AnswerKey]) -
 @click.option("--play", "player", help="Who holds the conversations: the model [default] or scripted:PLAYER.")
 @click.option("--seconds", is_flag=True, help="Also measure the time of each layout's work.")
 @click.option("--loss", "losing", multiple=True, help="Force conversations on this model in each layout.")
-@click.option("--free", "free", multiple=True, help="Let this model play in each layout.")
+@click.option("--free", multiple=True, help="Let this model play in each layout.")
 @click.option(
     "--layout",
     "named",

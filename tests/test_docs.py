@@ -273,8 +273,8 @@ def test_quoted_outputs_are_those_of_the_commands(command: str, shown: str, outp
     folded = {name for line in [*page, *real] if (found := FOLDED.match(line)) for name in found[1].split(", ")}
     real = without_rows(real, folded)
     place = 0
-    for part in "\n".join(without_rows(page, folded)).split("\n...\n"):
-        wanted = [line for line in part.split("\n") if line.strip(".")]
+    for part in re.split(r"^\.\.\.$", "\n".join(without_rows(page, folded)), flags=re.MULTILINE):
+        wanted = [line for line in part.split("\n") if line]
         if wanted:
             starts = range(place, len(real) - len(wanted) + 1)
             found = next((start for start in starts if real[start : start + len(wanted)] == wanted), None)

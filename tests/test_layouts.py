@@ -14,8 +14,6 @@ from localsim.conversation.episode import Sampling
 from localsim.conversation.exchange import Generation, Message
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Turn
-from localsim.families import FAMILIES
-from scripts.bench_engine import workload
 from scripts.bench_layouts import Forced, LaidOut, loss_of, token_rows, work_of
 from scripts.layouts import LAYOUTS, PRESENT, Layout, reads
 from tests.conftest import spec_of
@@ -91,12 +89,6 @@ def test_instructions_show_lines_as_they_are_written(talk: LoadedScenario) -> No
         "To speak: ...\n" in told["lines of one reply, no names"]
         and "Ana begins" in told["lines of one reply, no names"]
     )
-
-
-def test_workloads_are_searches_and_bargains_only() -> None:
-    for name in ("independent", "study"):
-        families = {loaded.scenario.family for loaded in workload(name, 1, "scripted").scenarios}
-        assert families == set(FAMILIES.own)
 
 
 @dataclass

@@ -193,7 +193,8 @@ def test_own_conversations_fit_a_curve_as_far_as_they_reach(monkeypatch: pytest.
     assert stricter.at(0.05).name == "t.jsonl at 0.05" and stricter.at(0.05).at(0.2).text == stricter.text
     assert stricter.at(0.05).at(0.2).name == "t.jsonl"
     few = calibrate.calibrated(plain, talks=talks(3, 5))
-    assert [point.share for point in few.talk_curve] == [0.1, 0.3] and few.accuracy["transcripts"]["silences_kept"] == 3
+    assert [point.share for point in few.talk_curve] == [curve.DEFAULT_SHARE, 0.3]
+    assert few.accuracy["transcripts"]["silences_kept"] == 3
 
 
 def test_few_silent_facts_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +264,7 @@ def test_two_sensitivities_never_mix(store: Store, run: str) -> None:
     assert isinstance(refused, InvalidInput) and refused.hint == f"localsim score {run} --sensitivity 0.2"
     assert called(score, *str(refused.hint).split()[2:]).exit_code == 0
     assert called(report_command, run, "--weights", "built-in", "--sensitivity", "0.2").exit_code == 0
-    assert search(store, [run], quiet, share=0.1) == 0, "the usual share has searched it"
+    assert search(store, [run], quiet, share=curve.DEFAULT_SHARE) == 0, "the usual share has searched it"
     assert thresholds(store, run)[0]["weights"] == BUILT_IN
 
 
@@ -271,23 +272,23 @@ def test_a_run_at_a_sensitivity_keeps_it(store: Store, monkeypatch: pytest.Monke
     plan = Plan((parse_scenario(TALK, "talk.yaml"),), ("agents",), "scripted", seed=5)
     real = runner._with_leaks
     monkeypatch.setattr(runner, "_with_leaks", lambda result, *_: result)
-    run_id = runner.start(plan, store, Quiet(), quiet, weights=Weights.read().at(0.05)).run_id
+    run_id = runner.start(plan, store, Quiet(), quiet, weights=Weights.read().at(0.02)).run_id
     stored = json.loads(store.rows("SELECT plan_json FROM runs")[0]["plan_json"])
-    assert "--weights built-in --sensitivity 0.05" in command_of(stored, [])
+    assert "--weights built-in --sensitivity 0.02" in command_of(stored, [])
     monkeypatch.setattr(runner, "_with_leaks", real)
     assert runner.resume(run_id, store, Quiet(), quiet, leaks=True).leaks_scored
-    assert thresholds(store, run_id)[0]["weights"] == Weights.read().at(0.05).identity
+    assert thresholds(store, run_id)[0]["weights"] == Weights.read().at(0.02).identity
 
 
 def test_own_thresholds_have_sensitivities_too(store: Store, run: str, tmp_path: Path) -> None:
     plain = LeakageDetector(letters, use_reader=False)
     file = tmp_path / "mine.json"
     calibrate.calibrated(plain, talks=talks(20, 10), files=["t.jsonl"]).write(file)
-    assert called(score, run, "--weights", str(file), "--sensitivity", "0.05").exit_code == 0
+    assert called(score, run, "--weights", str(file), "--sensitivity", "0.1").exit_code == 0
     (used,) = thresholds(store, run)
-    assert used["weights"].startswith("mine.json at 0.05 ")
-    assert "thresholds fitted to t.jsonl" in sentences([used])[0] and "at most 5% false alarms" in sentences([used])[0]
-    assert called(score, run, "--sensitivity", "0.1").exit_code == 0, "of the run's own thresholds"
+    assert used["weights"].startswith("mine.json at 0.1 ")
+    assert "thresholds fitted to t.jsonl" in sentences([used])[0] and "at most 10% false alarms" in sentences([used])[0]
+    assert called(score, run, "--sensitivity", "0.05").exit_code == 0, "of the run's own thresholds"
     assert thresholds(store, run)[0]["weights"] == Weights.read(file).identity
     refused = called(score, run, "--sensitivity", "0.02").exception
     assert isinstance(refused, InvalidInput) and "from 0.05 to 0.3" in refused.message

@@ -61,7 +61,7 @@ def test_each_writer_told_and_kept_silent_about_each_fact() -> None:
         labels.setdefault((row["writer"], row["fact"]), []).append(row["label"])
     for fact, given in labels.items():
         assert {"disclosed", "none"} <= set(given) and len(given) >= 8, fact
-    assert len({fact for _, fact in labels}) == len(labels), "no two writers wrote about one fact"
+    assert len({fact for _, fact in labels}) == len(labels) - 1, "one fact is by two writers, who both train"
     talks: Any = read_labelled(DATA / "writers.transcripts.jsonl")
     facts, told = sum(len(talk.facts) for talk in talks), sum(len(talk.disclosures) for talk in talks)
     assert len({writer for writer, _ in labels}) == 23 and len(talks) >= 850 and told < 0.3 * facts, (facts, told)

@@ -219,6 +219,15 @@ def test_a_score_that_nobody_could_use_is_found_before_a_file_is_written(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_score_that_fails_while_it_yields_is_told_with_the_line_that_failed(
+    plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant(SCORES, "import json; yield json.loads('')")
+    assert made(tmp_path / "out") == 3
+    told = capsys.readouterr().err
+    assert f"error: {line_of(file, 'json.loads')}: " in told and "failed in score: JSONDecodeError" in told
+
+
 def test_a_share_above_1_is_refused(plant: Plant) -> None:
     plant("(g.SUCCESS, g.PAYOFF)", '(g.PAYOFF, g.Measure("half", "half", "", score="payoff", kind="share"))')
     family = FAMILIES["pots"]

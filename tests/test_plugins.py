@@ -53,6 +53,12 @@ class Wordy(Politeness):
     def score(self, transcript, scenario, answer):
         return [Score("please", "often")]
 
+class Yields(Politeness):
+    name = "yields"
+    def score(self, transcript, scenario, answer):
+        import json
+        yield json.loads("")
+
 class Strange(Politeness):
     name = "strange"
     def score(self, transcript, scenario, answer):
@@ -84,6 +90,7 @@ counted = localsim_extra:Counted
 raises = localsim_extra:Raises
 wordy = localsim_extra:Wordy
 strange = localsim_extra:Strange
+yields = localsim_extra:Yields
 unmade = localsim_extra:Unmade
 dated = localsim_extra:Dated
 missing = localsim_extra:Nothing
@@ -242,6 +249,7 @@ def test_run_refuses_what_the_command_would(wrong: dict[str, object]) -> None:
         ("breaks", "no idea"),
         ("raises", "no batch"),
         ("wordy", "not a Score"),
+        ("yields", "JSONDecodeError: Expecting value"),
         ("strange", "score please is for 'Nobody', who is not in mutual_friends_01"),
     ],
 )

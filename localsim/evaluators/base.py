@@ -145,6 +145,8 @@ def kept(owner: object, given: Sequence[Score], scenario: Scenario, transcript: 
     try:
         return list(scores_of_episode(given, scenario, transcript))
     except (TypeError, ValueError) as error:
+        if plugins.failure(error):  # `score` is a generator, and it failed at a line of its own
+            raise
         raise type(error)(f"{error} ({plugins.place_of(owner, 'score')})") from None
 
 

@@ -20,7 +20,7 @@ from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
 from localsim.families import Family, family_of, player_of, rules_of
-from localsim.plugins import place_of
+from localsim.plugins import failure, place_of
 
 SOLVER, GUESSER = "solver", "guesser"
 FOILS = ("parrot", "yes-sayer", "refuser")
@@ -81,6 +81,8 @@ def check_scores(family: Family, given: Sequence[Score], scenario: Scenario, tal
     try:
         scores = scores_of_episode(given, scenario, talk)
     except (TypeError, ValueError) as error:
+        if failure(error):  # `score` is a generator, and it failed at a line of its own
+            raise
         raise InvalidInput(f"{family.name}.score: {error}", where=where) from error
     means = [each for each in measures if (each.kind, each.summed) == ("share", "mean")]
     read = {name for each in measures for name in (each.score, each.per, each.up_to) if name}
