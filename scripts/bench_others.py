@@ -65,7 +65,7 @@ def install(name: str, folder: Path, limit: float) -> Line:
     pip = [str(home / "bin" / "pip"), "--disable-pip-version-check"]
     before, begun = megabytes(home), time.perf_counter()
     command = [*pip, "install", "--quiet", "--no-cache-dir", "--report", str(home / "report.json")]
-    command += ["-c", str(ROOT / "constraints-peers.txt"), *peer.wanted]
+    command += ["-c", str(ROOT / "scripts" / "constraints-peers.txt"), *peer.wanted]
     made = {"LLAMA_CPP_BUILD_JOBS": str(os.cpu_count() or 1), "CMAKE_ARGS": peer.cmake}
     process = subprocess.Popen(command, env=made | os.environ, stdout=sys.stderr, start_new_session=True)
     try:

@@ -86,7 +86,7 @@ def test() -> None:
     lint()
     step("running the tests")
     # Tests of one file share what they play, so a file stays with one of the two processes. Their threads are more than
-    # the processors: a thread that waits must not keep its processor busy.
+    # the processors: a thread that waits must not keep its processor busy (SPINS in backends/llama/libraries.py).
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     run([str(PYTHON), "-m", "pytest", "-m", "not verify", "-n", "2", "--dist", "loadfile"], "tests failed")
 
