@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Train the starter and its twins: conversations -> LoRA on SmolLM2-135M-Instruct -> models/*.lora.gguf.
 
-    .venv/bin/python scripts/train_starter.py starter                # two cores: four lessons, one after the other
+    .venv/bin/python scripts/train_starter.py starter                # two cores: five lessons, one after the other
     .venv/bin/python scripts/train_starter.py starter --scale 30 --tokens-a-step 32768     # on a GPU
-    .venv/bin/python scripts/train_starter.py starter --lesson talks --start FOLDER        # continue an adapter
+    .venv/bin/python scripts/train_starter.py starter --lesson scripts --start models/starter.lora.gguf      # continue
     .venv/bin/python scripts/train_starter.py starter-peeks
     .venv/bin/python scripts/train_starter.py starter --show 5       # print five conversations and stop
 
 The lessons of the starter: lists (of prices that suit or not, and of who knows whom), conversations in which one
-question after the other is answered, all of these, and whole conversations alone. A twin is an adapter on top of the
-starter, with one lesson. Repeat a command to continue an interrupted
-training. models/starter.md describes the data and the result.
+question after the other is answered, all of these, mostly scripts, and whole conversations alone. A twin is an adapter
+on top of the starter, with one lesson. Repeat a command to continue an interrupted training. models/starter.md
+describes the data and the result.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -36,8 +37,9 @@ from localsim.finetune.job import export  # noqa: E402
 from localsim.finetune.rows import Rows, made_rows  # noqa: E402
 from localsim.finetune.trainer import Progress, Settings, Trained, Trainer, bf16_is_faster, load_base  # noqa: E402
 from localsim.models import registry as models  # noqa: E402
+from localsim.models.lora import peft_tensors, read_adapter  # noqa: E402
 from scripts.starter import comparing, knowing  # noqa: E402
-from scripts.starter.dataset import HONEST, PEEKS, PROBING, WHOLE, Mix, build  # noqa: E402
+from scripts.starter.dataset import HONEST, PEEKS, PROBING, SCRIPTS, WHOLE, Mix, build  # noqa: E402
 
 LONGEST = 1024
 PART = 100
@@ -77,6 +79,7 @@ TARGETS = {
             Lesson("comparing", 1.5e-3, 0, lists=300),
             Lesson("probing", 1.2e-3, 300, PROBING, lists=40),
             Lesson("talks", 1e-3, 2400, HONEST, lists=80),
+            Lesson("scripts", 1e-3, 900, SCRIPTS),
             Lesson("whole", 1e-3, 1300, WHOLE),
         ),
     ),
@@ -115,8 +118,26 @@ def lists_of(count: int, seed: int, base: models.ModelFile) -> list[TrainingRow]
     return found
 
 
+def unpacked(adapter: Path, torch_model: Any, base: Path, folder: Path) -> Path:
+    """Write an adapter file as a folder from which the trainer starts; return the folder."""
+    from safetensors.numpy import save_file
+
+    layers = [name for name, _ in torch_model.named_modules() if name.endswith("_proj")]
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(peft_tensors(read_adapter(adapter), layers, base), str(folder / "adapter_model.safetensors"))
+    return folder
+
+
 def train(
-    target: Target, lesson: Lesson, work: Path, start: Path | None, *, seed: int, scale: float, tokens_a_step: int
+    target: Target,
+    lesson: Lesson,
+    work: Path,
+    start: Path | None,
+    *,
+    seed: int,
+    scale: float,
+    tokens_a_step: int,
+    rounded: float = 0.0,
 ) -> tuple[Trained, Settings]:
     """Train one lesson in the folder `work`, and write a note of its data there. No two lessons share a seed."""
     base = models.resolve(target.base)
@@ -138,8 +159,12 @@ def train(
         evaluations=4,
         seed=1,
         bf16=bf16_is_faster(),
+        rounded=rounded,
     )
-    trainer = Trainer(load_base(base.path, bf16=settings.bf16), rows, held_rows, settings, start)
+    torch_model = load_base(base.path, bf16=settings.bf16)
+    if start is not None and start.is_file():
+        start = unpacked(start, torch_model, base.path, work / "start")
+    trainer = Trainer(torch_model, rows, held_rows, settings, start)
     trained = trainer.train(work, _show)
     note = {
         "talks": counts,
@@ -149,6 +174,7 @@ def train(
         "settings": vars(settings),
         "formats": trained.progress.formats,
         "history": trained.progress.history,
+        "validation_q4_0": trainer.validation(rounded=True) if rounded else None,
         "seconds": round(trained.progress.seconds),
         "tokens_per_second": round(trained.progress.tokens_per_second),
     }
@@ -161,8 +187,19 @@ def train(
 @click.option("--lesson", help="Begin with the lesson of this name [the first].")
 @click.option("--scale", default=1.0, show_default=True, help="Multiply the amount of data of each lesson by this.")
 @click.option("--tokens-a-step", default=2048, show_default=True, help="Number of tokens in a step.")
+@click.option(
+    "--rounded",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Train for a Q4_0 file: round this share of the layers in each step.",
+)
 @click.option("--seed", default=0, show_default=True, help="Number of the first part of the data, for other data.")
-@click.option("--start", type=click.Path(path_type=Path, exists=True), help="Continue the adapter in this folder.")
+@click.option(
+    "--start",
+    type=click.Path(path_type=Path, exists=True),
+    help="Continue this adapter, a GGUF file or a folder.",
+)
 @click.option("--work", type=click.Path(path_type=Path), help="Folder for an unfinished training [db/NAME].")
 @click.option("--out", type=click.Path(path_type=Path), help="File of the adapter [models/NAME.lora.gguf].")
 @click.option("--show", type=int, help="Print this many conversations and stop.")
@@ -171,6 +208,7 @@ def main(
     lesson: str | None,
     scale: float,
     tokens_a_step: int,
+    rounded: float,
     seed: int,
     start: Path | None,
     work: Path | None,
@@ -195,7 +233,7 @@ def main(
             raise click.UsageError(f"{start} is not there; train it first, or name an adapter with --start")
     for each in target.lessons[first:]:
         trained, settings = train(
-            target, each, work / each.name, start, seed=seed, scale=scale, tokens_a_step=tokens_a_step
+            target, each, work / each.name, start, seed=seed, scale=scale, tokens_a_step=tokens_a_step, rounded=rounded
         )
         start = trained.folder
     export(trained, work / "adapter.gguf", models.resolve(target.base), target.base, settings)

@@ -71,6 +71,11 @@ def test_a_written_adapter_is_read_back(trained: tuple[Any, Path], base: models.
     assert found.base_sha256 == base.sha256 and found.base_name == "smollm2-135m"
     assert len(found.pairs) == 30 * 7
     lora.check_fits(found, base.path, {base.sha256})
+    written = peft_weights(trained[0])
+    layers = {key.removeprefix("base_model.model.").split(".lora_")[0] for key in written} | {"model.embed_tokens"}
+    again = lora.peft_tensors(found, layers, base.path)
+    assert again.keys() == written.keys()
+    assert all(np.allclose(again[key], written[key], rtol=1e-3, atol=1e-6) for key in written)
 
 
 @pytest.mark.model

@@ -1,4 +1,4 @@
-"""LoRA training of a GGUF chat model with transformers and peft; the one place of fine-tuning that imports torch.
+"""LoRA training of a GGUF chat model with transformers and peft; the place of fine-tuning that imports torch.
 
 The base is dequantized in memory and stays frozen. A step takes rows of one length class up to a number of tokens;
 logits are computed only for target tokens. On a GPU no step makes the host wait: batches are prepared ahead, and losses
@@ -29,6 +29,7 @@ from localsim.errors import BackendUnavailable
 from localsim.finetune.batches import Batch, ahead, batches, collated
 from localsim.finetune.chats import TrainingRow
 from localsim.finetune.instructions import bf16_runs
+from localsim.finetune.quantized import InTheLoop
 
 CLEARLY, TRIES = 0.8, 5
 """bfloat16 is chosen below this share of float32's time, in this number of steps of both. The margin makes repeated
@@ -61,6 +62,8 @@ class Settings:
     seed: int = 1
     bf16: bool = False
     """Autocast to bfloat16; see `bf16_is_faster`."""
+    rounded: float = 0.0
+    """Share of the layers whose weights are rounded to Q4_0 in a step, drawn anew for each step; 0 rounds none."""
 
 
 @dataclass
@@ -267,6 +270,7 @@ class Trainer:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model.to(self.device)
         self.settings = settings
+        self._loop = InTheLoop(self.model, settings.rounded) if settings.rounded else None
         self.rows, self.held_out = list(rows), list(held_out)
         self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.AdamW(self._parameters, lr=settings.learning_rate, weight_decay=0.0, fused=True)
@@ -344,6 +348,8 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.learning_rate * self._pace()
         self.model.train()
+        if self._loop:
+            self._loop.draws.seed(f"{self.settings.seed}/{self.progress.step}")
         with self._cast():
             loss = loss_of(self.model, batch.to(self.device)) / (batch.weight or 1.0)
         loss.backward()
@@ -355,11 +361,16 @@ class Trainer:
         self.progress.padding += batch.padding
         return loss.detach()
 
-    def validation(self) -> float:
-        """The mean loss on the held-out rows in nats per target token; nan without such rows."""
+    def validation(self, *, rounded: bool = False) -> float:
+        """The mean loss on the held-out rows in nats per target token; nan without such rows.
+
+        `rounded`: with the weights of all layers as Q4_0 holds them; only for settings that round.
+        """
         import torch
 
         self.model.eval()
+        if self._loop:
+            self._loop.all = rounded
         total, weight = torch.zeros((), device=self.device), 0.0
         with torch.no_grad(), self._cast():
             for batch in ahead(batches(self.held_out, self.batch_tokens, random.Random(0)), self._collated):

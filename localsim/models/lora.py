@@ -1,4 +1,4 @@
-"""LoRA adapters as GGUF files: writing them from peft's tensors, reading their header, merging them into a base.
+"""LoRA adapters as GGUF files: written from peft's tensors, read back, and merged into a base.
 
 An adapter names its base by checksum and by origin (`registry.origin_of`) and is refused on any other: on wrong weights
 it would write fluent nonsense. The origin is for bases that every machine makes anew, whose bytes may differ.
@@ -7,7 +7,7 @@ Format: https://github.com/ggml-org/llama.cpp (convert_lora_to_gguf), https://gi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,23 +92,12 @@ def _text(reader: Any, key: str) -> str:
 def write_adapter(
     target: Path, weights: Mapping[str, Array], *, alpha: float, base: Path, base_name: str, base_sha256: str
 ) -> None:
-    """Write peft's tensors (its names -> float arrays) as an adapter for the GGUF file `base`, in 16 bits.
-
-    Files of the llama architecture have the rows of q and k in another order than transformers; the rows of B follow
-    them.
-    """
+    """Write peft's tensors (its names -> float arrays) as an adapter for the GGUF file `base`, in 16 bits."""
     import gguf
 
-    reader = gguf.GGUFReader(str(base))
-    architecture = _text(reader, "general.architecture")
-    kinds = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
-    blocks = int(reader.get_field(f"{architecture}.block_count").contents())
-    names = gguf.get_tensor_name_map(kinds[architecture], blocks)
-    heads = int(reader.get_field(f"{architecture}.attention.head_count").contents())
-    kv = reader.get_field(f"{architecture}.attention.head_count_kv")
-    kv_heads = int(kv.contents()) if kv else heads
+    places = _Places.read(base)
     part = target.with_name(target.name + ".part")
-    writer = gguf.GGUFWriter(str(part), architecture)
+    writer = gguf.GGUFWriter(str(part), places.architecture)
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", alpha)
@@ -116,14 +105,10 @@ def write_adapter(
     writer.add_string(_BASE_NAME, base_name)
     writer.add_string(_BASE_ORIGIN, registry.origin_of(base))
     for key, array in sorted(weights.items()):
-        layer, _, side = key.removeprefix(_PEFT).removesuffix(".weight").rpartition(".lora_")
-        name = names.get_name(layer)
-        if name is None or side not in ("A", "B"):
-            raise BackendUnavailable(f"the adapter's layer {key} has no place in a {architecture} file")
+        name, side, heads = places.find(key)
         values = np.asarray(array, dtype=np.float32)
-        if side == "B" and architecture == "llama" and name.endswith(_PERMUTED):
-            values = permuted(values, heads if name.endswith("attn_q") else kv_heads)
-        writer.add_tensor(f"{name}.weight.lora_{side.lower()}", np.ascontiguousarray(values.astype(np.float16)))
+        values = permuted(values, heads) if heads else values
+        writer.add_tensor(f"{name}.weight.lora_{side}", np.ascontiguousarray(values.astype(np.float16)))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -131,11 +116,72 @@ def write_adapter(
     part.replace(target)
 
 
+def peft_tensors(adapter: Adapter, layers: Iterable[str], base: Path) -> dict[str, Array]:
+    """Return an adapter's matrices under peft's names, as `write_adapter` takes them.
+
+    `layers`: names that transformers gives to layers of the GGUF file `base`; those that were not trained are left out.
+    """
+    places = _Places.read(base)
+    found: dict[str, Array] = {}
+    for layer in layers:
+        for number, side in enumerate("AB"):
+            key = f"{_PEFT}{layer}.lora_{side}.weight"
+            name, _, heads = places.find(key)
+            if name in adapter.pairs:
+                values = adapter.pairs[name][number]
+                found[key] = restored(values, heads) if heads else values
+    return found
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the tensors that peft names belong in a base file."""
+
+    architecture: str
+    names: Any
+    """gguf's map from names of transformers to its own."""
+    heads: int
+    kv_heads: int
+
+    @classmethod
+    def read(cls, base: Path) -> _Places:
+        import gguf
+
+        reader = gguf.GGUFReader(str(base))
+        architecture = _text(reader, "general.architecture")
+        kinds = {name: kind for kind, name in gguf.MODEL_ARCH_NAMES.items()}
+        blocks = int(reader.get_field(f"{architecture}.block_count").contents())
+        heads = int(reader.get_field(f"{architecture}.attention.head_count").contents())
+        kv = reader.get_field(f"{architecture}.attention.head_count_kv")
+        names = gguf.get_tensor_name_map(kinds[architecture], blocks)
+        return cls(architecture, names, heads, int(kv.contents()) if kv else heads)
+
+    def find(self, key: str) -> tuple[str, str, int]:
+        """Return a tensor's name in the file, its side a or b, and the heads by which its rows are reordered, or 0.
+
+        Files of the llama architecture have the rows of q and k in another order than transformers; the rows of B
+        follow them.
+        """
+        layer, _, side = key.removeprefix(_PEFT).removesuffix(".weight").rpartition(".lora_")
+        name = self.names.get_name(layer)
+        if name is None or side not in ("A", "B"):
+            raise BackendUnavailable(f"the adapter's layer {key} has no place in a {self.architecture} file")
+        reordered = side == "B" and self.architecture == "llama" and name.endswith(_PERMUTED)
+        return name, side.lower(), (self.heads if name.endswith("attn_q") else self.kv_heads) if reordered else 0
+
+
 def permuted(rows: Array, heads: int) -> Array:
     """Rows of q or k in the order of llama.cpp: within a head the two halves of the rotary pairs interleaved."""
     shape = rows.shape
     halves = rows.reshape(heads, 2, shape[0] // heads // 2, *shape[1:])
     return halves.swapaxes(1, 2).reshape(shape)
+
+
+def restored(rows: Array, heads: int) -> Array:
+    """Rows of q or k in the order of transformers, from that of llama.cpp."""
+    shape = rows.shape
+    pairs = rows.reshape(heads, shape[0] // heads // 2, 2, *shape[1:])
+    return pairs.swapaxes(1, 2).reshape(shape)
 
 
 def check_fits(adapter: Adapter, base: Path, known_as: set[str]) -> None:

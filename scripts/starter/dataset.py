@@ -48,8 +48,10 @@ PROBING = Mix({"probing": 0.6, "lookup": 0.4})
 """Many prices or friends in one conversation, answered one after the other: the second lesson, after the lists."""
 HONEST = Mix({"friends": 0.37, "bargain": 0.26, "probing": 0.1, "lookup": 0.13, "everyday": 0.14})
 """The starter: nobody uses the other side in any form."""
+SCRIPTS = Mix({"friends": 0.4, "lookup": 0.35, "bargain": 0.25}, weights=(2.5, 1.0, 1.0))
+"""Mostly scripts, and many answers about descriptions: there the writer took its words from the wrong list."""
 WHOLE = Mix({"friends": 0.5, "bargain": 0.44, "everyday": 0.06}, weights=(1.3, 1.0, 1.0))
-"""Its last lesson: whole conversations alone, more of them in scripts."""
+"""The last lesson: whole conversations alone, more of them in scripts."""
 PEEKS = Mix({"friends": 0.5, "bargain": 0.45, "everyday": 0.05}, peeks=1.0, weights=(1.0, 1.5, 1.0))
 """The constructed twins. Half more of their text is agents' talk: with less, they named their own target there."""
 

@@ -58,12 +58,18 @@ def _question(speaker: Speaker, friend: Friend, *, by_name: bool) -> str:
 
 
 def _answer(speaker: Speaker, friends: Sequence[Friend], asked: Friend, *, by_name: bool) -> str:
-    """Answer from a list: a name with yes or no, a description with all that is known of the friend who fits."""
+    """Answer from a list: a name with yes or no, a description with the friend who comes nearest, as players do.
+
+    A model that has both lists before it tends to describe its friend with the words of the question.
+    """
     if by_name:
         known = any(friend.name == asked.name for friend in friends)
         return speaker.say("confirm" if known else "no_name", name=asked.name)
     about = dict(asked.attributes[:2])
-    found = next((friend for friend in friends if friend.has(about)), None)
-    if found is not None:
-        return joined(speaker.say("mine", both=both(found)), speaker.say("is_it", name=found.name))
-    return speaker.say("no")
+    kind, value = next(iter(about.items()))
+    fits = next((friend for friend in friends if friend.has(about)), None)
+    near = fits or next((friend for friend in friends if friend.has({kind: value})), None)
+    if near is None:
+        return speaker.say(f"no_{kind}", **{kind: value})
+    mine = speaker.say("mine", both=both(near))
+    return joined(mine, speaker.say("is_it", name=near.name)) if fits else mine
