@@ -31,20 +31,16 @@ class InTheLoop:
 
     def __init__(self, model: Any, share: float) -> None:
         """Replace the forward pass of each layer that has LoRA."""
-        from peft.tuners.lora import Linear
-
         self.share = share
         self.all = False
         """True if an evaluation rounds all layers; it rounds none otherwise."""
         self.draws = random.Random(0)
         """Draws the layers of a step."""
         for layer in model.modules():
-            if isinstance(layer, Linear):
+            if getattr(layer, "lora_A", None):
                 self._replace(layer)
 
     def _replace(self, layer: Any) -> None:
-        from torch.nn.functional import linear
-
         plain, (name,) = layer.forward, layer.active_adapters
 
         def forward(inputs: Any) -> Any:
@@ -55,6 +51,7 @@ class InTheLoop:
             change = layer.lora_B[name].weight @ layer.lora_A[name].weight
             whole = base.float() + layer.scaling[name] * change.float()
             seen = whole + (q4_0(whole) - whole).detach()
-            return linear(inputs, seen.to(inputs.dtype), layer.base_layer.bias)
+            result = inputs @ seen.to(inputs.dtype).T
+            return result if layer.base_layer.bias is None else result + layer.base_layer.bias
 
         layer.forward = forward
