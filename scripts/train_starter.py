@@ -195,11 +195,7 @@ def train(
     help="Train for a Q4_0 file: round this share of the layers in each step.",
 )
 @click.option("--seed", default=0, show_default=True, help="Number of the first part of the data, for other data.")
-@click.option(
-    "--start",
-    type=click.Path(path_type=Path, exists=True),
-    help="Continue this adapter, a GGUF file or a folder.",
-)
+@click.option("--start", type=click.Path(path_type=Path, exists=True), help="Adapter to continue: a file or folder.")
 @click.option("--work", type=click.Path(path_type=Path), help="Folder for an unfinished training [db/NAME].")
 @click.option("--out", type=click.Path(path_type=Path), help="File of the adapter [models/NAME.lora.gguf].")
 @click.option("--show", type=int, help="Print this many conversations and stop.")

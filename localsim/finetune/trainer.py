@@ -1,4 +1,4 @@
-"""LoRA training of a GGUF chat model with transformers and peft; the place of fine-tuning that imports torch.
+"""LoRA training of a GGUF chat model with transformers and peft; the one place of fine-tuning that imports torch.
 
 The base is dequantized in memory and stays frozen. A step takes rows of one length class up to a number of tokens;
 logits are computed only for target tokens. On a GPU no step makes the host wait: batches are prepared ahead, and losses

@@ -166,8 +166,9 @@ class _Places:
         name = self.names.get_name(layer)
         if name is None or side not in ("A", "B"):
             raise BackendUnavailable(f"the adapter's layer {key} has no place in a {self.architecture} file")
-        reordered = side == "B" and self.architecture == "llama" and name.endswith(_PERMUTED)
-        return name, side.lower(), (self.heads if name.endswith("attn_q") else self.kv_heads) if reordered else 0
+        if side == "A" or self.architecture != "llama" or not name.endswith(_PERMUTED):
+            return name, side.lower(), 0
+        return name, side.lower(), self.heads if name.endswith("attn_q") else self.kv_heads
 
 
 def permuted(rows: Array, heads: int) -> Array:
