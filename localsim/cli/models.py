@@ -13,6 +13,7 @@ from localsim.cli import completion
 from localsim.cli.common import Reassurance, gpu_option, json_option, print_json, print_table, say
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry
+from localsim.models.weights import TYPES
 
 if TYPE_CHECKING:
     from localsim.machine.bench import Bench
@@ -222,9 +223,7 @@ def check(name: str, as_json: bool) -> None:
 
 @models.command()
 @click.argument("name", default="smollm2-135m", shell_complete=completion.models)
-@click.option(
-    "--type", "kinds", multiple=True, type=click.Choice(["Q8_0", "Q4_0"]), help="Type of weights to write [both]."
-)
+@click.option("--type", "kinds", multiple=True, type=click.Choice(list(TYPES)), help="Type of weights to write [all].")
 @click.option("--threads", type=click.IntRange(1), help="Number of threads for llama.cpp [one for each physical core].")
 @gpu_option
 @parallel_option
@@ -238,7 +237,7 @@ def optimize(
     """
     from localsim.machine.convert import optimize as converted
 
-    files = [registry.resolve(name), *(converted(name, kind, say) for kind in kinds or ("Q8_0", "Q4_0"))]
+    files = [registry.resolve(name), *(converted(name, kind, say) for kind in kinds or TYPES)]
     _print_benches(_benches(files, threads, gpu, parallel), as_json)
 
 

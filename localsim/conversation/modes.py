@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
-from localsim.conversation.prompts import agent_messages, script_prefill, writer_messages
+from localsim.conversation.prompts import agent_messages, lines_of, writer_messages
 from localsim.conversation.rules.deciding import PHASED, Slot, ahead, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.rules.lines import Bound, shown
@@ -197,7 +197,7 @@ def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot)
         seed=spec.turn_seed(len(talk), attempt),
         max_tokens=spec.scenario.limits.tokens,
         sampling=spec.sampling,
-        form=_form(spec, talk, (slot,), given=0),
+        form=_form(spec, talk, (slot,)),
         heard=_heard(seen.transcript),
         observation=seen,
     )
@@ -212,12 +212,12 @@ def _script_request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: t
         speaker=WRITER,
         turn=turn,
         attempt=attempt,
-        messages=writer_messages(seen, spec.variant),
-        prefill=script_prefill(talk.turns, coming[0].speaker),
+        messages=(*writer_messages(seen, spec.variant), *lines_of(talk)),
+        prefill=coming[0].speaker,
         seed=spec.turn_seed(turn, attempt),
         max_tokens=spec.scenario.limits.tokens * len(coming),
         sampling=spec.sampling,
-        form=_form(spec, talk, coming, given=turn),
+        form=_form(spec, talk, coming),
         heard=_heard(talk),
         observation=seen,
     )
@@ -227,7 +227,7 @@ def _heard(talk: Transcript) -> tuple[tuple[str, str], ...]:
     return tuple((turn.speaker, turn.action.text) for turn in talk.acts if turn.action.text)
 
 
-def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...], *, given: int) -> ActionLines:
+def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> ActionLines:
     limits = spec.scenario.limits
     lines = tuple(slot.line for slot in coming)
-    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), given)
+    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk))

@@ -11,7 +11,7 @@ import re
 
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.exchange import Message
-from localsim.conversation.transcript import Action, ActionType, Turn, line_of
+from localsim.conversation.transcript import Action, ActionType, Transcript, line_of
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
 from localsim.conversation.wording.personas import persona_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
@@ -83,9 +83,9 @@ def writer_messages(seen: Observation, variant: int = 0) -> tuple[Message, ...]:
     return (Message("system", layout.between.join(parts)), Message("user", ask))
 
 
-def script_prefill(turns: tuple[Turn, ...], next_speaker: str) -> str:
-    """Return the fixed part of a script: the turns so far, and the start of the next line."""
-    return "".join(turn.line + "\n" for turn in turns) + next_speaker
+def lines_of(talk: Transcript) -> tuple[Message, ...]:
+    """Return the turns so far as finished lines of the reply."""
+    return tuple(Message("line", turn.line) for turn in talk.turns)
 
 
 def _about(agent: AgentView, words: Wording, layout: Layout, *, own: bool = False) -> list[str]:
