@@ -129,7 +129,7 @@ def test_every_entry_that_ships_is_complete() -> None:
         made, fetched = {"source", "type"}, {"package", "member", "sha256"}
         origin = made if model.source else {"hub", "ram_mb"} if model.hub else fetched
         other = {*made, *fetched, "hub", "ram_mb"} - origin
-        optional = other | {"adapter", "taught", "constructed"}
+        optional = other | {"adapter", "taught", "constructed", "layout"}
         assert all(getattr(model, name) for name in ModelEntry.__dataclass_fields__.keys() - optional), model
         assert not model.adapter or model.source and models.merged_adapter(model).is_file()
         assert not any(getattr(model, name) for name in other), model

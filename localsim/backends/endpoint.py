@@ -357,9 +357,10 @@ def _with_thought(request: Request, thought: str) -> tuple[Message, ...]:
 def server_messages(request: Request) -> tuple[Message, ...]:
     """The chat; finished lines of the reply become an assistant message, because a server takes no begun reply."""
     chat, lines = reply_begun(request.messages)
+    note = f"\n{request.note}" if request.note else ""
     if not lines:
-        return chat
-    go_on = Message("user", f"Go on from there. The next line begins with {request.prefill}.")
+        return (*chat[:-1], replace(chat[-1], content=f"{chat[-1].content}{note}")) if note else chat
+    go_on = Message("user", f"Go on from there. The next line begins with {request.prefill}.{note}")
     return (*chat, Message("assistant", "\n".join(lines)), go_on)
 
 

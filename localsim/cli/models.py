@@ -11,6 +11,7 @@ import click
 
 from localsim.cli import completion
 from localsim.cli.common import Reassurance, gpu_option, json_option, print_json, print_table, say
+from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry
 from localsim.models.weights import TYPES
@@ -137,6 +138,7 @@ def show(name: str) -> None:
     """Print the facts about a model: purpose, source, licence, size and memory."""
     model = registry.entry(name)
     found = registry.installed_path(model)
+    layout = LAYOUTS[registry.layout_of(model.name)]
     for key, value in (
         ("name", model.name),
         ("title", model.title),
@@ -147,6 +149,8 @@ def show(name: str) -> None:
         ("file", model.file),
         ("size in MB", round(model.bytes / 1e6)),
         ("free memory for eight conversations in MB", model.ram_mb),
+        ("layout of prompts", model.kind == "chat" and f"{layout.name}. {layout.tells}"),
+        ("temperature", model.kind == "chat" and layout.sampling.temperature),
         ("licence", model.licence),
         ("sha256", model.sha256 or (found and registry.read_sidecar(found).get("sha256"))),
         ("installed", found or f"no; to install it: localsim models pull {model.name}"),

@@ -71,6 +71,8 @@ class Request:
     turn: int = 0
     attempt: int = 0
     messages: tuple[Message, ...]
+    note: str = ""
+    """A line before the one that is written; later prompts do not have it."""
     prefill: str
     """The fixed start of the next line of the reply; the generation holds the text after it."""
     seed: int

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
-from localsim.conversation.prompts import agent_messages, lines_of, writer_messages
+from localsim.conversation.prompts import agent_messages, agent_note, lines_of, writer_messages
 from localsim.conversation.rules.deciding import PHASED, Slot, ahead, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.rules.lines import Bound, shown
@@ -25,6 +25,7 @@ from localsim.conversation.rules.steps import Stop, Tell
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
+from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import MalformedReply
 
 ATTEMPTS = 2
@@ -192,7 +193,8 @@ def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot)
         speaker=speaker,
         turn=len(talk),
         attempt=attempt,
-        messages=agent_messages(seen, spec.variant),
+        messages=agent_messages(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
+        note=agent_note(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
         prefill=speaker,
         seed=spec.turn_seed(len(talk), attempt),
         max_tokens=spec.scenario.limits.tokens,
@@ -212,7 +214,7 @@ def _script_request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: t
         speaker=WRITER,
         turn=turn,
         attempt=attempt,
-        messages=(*writer_messages(seen, spec.variant), *lines_of(talk)),
+        messages=(*writer_messages(seen, spec.variant, spec.layouts.get(WRITER, FIRST)), *lines_of(talk)),
         prefill=coming[0].speaker,
         seed=spec.turn_seed(turn, attempt),
         max_tokens=spec.scenario.limits.tokens * len(coming),

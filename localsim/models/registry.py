@@ -11,12 +11,14 @@ import os
 import re
 import shutil
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from localsim import paths
+from localsim.conversation.wording.layouts import DEFAULT
 from localsim.errors import InvalidInput, ModelMissing, suggest
 from localsim.models.checksums import checksum, forget
 from localsim.models.mixtures import is_mixture, mixture_of, parts_of
@@ -52,6 +54,8 @@ class ModelEntry:
     """The stance of a model's lessons towards the other side's facts, in words that continue "taught"."""
     constructed: str = ""
     """The behaviour that a model was given as a control, in words that continue "taught to"; empty for other models."""
+    layout: str = ""
+    """The layout of its prompts (`conversation.wording.layouts`); empty for its source's, or the default."""
 
     @classmethod
     def derived(cls, name: str, *, source: str, kind: str, file: str) -> ModelEntry:
@@ -186,6 +190,35 @@ def require_name(name: str) -> None:
             "the name of a model is empty",
             hint="leave the option out to use the default model; localsim models list shows the names",
         )
+
+
+def layout_of(model: str) -> str:
+    """The layout of a model's prompts. `model` is any name that a run takes; a mixture has the layout of its parts.
+
+    An adapter names the layout of the rows that it was taught on. Raises InvalidInput for a mixture of two layouts.
+    """
+    if is_mixture(model):
+        found = {part: layout_of(part) for part in parts_of(model)}
+        if len(set(found.values())) > 1:
+            told = ", ".join(f"{part} has layout {layout}" for part, layout in found.items())
+            raise InvalidInput(f"the models of a mixture must share a layout of prompts: {told}", where=model)
+        return next(iter(found.values()))
+    base, adapter = split_adapter(model)
+    if adapter:
+        from localsim.models.lora import layout_in
+
+        with suppress(ModelMissing):  # whoever loads it says what is missing
+            return layout_in(adapter_path(adapter))
+    if ":" in base:
+        return DEFAULT  # a server, a scripted player or another package's model
+    name = str(read_sidecar(Path(base).expanduser()).get("name", "")) if is_path(base) else base
+    fields = _registry()["models"].get(aliases().get(name, [name])[0])
+    if fields is None:
+        made = next((model for model in entries() if model.name == name), None)
+        return layout_of(made.source) if made is not None and made.source else DEFAULT
+    if not fields.get("layout") and fields.get("source"):
+        return layout_of(fields["source"])
+    return str(fields.get("layout") or DEFAULT)
 
 
 # ---- sidecars ------------------------------------------------------------------------------------------------------

@@ -225,6 +225,7 @@ class ChatTokenizer:
         prefill: str,
         written: dict[str, tuple[int, ...]] | None = None,
         *,
+        note: str = "",
         thinking: bool = False,
     ) -> list[int]:
         """Tokens of a whole prompt and the reply's fixed start, or with `thinking` the opening of a thought.
@@ -244,7 +245,7 @@ class ChatTokenizer:
             return tokens
         for line in lines:
             tokens += self._line(line, written.get(line) if written else None)
-        return tokens + list(self.content(prefill))
+        return [*tokens, *(self.content(f"{note}\n") if note else ()), *self.content(prefill)]
 
     def _line(self, line: str, known: tuple[int, ...] | None) -> tuple[int, ...]:
         """Tokens of a finished line with its break, which some vocabularies join with the last character."""

@@ -90,7 +90,7 @@ class Tools:
         """Tokens of the prompt, and the number of messages (or lines of a script) that the window left out of it."""
         # Under `exact` the prompt must not depend on how the model happened to cut its own words into tokens.
         written = None if self.exact else session.written
-        tokens = self.chat.prompt(request.messages, request.prefill, written)
+        tokens = self.chat.prompt(request.messages, request.prefill, written, note=request.note)
         if self._overflow == "window":
             room = self.context - min(request.max_tokens, self.context // 4)
             if len(tokens) > room:

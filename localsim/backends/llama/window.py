@@ -24,7 +24,7 @@ def windowed(
     """
     for dropped in range(STRIDE, _droppable(request) + STRIDE, STRIDE):
         shorter, missing = _without(request, min(dropped, _droppable(request)))
-        tokens = chat.prompt(shorter.messages, shorter.prefill, written)
+        tokens = chat.prompt(shorter.messages, shorter.prefill, written, note=request.note)
         if len(tokens) <= room:
             return tokens, missing
     return None
