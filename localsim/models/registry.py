@@ -55,12 +55,15 @@ def _listed() -> list[ModelEntry]:
     Raises InvalidInput.
     """
     shipped = [entry_of(name, fields) for name, fields in _registry()["models"].items()]
-    names, files = frozenset(model.name for model in shipped), frozenset(model.file for model in shipped)
+    names, files = (
+        frozenset([*aliases(), *(model.name for model in shipped)]),
+        frozenset(model.file for model in shipped),
+    )
     mine: dict[str, ModelEntry] = {}
     for folder in paths.model_folders():
         # models/ of a checkout, also of another one, holds a registry that ships.
         if (folder / own.FILE).is_file() and not (folder.parent / "localsim" / "paths.py").is_file():
-            for model in own.read(folder / own.FILE, names | aliases().keys(), files):
+            for model in own.read(folder / own.FILE, names, files):
                 mine.setdefault(model.name, model)
     return [*shipped, *mine.values()]
 
