@@ -112,13 +112,15 @@ def _speed() -> Finding:
 
 def _room() -> Finding:
     """Sort the larger models of the registry by whether they fit into the memory that is free now."""
-    free = psutil.virtual_memory().available / 1e6
-    fitting = [model.name for model in models.entries() if model.ram_mb and model.ram_mb <= free]
-    others = [model.name for model in models.entries() if model.ram_mb > free]
-    text = (
-        f"free memory is enough for {', '.join(fitting)}" if fitting else "free memory is enough for the starter only"
-    )
-    return Finding("other models", text + (f"; too little for {', '.join(others)}" if others else ""))
+
+    def sort() -> str:
+        free = psutil.virtual_memory().available / 1e6
+        fitting = [model.name for model in models.entries() if model.ram_mb and model.ram_mb <= free]
+        others = [model.name for model in models.entries() if model.ram_mb > free]
+        enough = ", ".join(fitting) or "the starter only"
+        return f"free memory is enough for {enough}" + (f"; too little for {', '.join(others)}" if others else "")
+
+    return _checked("other models", sort)
 
 
 def _library() -> list[Finding]:
