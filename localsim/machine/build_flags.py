@@ -12,9 +12,11 @@ import re
 import shlex
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Mapping
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 PORTABLE = "-DGGML_NATIVE=OFF"
@@ -128,33 +130,28 @@ void load_tiles() {
 """
 _ENOUGH_S = 300
 """Seconds for one trial: a tenth of a second of work, on a machine that may be very busy."""
-_C = ("cc", "gcc", "cl", "bcc", "xlc", "icx", "clang")
-_CXX = ("c++", "CC", "g++", "aCC", "cl", "bcc", "xlC", "icpx", "icx", "clang++")
-"""Names of compilers in cmake's order (CMakeDetermineCXXCompiler.cmake, with c++ first as on Linux)."""
+_COMPILERS = ("c++", "g++", "clang++", "cl")
 
 
 def compiler(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The C++ compiler that cmake takes, with its arguments; empty where there is none.
+    """The C++ compiler that builds llama-cpp-python, with its arguments; empty where there is none.
 
-    cmake looks first in the folder of the C compiler.
+    Where the user names none, scikit-build-core gives cmake the compiler that Python was built with, without its flags.
     """
-    own, path = _words(environment.get("CMAKE_ARGS", "")), environment.get("PATH")
-    wanted = _value(own, "CMAKE_CXX_COMPILER") or environment.get("CXX")
-    if wanted:
-        return _command(wanted, path)
-    c = _command(_value(own, "CMAKE_C_COMPILER") or environment.get("CC", ""), path) or _first(_C, path)
-    return (_first(_CXX, str(Path(c[0]).parent)) if c else ()) or _first(_CXX, path)
+    path = environment.get("PATH")
+    named = _value(_words(environment.get("CMAKE_ARGS", "")), "CMAKE_CXX_COMPILER") or environment.get("CXX")
+    if named:
+        return _command(named, path)
+    of_python = takewhile(lambda word: not word.startswith("-"), _words(sysconfig.get_config_var("CXX") or ""))
+    found = (_command(name, path) for name in (" ".join(of_python), *_COMPILERS))
+    return next(filter(None, found), ())
 
 
 def _command(text: str, path: str | None) -> tuple[str, ...]:
-    """A compiler as CC and CXX name one: a program, or a program and its arguments; empty where it does not exist."""
+    """A compiler as CXX names one: a program, or a program and its arguments; empty where it does not exist."""
     words = [text] if shutil.which(text, path=path) else _words(text)
-    found = shutil.which(words[0], path=path) if words else None
-    return (found, *words[1:]) if found else ()
-
-
-def _first(names: tuple[str, ...], path: str | None) -> tuple[str, ...]:
-    return next(((found,) for name in names if (found := shutil.which(name, path=path))), ())
+    program = shutil.which(words[0], path=path) if words else None
+    return (program, *words[1:]) if program else ()
 
 
 @cache
@@ -182,16 +179,20 @@ def _keeps_stores(command: tuple[str, ...]) -> bool:
 
 def _compiles(command: tuple[str, ...], program: str) -> str | None:
     """The assembly of a C++ program; None where compiler or assembler fail."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, out = Path(folder, "tiles.cpp"), Path(folder, "tiles.o")
-        source.write_text(program, encoding="utf-8")
-        # An assembler can be older than its compiler, so it is tried as well.
-        made = _output([*command, "-c", "-save-temps=obj", "-o", str(out), str(source)])
-        assembly = out.with_suffix(".s")
-        return assembly.read_text(encoding="utf-8", errors="replace") if made is not None and assembly.exists() else None
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            source, out = Path(folder, "tiles.cpp"), Path(folder, "tiles.o")
+            source.write_text(program, encoding="utf-8")
+            # An assembler can be older than its compiler, so it is tried as well.
+            if _output([*command, "-c", "-save-temps=obj", "-o", str(out), str(source)]) is None:
+                return None
+            return out.with_suffix(".s").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
 
 
 def _cure_by_version(command: tuple[str, ...]) -> str | None:
+    """The same by what `--version` says; releases of gcc 13 are not told apart."""
     about = _output([*command, "--version"]) or ""
     if "clang" in about:
         return ""
