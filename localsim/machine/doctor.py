@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -143,14 +144,17 @@ def build_finding(build: str) -> Finding:
     """List the features of the processor that a build leaves unused, with the command of a build that uses them."""
     features = build_flags.processor_features()
     missing = build_flags.unused(features, build.partition(";")[2])
-    best = build_flags.candidates(features, platform.machine())[0]
     if not missing:
-        return Finding("build", "uses all of this processor's features that help (AMX is unstable and left out)")
-    return Finding(
-        "build",
-        f"works, but does not use {', '.join(missing)}",
-        advice=f'for a faster build: CMAKE_ARGS="{best}" pip install --no-cache-dir --force-reinstall llama-cpp-python',
-    )
+        return Finding("build", "uses all of this processor's features that help")
+    best = build_flags.here()[0]
+    value = f"works, but does not use {', '.join(missing)}"
+    if "amx_int8" in missing and "AMX_INT8" not in best:
+        value += "; the C++ compiler cannot compile for AMX (gcc 11 and newer can)"
+        if missing == ["amx_int8"]:
+            return Finding("build", value, advice="name a newer compiler in CXX, then call localsim doctor again")
+    quoted = re.sub(r'(["$`\\])', r"\\\1", best)
+    command = f'CMAKE_ARGS="{quoted}" pip install --no-cache-dir --force-reinstall llama-cpp-python'
+    return Finding("build", value, advice=f"for a faster build: {command}")
 
 
 def _devices() -> list[Finding]:
