@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
-from localsim.conversation.prompts import agent_messages, agent_note, lines_of, writer_messages
+from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
 from localsim.conversation.rules.deciding import PHASED, Slot, ahead, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.rules.lines import Bound, shown
@@ -194,7 +194,7 @@ def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot)
         turn=len(talk),
         attempt=attempt,
         messages=agent_messages(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
-        note=agent_note(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
+        note=note_of(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
         prefill=speaker,
         seed=spec.turn_seed(len(talk), attempt),
         max_tokens=spec.scenario.limits.tokens,
@@ -215,6 +215,7 @@ def _script_request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: t
         turn=turn,
         attempt=attempt,
         messages=(*writer_messages(seen, spec.variant, spec.layouts.get(WRITER, FIRST)), *lines_of(talk)),
+        note=note_of(seen, spec.variant, spec.layouts.get(WRITER, FIRST)),
         prefill=coming[0].speaker,
         seed=spec.turn_seed(turn, attempt),
         max_tokens=spec.scenario.limits.tokens * len(coming),

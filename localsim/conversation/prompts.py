@@ -11,6 +11,7 @@ import re
 
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.exchange import Message
+from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Action, ActionType, Transcript, line_of
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS, Layout
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
@@ -48,10 +49,11 @@ def agent_messages(seen: Observation, variant: int = 0, layout: str = FIRST) -> 
     return tuple(messages)
 
 
-def agent_note(seen: Observation, variant: int = 0, layout: str = FIRST) -> str:
-    """Return the line before an agent's next line; '' in a layout without notes, and for an agent who is alone."""
-    noted = LAYOUTS[layout].notes and len(seen.agents) > 1
-    return note(seen, variant_of(variant).words) if noted else ""
+def note_of(seen: Observation, variant: int = 0, layout: str = FIRST) -> str:
+    """Return the note before the viewer's next line; '' in a layout without notes, and for an agent who is alone."""
+    if not LAYOUTS[layout].notes or len(seen.agents) == 1:
+        return ""
+    return (script_note if seen.viewer == WRITER else note)(seen, variant_of(variant).words)
 
 
 def _heard(lines: list[str], words: Wording, *, first: bool) -> str:
@@ -73,9 +75,9 @@ def agent_instructions(seen: Observation, variant: int = 0, layout: str = FIRST)
     parts += relationship_lines(seen, words)
     parts += _about(me, words, spacing, own=True)
     for other in others:
-        parts += _about(other, words, spacing)
+        parts += _about(other, words, spacing, layout)
     for person in seen.decoys:
-        parts += [*_about(person, words, spacing), ABSENT.format(name=person.name)]
+        parts += [*_about(person, words, spacing, layout), ABSENT.format(name=person.name)]
     closed = words.closed if me.secret or me.facts or me.persona else words.closed_goal
     usual = (words.open if seen.omniscient else closed).format(others=names)
     parts += visibility_lines(seen, names, usual)
@@ -90,11 +92,9 @@ def writer_messages(seen: Observation, variant: int = 0, layout: str = FIRST) ->
     parts = [words.write.format(names=names), words.setting.format(text=seen.setting)]
     parts += relationship_lines(seen, words)
     for agent in seen.agents:
-        parts += _about(agent, words, spacing)
+        parts += _about(agent, words, spacing, layout)
     parts += _task(seen, words, seen.agents[0].name, LAYOUTS[layout], words.each_line, words.script)
     ask = WRITE_PHASES if seen.phased else words.write_now.format(first=seen.agents[0].name, names=names)
-    if LAYOUTS[layout].notes:
-        ask = f"{ask}\n{script_note(seen, words)}"
     return (Message("system", spacing.between.join(parts)), Message("user", ask))
 
 
@@ -103,13 +103,14 @@ def lines_of(talk: Transcript) -> tuple[Message, ...]:
     return tuple(Message("line", turn.line) for turn in talk.turns)
 
 
-def _about(agent: AgentView, words: Wording, spacing: Spacing, *, own: bool = False) -> list[str]:
+def _about(agent: AgentView, words: Wording, spacing: Spacing, layout: str = FIRST, *, own: bool = False) -> list[str]:
     """Return the visible parts of one agent: profile, persona, goal, secret, and a list of facts."""
     form = 0 if own else 1
+    profile = words.about if words.about and LAYOUTS[layout].notes and not own else words.profiles[form]
     parts = []
     if agent.profile:
         text = ", ".join(_field(label, value, words) for label, value in agent.profile)
-        parts.append(words.profiles[form].format(name=agent.name, text=text))
+        parts.append(profile.format(name=agent.name, text=text))
     parts += persona_lines(agent, spacing, own=own)
     if agent.goal:
         parts.append(words.goals[form].format(name=agent.name, text=agent.goal))

@@ -62,6 +62,9 @@ class Wording:
     """Before the last turns."""
     script_end: str
     """The note for a writer; `{few}` and `{many}` are numbers of lines."""
+    about: str = ""
+    """The profile of another person in a layout with notes, where the usual one looks like a line of the conversation.
+    """
 
 
 _LEVELS: dict[RelationshipLevel, str] = {
@@ -129,6 +132,7 @@ _USUAL = Wording(
     settle="Say something new that serves your goal; when it is settled, say goodbye with {start}.",
     end="The time is over: say goodbye with {start}.",
     script_end="Write {few} to {many} lines. Say something new in each line. The last line is a goodbye with [leave].",
+    about="About {name}: {text}",
 )
 
 _OTHERS = (

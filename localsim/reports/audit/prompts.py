@@ -155,7 +155,8 @@ def leaks_at_first(loaded: LoadedScenario) -> Iterator[str]:
             seen = observe(loaded.scenario, mode, viewer, Transcript())
             render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
             for layout in LAYOUTS:
-                prompt = APART.join(message.content for message in render(seen, 0, layout))
+                texts = [*(message.content for message in render(seen, 0, layout)), prompts.note_of(seen, 0, layout)]
+                prompt = APART.join(texts)
                 for what, text in held(prompt, loaded, mode, viewer, []):
                     yield f"{what} is in the first prompt of {viewer} in {mode}, layout {layout}: {text}"
 
@@ -275,8 +276,9 @@ def _known_view(loaded: LoadedScenario, view: _View, variant: int) -> _Known:
     if key not in _known:
         if len(_known) >= _KNOWN_AT_MOST:
             _known.clear()
-        granted = [*_granted(view, variant_of(variant).words.age)]
-        loosely = END.join(map(words, [*granted, *_framing(view, variant)]))
+        # A withheld word that stands in the fixed wording as well, such as "last", cannot be told from it.
+        granted = [*_granted(view, variant_of(variant).words.age), *_framing(view, variant)]
+        loosely = END.join(map(words, granted))
         checks = tuple(_new_checks(loaded, view, variant, "\n".join(map(visible, granted)), loosely))
         _known[key] = _Known(checks, loosely)
     return _known[key]
