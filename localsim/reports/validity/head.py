@@ -61,14 +61,16 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
 
 
 def answer(data: Row) -> list[str]:
-    """Return the sentences that a report begins with: conclusions about several runs, then those about its own run."""
+    """Return the sentences that a report begins with: whose talks do not play, then conclusions about several runs, then
+    those about its own run.
+    """
     if not any(row["completed"] for row in data["comparison"]):
         return [_nothing(data["run"], sum(row["failed"] for row in data["comparison"]))]
     told = data.get("aloud", {}).get("conclusions", [])
     own = data.get("headline", {}).get("sentences", [])
     models = dict.fromkeys(row["model"] for row in data["comparison"] if not _other(row))
     which = [f"Of run {data['run']['run_id']}, by {' and '.join(map(labelled, models))}:"] if told and own else []
-    return [*told, *which, *own]
+    return [*data.get("playing", {}).get("sentences", []), *told, *which, *own]
 
 
 def _nothing(run: Row, failed: int) -> str:
