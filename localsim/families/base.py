@@ -223,6 +223,10 @@ class Family:
         """Return the outcome scores, each with the turns that are its evidence; a score that is unknown is left out."""
         raise NotImplementedError
 
+    def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int] | None:  # noqa: ARG002 - overridden
+        """Return the turns that come to the task, such as those that name a price; None if the family cannot tell."""
+        return None
+
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:  # noqa: ARG002 - overridden
         """Return the turn of a player that uses everything visible; None if it sees only its own side."""
         return None
