@@ -23,6 +23,6 @@ def print_playing(sentences: Sequence[str]) -> None:
 
 
 def refuse(sentences: Sequence[str], *, strict: bool) -> None:
-    """Raise DoesNotPlay with the first sentence if the option is given and there is one; it follows all output."""
+    """Raise DoesNotPlay if the option is given and there is something to say; it follows all output."""
     if strict and sentences:
-        raise DoesNotPlay(sentences[0].rstrip("."), hint="all talks and scores are stored")
+        raise DoesNotPlay("talks do not play, so a conclusion is withheld", hint="all talks and scores are stored")

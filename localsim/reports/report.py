@@ -229,7 +229,8 @@ def _run_json(run: Row, store: Store, run_id: str) -> Row:
 def remarks_on(run: Row, comparison: list[Row], told: playing.Playing = playing.SILENT) -> list[Row]:
     """Return the warnings that a reader needs before trusting the table: text, families, models.
 
-    `told` says whose talks do not play. `families` and `models` are those that a warning is about; one without any is about the whole run.
+    `told` says whose talks do not play. `families` and `models` are those that a warning is about; one without any is
+    about the whole run.
     """
     models = json.loads(run["models_json"])
     found = [_remark(text, [family]) for family, text in told.remarks()]

@@ -247,7 +247,4 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
     for line in (*memory, *(f"{labelled(name)}, conversations at a time: {curve}" for name, curve in curves.items())):
         click.echo(line)
     if found:
-        click.echo(
-            f"about {found.minutes:.1f} minutes ({found.low:.1f} to {found.high:.1f}) for {found.turns:.0f} turns and "
-            f"{found.tokens:.0f} tokens, from speeds measured now and {found.based_on}; leaks are looked for after that"
-        )
+        click.echo(f"{found}; leaks are looked for after that")

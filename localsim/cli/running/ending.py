@@ -25,12 +25,17 @@ def simulate(plan: Plan, store: Store, options: Mapping[str, Any], **choices: An
 
     Raises what `runner.start` and `conclude` raise.
     """
-    quiet = options["as_json"]
     say_namesakes(store, options["name"])
+    result = played(plan, store, options, name=options["name"], **choices)
+    conclude(result, store.path, options["as_json"], options["fail_on_error"], strict=options.get("strict", False))
+
+
+def played(plan: Plan, store: Store, options: Mapping[str, Any], **choices: Any) -> runner.Result:
+    """Play a plan and show its progress, as the options `as_json` and `live` say. Raises what `runner.start` raises."""
+    quiet = options["as_json"]
     progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
     with Reassurance("reading the models", quiet=quiet), closing(progress):
-        result = runner.start(plan, store, progress, say, name=options["name"], **choices)
-    conclude(result, store.path, quiet, options["fail_on_error"], strict=options.get("strict", False))
+        return runner.start(plan, store, progress, say, **choices)
 
 
 def conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float, *, strict: bool) -> None:

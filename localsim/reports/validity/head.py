@@ -61,8 +61,8 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
 
 
 def answer(data: Row) -> list[str]:
-    """Return the sentences that a report begins with: whose talks do not play, then conclusions about several runs, then
-    those about its own run.
+    """Return the sentences that a report begins with: whose talks do not play, conclusions about several runs, those about
+    its own run.
     """
     if not any(row["completed"] for row in data["comparison"]):
         return [_nothing(data["run"], sum(row["failed"] for row in data["comparison"]))]

@@ -15,8 +15,9 @@ from typing import Any
 from localsim.backends.person import NAME
 from localsim.conversation.episode import PEOPLE
 from localsim.families import EVERYDAY, family_of, in_order, title_of
-from localsim.models.registry import labelled
+from localsim.runs.telling import called
 from localsim.store.conditions import Condition, condition_of
+from localsim.store.conditions import in_order as place_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
@@ -25,12 +26,12 @@ Row = dict[str, Any]
 LIMIT = 0.2
 """The share of a cell's talks that need not play. From a larger share on, conclusions about its model are withheld.
 
-Runs are planned to find differences of 20 points (`localsim design --difference .2`). If more than 20% of the talks of a
-cell do not play, they alone could make or hide such a difference.
+Runs are planned to find differences of 20 points (`localsim design --difference .2`). If more than 20% of the talks in
+a cell do not play, they alone could make or hide such a difference.
 """
 RULE = (
-    "The rule of choice: of the two most frequent faults, the first talk by scenario, mode and number; if there is one "
-    "fault, its first two talks. Quoted are the first two turns that show the fault."
+    "The rule of choice: the first talk, by scenario, mode and number, of each of the two most frequent faults; of a "
+    "single fault, its first talk and its first one in another condition. Quoted are the first two turns that show it."
 )
 QUOTED, LONGEST, TOLD = 2, 80, 3
 """Examples and turns of each; characters of a quoted turn; faults that a sentence names."""
@@ -132,7 +133,7 @@ class Playing:
         for family, model in sorted(self.withheld):
             cells = [each for each in self.cells if (each.family, each.condition.model) == (family, model)]
             counts = [f"{each.not_playing} of {each.talks} ({each.condition.name})" for each in cells if not each.holds]
-            text = f"Talks of {labelled(model, whole=False)} that do not play: {_listed(counts)}."
+            text = f"Talks of {_named(model)} that do not play: {_listed(counts)}."
             found.append((family, f"{text} The numbers about this model are no finding."))
         return found
 
@@ -163,7 +164,7 @@ class Playing:
         which = "these conversations" if len(own) == len(every) else f"the conversations of {_places(own, every)}"
         talks = sum(each.talks for each in own)
         count = f"{faults.total()} of {talks} talk{'s' if talks > 1 else ''} do{'es' if talks == 1 else ''} not play"
-        return f"{labelled(model, whole=False)} does not hold {which}: {count} ({listed(faults)})."
+        return f"{_named(model)} does not hold {which}: {count} ({listed(faults)})."
 
     def _so(self) -> str:
         """Return which conclusions are withheld."""
@@ -172,7 +173,7 @@ class Playing:
             return f"So {self.of} has no conclusion."
         several = len({model for _, model in every}) > 1
         about = [
-            title_of(family_of(family)) + (f" by {labelled(model, whole=False)}" if several else "")
+            title_of(family_of(family)) + (f" by {_named(model)}" if several else "")
             for family in in_order({family for family, _ in self.withheld})
             for model in sorted(model for each, model in self.withheld if each == family)
         ]
@@ -191,13 +192,13 @@ SILENT = Playing()
 
 def of_run(store: Store, run_id: str) -> Playing:
     """Return what the talks of a run say about its models."""
-    return _playing(store, _talks(store, run_id), "this run")
+    return _playing(store, talks_of(store, run_id), "this run")
 
 
 def of_conditions(store: Store, conditions: Collection[Condition], of: str = "this comparison") -> Playing:
     """Return what the talks of conditions say about their models."""
     runs = dict.fromkeys(each.run_id for each in conditions)
-    talks = [talk for run_id in runs for talk in _talks(store, run_id) if talk.condition in conditions]
+    talks = [talk for run_id in runs for talk in talks_of(store, run_id) if talk.condition in conditions]
     return _playing(store, talks, of)
 
 
@@ -208,7 +209,7 @@ def _playing(store: Store, talks: Sequence[Talk], of: str) -> Playing:
     return Playing(tuple(cells), tuple(_example(each, said) for each in chosen), of)
 
 
-def _talks(store: Store, run_id: str) -> list[Talk]:
+def talks_of(store: Store, run_id: str) -> list[Talk]:
     """Return the scored talks of a run; those of people say nothing about a model."""
     talks = map(_talk, queries.plays(store, run_id))
     return [each for each in talks if each.condition.mode != PEOPLE]
@@ -228,7 +229,7 @@ def _talk(row: Row) -> Talk:
 
 
 def cells_of(talks: Iterable[Talk]) -> list[Cell]:
-    """Return the cells of talks, in the order of a report's families, then in that of the talks."""
+    """Return the cells of talks, in the order of a report."""
     groups: dict[tuple[str, Condition], list[Talk]] = {}
     for each in talks:
         groups.setdefault((each.family, each.condition), []).append(each)
@@ -237,7 +238,7 @@ def cells_of(talks: Iterable[Talk]) -> list[Cell]:
         Cell(family, condition, len(own), Counter(each.fault for each in own if not each.plays))
         for (family, condition), own in groups.items()
     ]
-    return sorted(found, key=lambda cell: order.index(cell.family))
+    return sorted(found, key=lambda cell: (order.index(cell.family), place_of(cell.condition)))
 
 
 def chosen_of(talks: Sequence[Talk], cells: Iterable[Cell]) -> list[Talk]:
@@ -249,6 +250,7 @@ def chosen_of(talks: Sequence[Talk], cells: Iterable[Cell]) -> list[Talk]:
     ranked = [fault for fault, _ in Counter(each.fault for each in found).most_common(QUOTED)]
     first = [next(each for each in found if each.fault == fault) for fault in ranked]
     rest = [each for each in found if each.fault == ranked[0] and each not in first]
+    rest.sort(key=lambda each: (each.family, each.condition) == (first[0].family, first[0].condition))
     return [*first, *rest][:QUOTED]
 
 
@@ -281,20 +283,23 @@ def _places(own: Sequence[Cell], every: Sequence[Cell]) -> str:
 
 def _quoted(example: Example) -> str:
     """Return an example as a sentence with its words, or with the reason where no words show the fault."""
-    lead = f"For example, {example.condition} of {labelled(example.model, whole=False)} ({example.fault}):"
+    lead = f"For example, {example.condition} of {_named(example.model)} ({example.fault}):"
     if not example.quotes:
         return f"{lead} {example.reason}."
-    said: dict[tuple[str, str], list[int]] = {}
-    for turn, speaker, text in example.quotes:
-        said.setdefault((speaker, text), []).append(turn)
-    parts = [
-        f"{speaker} says “{_clipped(text)}” in turn{'s' if len(turns) > 1 else ''} {_listed([*map(str, turns)])}"
-        for (speaker, text), turns in said.items()
-    ]
+    (turn, speaker, text), *others = example.quotes
+    parts = [f"{speaker} says “{clipped(text)}” in turn {turn}"]
+    for again, other, words in others:
+        who = "" if other == speaker else f"{other} "
+        parts.append(f"{who}{'the same' if words == text else f'“{clipped(words)}”'} in turn {again}")
     return f"{lead} {_listed(parts)}."
 
 
-def _clipped(text: str) -> str:
+def _named(model: str) -> str:
+    return "|".join(map(called, model.split("|")))
+
+
+def clipped(text: str) -> str:
+    """Return the beginning of what was said, as one line."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rstrip()}…"
 

@@ -40,7 +40,7 @@ def success(store: Store, run_id: str) -> dict[str, float | None]:
 
 
 def plays(store: Store, run_id: str) -> list[Row]:
-    """Whether each talk plays: episode_id, run_id, family, scenario_id, mode, model, see, value, label (its worst fault),
+    """If each talk plays: episode_id, run_id, family, scenario_id, mode, model, see, value, label (its worst fault),
     reason, turns; by scenario, mode and index. Talks on which the evaluator failed are left out.
     """
     rows = store.rows(
