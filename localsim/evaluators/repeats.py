@@ -19,6 +19,9 @@ SHORT = 5
 """Fewest words of an utterance whose repetition counts: "Yes." and "No, I don't." are said often."""
 NEAR = 0.75
 """Least share of words in common, in order, at which utterances are nearly the same."""
+HELD = 0.8
+"""Least share of an utterance's words in RUNs of an earlier one, which holds it: nothing new is said."""
+RUN = 3
 _NAME = re.compile(r"(?<=[\w,;:'’] )[^\W\d_a-z][\w'’-]*")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"[\w'’]+")
@@ -63,15 +66,24 @@ class Utterance:
         """True for a short answer with a number: two who stand by their prices are in no loop."""
         return len(self.words) < SHORT and any(mark[0].isdigit() for mark in self.marks)
 
+    @cached_property
+    def runs(self) -> frozenset[tuple[str, ...]]:
+        """The RUNs of its words."""
+        return runs(self.words, RUN)
+
     def same(self, other: Utterance) -> bool:
         """Return True if the words are equal."""
         return self.words == other.words
 
     def like(self, other: Utterance, near: float = NEAR) -> bool:
-        """Return True if the words are nearly the same."""
+        """Return True if the words are nearly those of an earlier utterance, or most of them are a part of it."""
         if self.same(other):
             return True
-        if self.marks != other.marks or min(len(self.words), len(other.words)) < SHORT:
+        if min(len(self.words), len(other.words)) < SHORT or self.marks - other.bag:
+            return False
+        if covered(self.words, other.runs, RUN) >= HELD * len(self.words):
+            return True
+        if other.marks - self.bag:
             return False
         most = 2 * min(len(self.words), len(other.words)) / (len(self.words) + len(other.words))
         if most < near or len(self.bag & other.bag) < near / 2 * min(len(self.bag), len(other.bag)):
@@ -87,6 +99,20 @@ def utterance(turn: Turn, agents: Iterable[str], known: frozenset[str]) -> Utter
     words = tuple(word for word in words_in(text) if word not in names)
     marks |= known.intersection(words)
     return Utterance(turn, words, frozenset(marks - names - _FIRST_PERSON))
+
+
+def runs(words: Sequence[str], length: int) -> frozenset[tuple[str, ...]]:
+    """Return each `length` words that stand in a row."""
+    return frozenset(tuple(words[at : at + length]) for at in range(len(words) - length + 1))
+
+
+def covered(words: Sequence[str], known: frozenset[tuple[str, ...]], length: int) -> int:
+    """Return how many words are in known runs of a length."""
+    found: set[int] = set()
+    for at in range(len(words) - length + 1):
+        if tuple(words[at : at + length]) in known:
+            found |= set(range(at, at + length))
+    return len(found)
 
 
 def words_in(text: str) -> list[str]:

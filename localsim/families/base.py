@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import random
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -185,6 +186,8 @@ class Family:
     """
     hits: Hits | None = None
     """The score that counts uses of the other side's knowledge before anything said had told it; None without one."""
+    claims: Mapping[str, re.Pattern[str]] = {}
+    """Side -> what only an agent of this side says of itself, in lower case: a seller does not want to buy."""
     fewest: int = FEWEST
     """Fewest agents of a scenario."""
     modes: Sequence[Mode] = SIMULATED

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import ACTION_TYPES, Turn
 from localsim.evaluators.play import phrases
 from localsim.evaluators.play.talk import Talk
 from localsim.evaluators.repeats import SHORT, Utterance
+from localsim.families import family_of
 from localsim.families.farewells import says_farewell
 
 BACK = 60
@@ -57,7 +58,7 @@ def own_repeats(talk: Talk) -> list[int]:
 
 
 def parroting(talk: Talk) -> list[int]:
-    """Return the turns that say nearly what another said before and their speaker did not; polite words may be equal."""
+    """Return the turns that are new to their speaker and nearly what another said; polite words may be equal."""
     own = set(own_repeats(talk))
     found = []
     for now, before in _earlier(talk, own=False):
@@ -118,72 +119,87 @@ def refusals(talk: Talk) -> list[int]:
 
 
 def other_role(talk: Talk) -> list[int]:
-    """Return the turns that give the other's name or side as the own one, or address their speaker by name."""
+    """Return the turns whose speaker gives another's name or side as the own one, or names itself as another would."""
     return [turn.index for turn in talk.said if _as_another(turn, talk)]
 
 
 def _as_another(turn: Turn, talk: Talk) -> bool:
-    text, me = turn.action.text, re.escape(turn.speaker)
-    for name in map(re.escape, talk.others(turn.speaker)):
-        if re.search(rf"\b(?:I['’]?m|I am|[Mm]y name is|[Mm]y name['’]s|[Tt]his is) {name}\b", text):
-            return True
-    if re.search(rf"(?:^|[.!?] )(?:Hi|Hello|Hey|Thanks|Thank you|Bye|Goodbye|Dear),? {me}\b|, {me}[.!?]*$", text):
+    text = turn.action.text
+    given = _I_AM.findall(text)
+    if any(name != turn.speaker and name in talk.people for name in given) or _names_itself(text, turn.speaker):
         return True
-    side = talk.sides.get(turn.speaker)
-    for other in set(talk.sides.values()) - {side}:
-        if re.search(rf"\bi(?:'m| am)(?: also)? (?:an?|the) {re.escape(other)}\b", phrases.simple(text)):
+    side, plain = talk.sides.get(turn.speaker), phrases.simple(text)
+    others = {other for other in talk.sides.values() if other != side}
+    claims = family_of(talk.scenario.family).claims
+    return any(
+        re.search(rf"\bi(?:'m| am) (?:also )?(?:an?|the) {re.escape(other)}\b", plain)
+        or (other in claims and claims[other].search(plain))
+        for other in others
+    )
+
+
+def _names_itself(text: str, name: str) -> bool:
+    """Return True if a text holds its speaker's name, but for an introduction; at the start a name may be a word."""
+    for place in re.finditer(rf"(?<!\w){re.escape(name)}(?![\w-])", text):
+        before, after = text[: place.start()], text[place.end() :]
+        opens = not before.strip() or before.rstrip()[-1] in ".!?"
+        if not _PRESENTS.search(before) and not _HERE.match(after) and (not opens or _ADDRESS.match(after)):
             return True
     return False
+
+
+_I_AM = re.compile(r"\b(?:I['’]?m|I am|[Mm]y name is|[Mm]y name['’]s) ([^\W\d_]\w*)")
+_PRESENTS = re.compile(r"(?:\b(?:am|['’]?m|is|['’]s|me|called|named|as)|[—–(-]) ?$", re.IGNORECASE)
+_HERE = re.compile(r" (?:here|speaking)\b")
+_ADDRESS = re.compile(r"['’,!?]")
 
 
 # ---- form ----------------------------------------------------------------------------------------------------------
 
 
 def read_out(talk: Talk) -> list[int]:
-    """Return the turns most of whose words are those of the own instructions, in the same order."""
-    return []
+    """Return the turns that consist mostly of the own instructions, or list the own traits as a profile does."""
+    return [turn.index for turn in talk.said if talk.instructions[turn.speaker].read_out_in(turn.action.text)]
 
 
 def spill(talk: Talk) -> list[int]:
     """Return the turns in which the form of the prompt or of a chat has become speech."""
     names = "|".join(map(re.escape, talk.scenario.names))
-    kinds = {*talk.scenario.actions, *(move.name for move in talk.scenario.moves), "speak", "action", "leave", "none"}
+    kinds = {*ACTION_TYPES, *(move.name for move in talk.scenario.moves)}
     form = re.compile(
-        rf"(?<!\w)(?:{names})(?: \[[^\]]*\])?:|^(?i:{phrases.ROLE_WORDS})(?: \[[^\]]*\])?:"
+        rf"(?<!\w)(?:{names})(?: \[[^\]]*\])?:|[.!?] (?:{names})$|^(?i:{phrases.ROLE_WORDS})(?: \[[^\]]*\])?:"
         rf"|\[(?:{'|'.join(map(re.escape, sorted(kinds)))})\b[^\]]*\]"
     )
-    return [turn.index for turn in talk.said if form.search(turn.action.text) or _marked(turn.action.text)]
-
-
-def _marked(text: str) -> bool:
-    quoted = len(text) > 2 and text[0] + text[-1] in phrases.QUOTES and text[0] not in text[1:-1]
-    return quoted or bool(phrases.MARKDOWN.search(text))
+    return [turn.index for turn in talk.said if form.search(turn.action.text) or phrases.is_marked(turn.action.text)]
 
 
 # ---- goodbyes ------------------------------------------------------------------------------------------------------
 
 
 def farewells(talk: Talk) -> list[int]:
-    """Return the turns after at least two agents have said goodbye, if two or more follow without leaving."""
-    said_it: set[str] = set()
+    """Return the turns of goodbyes and polite words of agents who have said goodbye already, after another has too.
+
+    One that leaves does what it says. Anything else that is said takes the talk up again.
+    """
+    gone: set[str] = set()
     after: list[int] = []
     for turn in talk.said:
-        bye, polite = says_farewell(turn.action.text), phrases.is_polite(turn.action.text, talk.names)
-        if not (bye or polite):
-            said_it, after = set(), []
-        elif len(said_it) >= 2:
+        bye = says_farewell(turn.action.text)
+        if not bye and not phrases.is_polite(turn.action.text, talk.names):
+            gone, after = set(), []
+        elif turn.action.type != "leave" and turn.speaker in gone and len(gone) > 1:
             after.append(turn.index)
         elif bye:
-            said_it.add(turn.speaker)
-    return after if len(after) >= 2 else []
+            gone.add(turn.speaker)
+    return after if len(after) > 1 else []
 
 
 FAULTS = (
+    Fault("read_out", "reads out instructions", "read out the instructions", read_out, 2, 0.1),
     Fault("other_role", "speaks as another", "speak as another person", other_role, 2, english=True),
     Fault("refusals", "refuses as an assistant", "refuse as an assistant does", refusals, 1, english=True),
     Fault("assistant", "speaks as an assistant", "speak as an assistant does", assistant, 2, english=True),
     Fault("spill", "form spills into speech", "hold signs of a form that is no speech", spill, 2, 0.1),
-    Fault("read_out", "reads out instructions", "read out the instructions", read_out, 2, 0.1),
     Fault("loop", "goes in a loop", "go in a loop", loops, LOOP),
     Fault("own_repeats", "repeats itself", "repeat what their speaker said before", own_repeats, 2, 0.1),
     Fault("parroting", "repeats the other", "repeat what the other said", parroting, 2, 0.1),

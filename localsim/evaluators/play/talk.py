@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from localsim.conversation.scenario import Agent, AnswerKey, Scenario
+from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.language import language_of
+from localsim.evaluators.play.instructions import Instructions, instructions
 from localsim.evaluators.repeats import Utterance, utterance, words_in
 from localsim.families import family_of
 
@@ -50,17 +51,19 @@ class Talk:
         return language_of(self.scenario) == ENGLISH
 
     @cached_property
-    def agents(self) -> Mapping[str, Agent]:
-        """The agents by name."""
-        return {agent.name: agent for agent in self.scenario.agents}
-
-    @cached_property
     def sides(self) -> Mapping[str, str]:
         """The side of each agent; empty if the family has no sides."""
         family = family_of(self.scenario.family)
         sides = {name: family.side(name, self.answer) for name in self.scenario.names}
         return sides if len(set(sides.values())) > 1 else {}
 
-    def others(self, speaker: str) -> Sequence[str]:
-        """Return the names of the other agents."""
-        return [name for name in self.scenario.names if name != speaker]
+    @cached_property
+    def people(self) -> frozenset[str]:
+        """The names of the agents, and of the people whom private facts are about."""
+        terms = {term for agent in self.scenario.agents for fact in agent.facts for term in fact.terms}
+        return frozenset(self.scenario.names) | {term for term in terms if term.istitle() and " " not in term}
+
+    @cached_property
+    def instructions(self) -> Mapping[str, Instructions]:
+        """What the prompt of each agent says about itself, by name."""
+        return {agent.name: instructions(agent, self.scenario.setting) for agent in self.scenario.agents}

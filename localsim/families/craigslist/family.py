@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
 from localsim.families.base import Curve, Family, Hits, Location, Played, Player, Point, Verdict, merged
 from localsim.families.craigslist import limits, players
+from localsim.families.craigslist.claims import BUYS, SELLS
 from localsim.families.craigslist.controls import CONTROLS, NO_ZONE
 from localsim.families.craigslist.corpus import CORPUS
 from localsim.families.craigslist.endings import bargain_ending
@@ -81,6 +83,7 @@ class Craigslist(Family):
     control_tasks: Mapping[str, Mapping[str, Any]] = {NO_ZONE: {"zone": "no"}}
     study_tasks = ("", NO_ZONE)
     interests = "competitive"
+    claims: Mapping[str, re.Pattern[str]] = {"seller": SELLS, "buyer": BUYS}
     unearned = ("limit_hit",)
     hits = Hits(
         "limit_hit",
