@@ -225,7 +225,7 @@ def test_commands_say_it_first_and_strict_makes_an_error_of_it(capsys: pytest.Ca
 def test_the_run_page_says_it_first(parrots: tuple[Store, str]) -> None:
     with client_of(parrots[0]) as client:
         page = client.get(f"/runs/{parrots[1]}?answer=1").text
-    assert page.index("does not hold these conversations") < page.index('<table class="cards"')
+    assert page.index("does not hold these conversations") < page.index('<table class="matrix')
     assert "cannot tell whether seeing every side" not in page
 
 
