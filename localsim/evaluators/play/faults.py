@@ -14,8 +14,10 @@ from localsim.evaluators.repeats import SHORT, Utterance, plain_words
 from localsim.families import family_of
 from localsim.families.farewells import says_farewell
 
+PAIR = 2
+"""Fewest people in a talk."""
 MUTE = 3
-"""Fewest turns of an agent who never speaks: one may leave at once."""
+"""Fewest turns of an agent who never speaks among others who do: one may leave at once."""
 BACK = 60
 """Earlier utterances that one is compared with, so that the work does not grow with the square of a long talk."""
 LOOP = 4
@@ -106,13 +108,14 @@ def loops(talk: Talk) -> list[int]:
 
 
 def silence(talk: Talk) -> list[int]:
-    """Return the turns of agents who act three times or more and never speak, where there is nothing to do but talk."""
+    """Return the turns of agents who never speak, where there is nothing to do but talk, and the only speaker's."""
     if talk.scenario.moves or talk.scenario.phases:
         return []
-    speakers = {turn.speaker for turn in talk.said}
-    mute = [turn for turn in talk.transcript.acts if turn.speaker not in speakers]
-    counts = Counter(turn.speaker for turn in mute)
-    return [turn.index for turn in mute if counts[turn.speaker] >= MUTE]
+    speakers, acts = {turn.speaker for turn in talk.said}, talk.transcript.acts
+    if len(speakers) < PAIR:
+        return [turn.index for turn in acts]
+    counts = Counter(turn.speaker for turn in acts)
+    return [turn.index for turn in acts if turn.speaker not in speakers and counts[turn.speaker] >= MUTE]
 
 
 # ---- words of an assistant -----------------------------------------------------------------------------------------
@@ -209,20 +212,20 @@ def farewells(talk: Talk) -> list[int]:
     One that leaves does what it says. Anything else that is said takes the talk up again.
     """
     gone: set[str] = set()
-    after: list[int] = []
+    late: list[int] = []
     for turn in talk.said:
         bye = says_farewell(turn.action.text)
         if not bye and not phrases.is_polite(turn.action.text, talk.names):
-            gone, after = set(), []
-        elif turn.action.type != "leave" and turn.speaker in gone and len(gone) > 1:
-            after.append(turn.index)
+            gone = set()
+        elif turn.action.type != "leave" and turn.speaker in gone and len(gone) >= PAIR:
+            late.append(turn.index)
         elif bye:
             gone.add(turn.speaker)
-    return after if len(after) > 1 else []
+    return late
 
 
 FAULTS = (
-    Fault("silence", "says nothing", "are those of somebody who never speaks", silence, MUTE, acts=True),
+    Fault("silence", "says nothing", "are those of somebody who says or hears nothing", silence, 1, acts=True),
     Fault("read_out", "reads out instructions", "read out the instructions", read_out, 2, 0.1),
     Fault("other_role", "speaks as another", "speak as another person", other_role, 2, english=True),
     Fault("refusals", "refuses as an assistant", "refuse as an assistant does", refusals, 2, 0.1, english=True),
