@@ -43,7 +43,7 @@ class Play(Scorer):
             return scores if scenario.moves else [*scores, Score("plays", 0.0, SILENT, reason="nobody says a word")]
         found = {fault: fault.find(talk) for fault in FAULTS if talk.is_english or not fault.english}
         for fault, turns in found.items():
-            scores.append(Score(f"play_{fault.name}", len(turns) / len(talk.said), turns=tuple(turns)))
+            scores.append(Score(f"play_{fault.name}", len(turns) / fault.base(talk), turns=tuple(turns)))
         return [*scores, _plays(talk, found)]
 
 
@@ -57,18 +57,12 @@ def _touched(talk: Talk) -> Iterator[Score]:
 
 
 def _plays(talk: Talk, found: Mapping[Fault, Sequence[int]]) -> Score:
-    said = len(talk.said)
-    spoilt = [fault for fault, turns in found.items() if fault.spoils(len(turns), said)]
+    spoilt = [fault for fault, turns in found.items() if fault.weight(turns, talk) >= 1]
     if not spoilt:
         return Score("plays", 1.0, "", reason="no fault is above its limit")
-    worst = max(spoilt, key=lambda fault: fault.weight(len(found[fault]), said))
-    turns = found[worst]
-    words = talk.transcript.turns[turns[0]].action.text
-    shown = words if len(words) <= QUOTED else f"{words[: QUOTED - 1]}…"
-    return Score(
-        "plays",
-        0.0,
-        worst.label,
-        reason=f"{len(turns)} of {said} turns {worst.says}, such as “{shown}”",
-        turns=tuple(turns),
-    )
+    worst = max(spoilt, key=lambda fault: fault.weight(found[fault], talk))
+    turns = tuple(found[worst])
+    words = next((text for turn in turns if (text := talk.transcript.turns[turn].action.text)), "")
+    such = f", such as “{words if len(words) <= QUOTED else words[: QUOTED - 1] + '…'}”" if words else ""
+    reason = f"{len(turns)} of {worst.base(talk)} turns {worst.says}{such}"
+    return Score("plays", 0.0, worst.label, reason=reason, turns=turns)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.transcript import ACTION_TYPES, Turn
 from localsim.evaluators.play import phrases
 from localsim.evaluators.play.talk import Talk
-from localsim.evaluators.repeats import SHORT, Utterance
+from localsim.evaluators.repeats import SHORT, Utterance, plain_words
 from localsim.families import family_of
 from localsim.families.farewells import says_farewell
 
+PAIR = 2
+"""Fewest people in a talk."""
+MUTE = 3
+"""Fewest turns of an agent who never speaks among others who do: one may leave at once."""
 BACK = 60
 """Earlier utterances that one is compared with, so that the work does not grow with the square of a long talk."""
 LOOP = 4
@@ -36,35 +41,44 @@ class Fault:
     least: int
     """Fewest turns that spoil a talk."""
     share: float = 0.0
-    """They must also be more than this share of the turns with speech."""
+    """Least share of turns that spoils one."""
     english: bool = False
     """True if it is found by English phrases."""
+    acts: bool = False
+    """True if all turns of agents can have it, and not only those with speech."""
 
-    def spoils(self, turns: int, said: int) -> bool:
-        """Return True if a talk with `said` turns, of which `turns` have the fault, does not play."""
-        return turns >= self.least and turns > self.share * said
+    def base(self, talk: Talk) -> int:
+        """Return how many turns could have the fault."""
+        return len(talk.transcript.acts) if self.acts else len(talk.said)
 
-    def weight(self, turns: int, said: int) -> float:
-        """Return how far the fault is above its limit, to find the worst one."""
-        return turns / max(self.least, self.share * said)
+    def weight(self, turns: Sequence[int], talk: Talk) -> float:
+        """Return the number of turns with the fault in parts of the least number that spoils a talk: 1 does."""
+        return len(turns) / max(self.least, self.share * self.base(talk))
 
 
 # ---- repeats -------------------------------------------------------------------------------------------------------
 
 
 def own_repeats(talk: Talk) -> list[int]:
-    """Return the turns whose speaker said nearly the same before, but for short answers."""
-    return [now.turn.index for now, before in _earlier(talk, own=True) if any(now.like(each) for each in before)]
+    """Return the turns whose speaker said nearly the same before, or says one sentence three times in them.
+
+    Short answers may be equal.
+    """
+    again = {now.turn.index for now, before in _earlier(talk, own=True) if any(now.like(each) for each in before)}
+    return [turn.index for turn in talk.said if turn.index in again or _stuck(turn.action.text)]
+
+
+def _stuck(text: str) -> bool:
+    sentences = [plain_words(each) for each in re.split(r"[.!?]+", text)]
+    return any(len(each) > 3 and sentences.count(each) > 2 for each in sentences)
 
 
 def parroting(talk: Talk) -> list[int]:
-    """Return the turns that are new to their speaker and nearly what another said; polite words may be equal."""
-    own = set(own_repeats(talk))
+    """Return the turns that say nearly what another said before; short answers and polite words may be equal."""
     found = []
     for now, before in _earlier(talk, own=False):
-        if now.turn.index in own or phrases.is_polite(now.turn.action.text, talk.names):
-            continue
-        if any(now.like(each) for each in before if each.turn.beat != now.turn.beat):
+        heard = [each for each in before if each.turn.beat != now.turn.beat]
+        if any(now.like(each) for each in heard) and not phrases.is_polite(now.turn.action.text, talk.names):
             found.append(now.turn.index)
     return found
 
@@ -91,6 +105,17 @@ def loops(talk: Talk) -> list[int]:
             run = []
     found += run if len(run) >= LOOP else []
     return [talk.utterances[at].turn.index for at in dict.fromkeys(found)]
+
+
+def silence(talk: Talk) -> list[int]:
+    """Return the turns of agents who never speak, where there is nothing to do but talk, and the only speaker's."""
+    if talk.scenario.moves or talk.scenario.phases:
+        return []
+    speakers, acts = {turn.speaker for turn in talk.said}, talk.transcript.acts
+    if len(speakers) < PAIR:
+        return [turn.index for turn in acts]
+    counts = Counter(turn.speaker for turn in acts)
+    return [turn.index for turn in acts if turn.speaker not in speakers and counts[turn.speaker] >= MUTE]
 
 
 # ---- words of an assistant -----------------------------------------------------------------------------------------
@@ -120,7 +145,7 @@ def refusals(talk: Talk) -> list[int]:
 
 def other_role(talk: Talk) -> list[int]:
     """Return the turns whose speaker gives another's name or side as the own one, or names itself as another would."""
-    return [turn.index for turn in talk.said if _as_another(turn, talk)]
+    return [turn.index for turn in talk.said if _as_another(turn, talk) and not _reads_out(turn, talk)]
 
 
 def _as_another(turn: Turn, talk: Talk) -> bool:
@@ -159,18 +184,23 @@ _ADDRESS = re.compile(r"['’,!?]")
 
 def read_out(talk: Talk) -> list[int]:
     """Return the turns that consist mostly of the own instructions, or list the own traits as a profile does."""
-    return [turn.index for turn in talk.said if talk.instructions[turn.speaker].read_out_in(turn.action.text)]
+    return [turn.index for turn in talk.said if _reads_out(turn, talk)]
+
+
+def _reads_out(turn: Turn, talk: Talk) -> bool:
+    return talk.instructions[turn.speaker].read_out_in(turn.action.text)
 
 
 def spill(talk: Talk) -> list[int]:
-    """Return the turns in which the form of the prompt or of a chat has become speech."""
+    """Return the turns in which the form of the prompt or of a chat has become text, that of gestures included."""
     names = "|".join(map(re.escape, talk.scenario.names))
     kinds = {*ACTION_TYPES, *(move.name for move in talk.scenario.moves)}
     form = re.compile(
         rf"(?<!\w)(?:{names})(?: \[[^\]]*\])?:|[.!?] (?:{names})$|^(?i:{phrases.ROLE_WORDS})(?: \[[^\]]*\])?:"
         rf"|\[(?:{'|'.join(map(re.escape, sorted(kinds)))})\b[^\]]*\]"
     )
-    return [turn.index for turn in talk.said if form.search(turn.action.text) or phrases.is_marked(turn.action.text)]
+    texts = ((turn.index, turn.action.text) for turn in talk.transcript.acts if turn.action.text)
+    return [index for index, text in texts if form.search(text) or phrases.is_marked(text)]
 
 
 # ---- goodbyes ------------------------------------------------------------------------------------------------------
@@ -182,28 +212,29 @@ def farewells(talk: Talk) -> list[int]:
     One that leaves does what it says. Anything else that is said takes the talk up again.
     """
     gone: set[str] = set()
-    after: list[int] = []
+    late: list[int] = []
     for turn in talk.said:
         bye = says_farewell(turn.action.text)
         if not bye and not phrases.is_polite(turn.action.text, talk.names):
-            gone, after = set(), []
-        elif turn.action.type != "leave" and turn.speaker in gone and len(gone) > 1:
-            after.append(turn.index)
+            gone = set()
+        elif turn.action.type != "leave" and turn.speaker in gone and len(gone) >= PAIR:
+            late.append(turn.index)
         elif bye:
             gone.add(turn.speaker)
-    return after if len(after) > 1 else []
+    return late
 
 
 FAULTS = (
+    Fault("silence", "says nothing", "are those of somebody who says or hears nothing", silence, 1, acts=True),
     Fault("read_out", "reads out instructions", "read out the instructions", read_out, 2, 0.1),
     Fault("other_role", "speaks as another", "speak as another person", other_role, 2, english=True),
-    Fault("refusals", "refuses as an assistant", "refuse as an assistant does", refusals, 1, english=True),
-    Fault("assistant", "speaks as an assistant", "speak as an assistant does", assistant, 2, english=True),
-    Fault("spill", "form spills into speech", "hold signs of a form that is no speech", spill, 2, 0.1),
+    Fault("refusals", "refuses as an assistant", "refuse as an assistant does", refusals, 2, 0.1, english=True),
+    Fault("assistant", "speaks as an assistant", "speak as an assistant does", assistant, 2, 0.1, english=True),
+    Fault("spill", "form spills into speech", "hold signs of a form that is no speech", spill, 2, 0.15, acts=True),
     Fault("loop", "goes in a loop", "go in a loop", loops, LOOP),
     Fault("own_repeats", "repeats itself", "repeat what their speaker said before", own_repeats, 2, 0.1),
-    Fault("parroting", "repeats the other", "repeat what the other said", parroting, 2, 0.1),
-    Fault("politeness", "polite words alone", "hold polite words alone", politeness, 3, 0.2, english=True),
-    Fault("farewells", "goodbyes go on", "go on after both have said goodbye", farewells, 3, english=True),
+    Fault("parroting", "repeats the other", "repeat what the other said", parroting, 3, 0.2),
+    Fault("politeness", "polite words alone", "hold polite words alone", politeness, 4, 0.25, english=True),
+    Fault("farewells", "goodbyes go on", "go on after both have said goodbye", farewells, 4, english=True),
 )
 """The faults, the gravest first: of two that are equally far above their limits, the first names the talk."""

@@ -17,9 +17,9 @@ ASSISTANT = _any(
     r"""
     \bhow (?:else )?(?:can|may|could) i (?:further )?(?:help|assist|be of (?:help|service|assistance)|support)\b
     \b(?:anything|something|what) (?:else |more )?(?:that )?(?:i can|can i|may i) (?:do to )?(?:help|assist)\b
-    \bi(?:'m| am) (?:always |just |also )?(?:here|happy|glad|available|ready) to (?:help|assist|support|answer)\b
-    \bi(?:'d| would) be (?:more than )?(?:happy|glad) to (?:help|assist|answer)\b
-    \b(?:sure|certainly|of course|yes|absolutely)[,!.]? i(?: can|'d be happy to|'ll be happy to) (?:help|assist)\b
+    \bi(?:'m| am) (?:always |just |also )?(?:here|available) to (?:help|assist|support|answer)\b
+    \b(?:i'm|i am|i'd be|i'll be|i would be) (?:more than )?(?:happy|glad|ready) to (?:assist|answer)\b
+    \b(?:i'm|i am|i'd be|i'll be|i would be) (?:happy|glad|ready) to help(?: you)?(?: with (?:that|this))?(?=[.!,]|$)
     \bi can (?:help|assist) (?:you )?with (?:that|this)\b
     \b(?:feel free|(?:please )?(?:do not|don't) hesitate) to (?:ask|reach out|contact|let me know|share)\b
     \bas an? (?:ai|artificial intelligence|(?:large )?language model|assistant|chatbot)\b
@@ -29,6 +29,7 @@ ASSISTANT = _any(
     \bif you (?:have|need) any(?:thing)? (?:other |more |further |additional )?(?:questions?|help|else)\b
     \blet me know (?:if|how) (?:there(?:'s| is) (?:anything|something)|i can (?:help|assist|be of))\b
     \blet me know if you (?:need|have) (?:any|more|further)\w*
+    \bi(?:'m| am) glad i could help\b|\b(?:could|can) you (?:please )?clarify\b
     \b(?:created|trained|developed|made) by (?:alibaba|openai|anthropic|google|meta)\b
     \bmy (?:training data|knowledge cut-?off|programming)\b
     \bwhat (?:else )?(?:would you like|do you want) (?:me )?to (?:know|do)(?: or do| next| today)?\?
@@ -63,7 +64,7 @@ _POLITE = _any(
     \bthank(?:s| you)(?: so much| very much| a lot| again| too)?(?: for (?:your|the|asking|sharing|letting)\b(?: \w+)?)?
     \bmuch appreciated\b|\bi (?:really |truly |also )?appreciate (?:it|that|you|your (?:help|time|understanding))\b
     \byou(?:'re| are) (?:very |most |so |too )*(?:welcome|right|kind)\b
-    \bno (?:problem|worries)\b|\bmy pleasure\b|\bi(?:'m| am) glad i could help\b
+    \bno (?:problem|worries)\b|\bmy pleasure\b|\bi(?:'m| am) glad (?:i|you) could (?:help|come)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a |like |an )*(?:great|wonderful|good|amazing)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a )*(?:interesting|fantastic|awesome|nice|lovely)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a )*(?:perfect|fine|true|cool|fun)\b
@@ -131,9 +132,9 @@ def is_polite(text: str, names: frozenset[str]) -> bool:
 
 
 def is_marked(text: str) -> bool:
-    """Return True if a text is whole in quotation marks, closed or not, or holds marks of Markdown or of a template."""
+    """Return True if a text is whole in quotation marks, closed or not, is nothing but dots, or holds markup."""
     text = text.strip()
     closing = _QUOTES.get(text[:1], "")
     inner = sum(text[1:-1].count(mark) for mark in closing)
     whole = bool(closing) and not inner and (text[-1] in closing or text[0] not in "'‘") and len(text) > 2
-    return whole or bool(_MARKUP.search(simple(text)))
+    return whole or bool(text) and not text.strip(".… ") or bool(_MARKUP.search(simple(text)))
