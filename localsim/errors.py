@@ -7,6 +7,7 @@
     ├── ModelMissing              4   a model that is absent, damaged or does not fit
     ├── DatabaseError             5   a database that is locked, newer, damaged or cannot be written
     ├── TooManyFailures           6   a run that finished with more failures than --fail-on-error allows
+    ├── DoesNotPlay               6   talks that do not play, so that there is no conclusion, with --strict
     ├── BackendUnavailable        7   a backend that cannot work on this machine
     └── Interrupted             130   Ctrl-C, or 143 after SIGTERM; the hint holds the command that resumes the run
 
@@ -97,6 +98,12 @@ class DatabaseError(LocalsimError):
 
 class TooManyFailures(LocalsimError):
     """A run that finished with more failures than allowed."""
+
+    exit_code = 6
+
+
+class DoesNotPlay(LocalsimError):
+    """Talks that do not play, so that there is no conclusion; only with --strict."""
 
     exit_code = 6
 

@@ -27,7 +27,7 @@ from localsim.runs.plan import Plan, layouts_of, plan_of
 from localsim.scenarios.find import find_scenarios, shipped
 
 SEARCH = find_scenarios(["mutual_friends_01"])[0]
-DINNER = find_scenarios(["where_to_eat"])[0]
+TRIP = find_scenarios(["planning_a_trip"])[0]
 NOTES = ("who", "begin", "answer", "go_on", "settle", "end")
 
 
@@ -82,9 +82,9 @@ def test_a_note_says_what_the_line_is_for(turns: int, holds: tuple[str, ...], la
 
 
 def test_with_three_agents_everybody_has_a_first_and_a_last_note() -> None:
-    last, words = DINNER.scenario.limits.turns - 6, WORDINGS[0]
-    assert [words.answer in told(turns, DINNER) for turns in range(4)] == [False, True, True, False]
-    assert [words.end.partition(":")[0] in told(turns, DINNER) for turns in (last - 1, last)] == [False, True]
+    last, words = TRIP.scenario.limits.turns - 6, WORDINGS[0]
+    assert [words.answer in told(turns, TRIP) for turns in range(4)] == [False, True, True, False]
+    assert [words.end.partition(":")[0] in told(turns, TRIP) for turns in (last - 1, last)] == [False, True]
 
 
 @pytest.mark.parametrize("loaded", list(shipped().values()), ids=lambda loaded: loaded.scenario.id)
@@ -107,9 +107,7 @@ def test_a_note_stands_before_its_line_only() -> None:
         assert [message.role for message in chat] == ["system", "user"] and len(lines) == number
         assert request.note.startswith(f"(You are {request.speaker}.") and request.prefill == request.speaker
         assert not any(line.startswith("(") for line in lines)
-    assert asked[2].messages[: len(asked[0].messages)] == asked[0].messages, (
-        "a chat grows at its end"
-    )
+    assert asked[2].messages[: len(asked[0].messages)] == asked[0].messages, "a chat grows at its end"
 
 
 def test_the_writer_has_a_note_and_nobody_else_before_layout_4() -> None:

@@ -71,6 +71,7 @@ def model(**changes: Any) -> Row:
         "judge": "j",
         "people": [],
         "twin": None,
+        "playing": {"sentences": [], "withheld": []},
     }
     return found | changes
 

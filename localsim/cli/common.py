@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from localsim import paths
 from localsim.annotation.selection import Selection
+from localsim.cli import completion
 from localsim.conversation.episode import Episode, EpisodeSpec, counted
 from localsim.conversation.grants import condition_name
 from localsim.conversation.transcript import Turn
@@ -50,6 +51,9 @@ db_option = click.option(
     help="Use this database file [LOCALSIM_DB, else db/localsim.duckdb beside a localsim.toml, else localsim.duckdb].",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+conditions_argument = click.argument(
+    "conditions", nargs=-1, metavar="[RUN[:CONDITION]]...", shell_complete=completion.runs
+)
 
 
 class Finite(click.FloatRange):

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from localsim.cli import completion
 from localsim.cli.common import Reassurance, gpu_option, json_option, print_json, print_table, say
+from localsim.cli.trying import try_
 from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry
@@ -37,6 +38,9 @@ def models(ctx: click.Context) -> None:
     """List, fetch, verify and measure models (without a subcommand: the list)."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
+
+
+models.add_command(try_)
 
 
 @models.command("list")

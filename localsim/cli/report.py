@@ -1,8 +1,7 @@
-"""localsim report, card, compare, design, plot."""
+"""localsim report, card, design, plot."""
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import textwrap
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from localsim.cli.common import (
     Finite,
     Reassurance,
     clean,
+    conditions_argument,
     db_option,
     json_option,
     output_option,
@@ -26,11 +26,12 @@ from localsim.cli.common import (
     weights_from,
     weights_option,
 )
+from localsim.cli.playing import refuse, strict_option
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
-from localsim.models.registry import constructed, labelled
+from localsim.models.registry import labelled
 from localsim.runs.plan import CONTRASTS, primary_of
-from localsim.store.conditions import Choice, Condition, choices, without_episodes
+from localsim.store.conditions import Condition, choices, without_episodes
 from localsim.store.database import Store
 
 _people = click.option(
@@ -42,9 +43,6 @@ _people = click.option(
 )
 
 
-_conditions = click.argument("conditions", nargs=-1, metavar="[RUN[:CONDITION]]...", shell_complete=completion.runs)
-
-
 def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, list[Condition]]:
     """Return the run to report, and the conditions to show if these are not simply its own."""
     found = choices(store, references or ("@last",))
@@ -53,13 +51,14 @@ def _first_and_others(store: Store, references: Sequence[str]) -> tuple[str, lis
 
 
 @click.command()
-@_conditions
+@conditions_argument
 @output_option("Write the report to this file: one self-contained HTML page, or Markdown if it ends in .md.")
 @_people
 @weights_option(
     "Report only if leaks were found with the thresholds of this file, or with built-in; else name the command that "
     "finds them again [whatever thresholds the last search had]."
 )
+@strict_option
 @db_option
 @json_option
 def report(
@@ -68,6 +67,7 @@ def report(
     people: tuple[str, ...],
     weights: str | None,
     sensitivity: float | None,
+    strict: bool,
     db: str | None,
     as_json: bool,
 ) -> None:
@@ -126,6 +126,7 @@ def report(
         print_json(data)
     else:
         _print(data)
+    refuse(data["playing"]["sentences"], strict=strict)
 
 
 def _print(data: dict[str, Any]) -> None:
@@ -250,109 +251,6 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
         raise InvalidInput(f"{len(gaps)} fields are missing", hint="give them with --card card.yaml")
 
 
-@click.command()
-@_conditions
-@click.option(
-    "--equivalent",
-    type=Finite(0),
-    metavar="MARGIN",
-    help="Also test that conditions differ by less than this, in every measure with a least and a greatest value.",
-)
-@click.option(
-    "--all", "everything", is_flag=True, help="Print every measure, and not only success, peeking, mentions and length."
-)
-@db_option
-@json_option
-def compare(
-    conditions: tuple[str, ...], equivalent: float | None, everything: bool, db: str | None, as_json: bool
-) -> None:
-    """Compare the modes of a run, two runs, or any conditions, pair by pair on the same scenarios and seeds.
-
-    A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
-    run has several models. NAME=RUN:MODE gives it a name in the table. The primary outcome, which `localsim run
-    --primary` declares, comes first; all others are secondary, and their p are corrected together. --json has all rows.
-
-    \b
-    localsim compare @last
-    localsim compare @last --all
-    localsim compare @last-1 @last --equivalent .1
-    localsim compare @last-1:agents @last:agents
-    localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
-    """
-    from localsim.reports import comparison
-
-    if equivalent == 0:
-        raise click.BadParameter("a margin above 0", param_hint="--equivalent")
-    store = store_of(db)
-    with Reassurance("comparing pairs of episodes", quiet=as_json):
-        chosen = choices(store, conditions or ("@last",))
-        rows = comparison.compare_chosen(store, chosen, equivalent)
-    if as_json:
-        print_json(rows)
-        return
-    if not rows:
-        for line in comparison.why_nothing(store, chosen):
-            click.echo(line)
-        return
-    every, rows = rows, rows if everything else comparison.main_rows(rows)
-    primary = [row for row in rows if row["primary"]]
-    if primary:
-        click.secho("Primary outcome, declared before the run", bold=True)
-        _print_compared(primary, "p", equivalent)
-    for family in dict.fromkeys(row["family"] for row in rows if not row["primary"]):
-        click.secho(f"{title_of(family_of(family))}, secondary outcomes", bold=True)
-        own = [row for row in rows if row["family"] == family and not row["primary"]]
-        _print_compared(own, "p (Holm)", equivalent)
-    if len(rows) < len(every):
-        hidden = len({row["heading"] for row in every} - {row["heading"] for row in rows})
-        click.echo(f"{hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}")
-    for line in (*comparison.remarks(rows), *_mixtures(store, chosen)):
-        click.echo(clean(line))
-    for model in dict.fromkeys(each.model for choice in chosen for each in choice.conditions):
-        if constructed(model):
-            click.echo(labelled(model))
-
-
-def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
-    """Return warnings about leaks that were found with different thresholds."""
-    from localsim.reports.validity.thresholds import thresholds, warnings
-
-    first, *others = dict.fromkeys(each.run_id for choice in chosen for each in choice.conditions)
-    return warnings(store, thresholds(store, first), first, others)
-
-
-def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> None:
-    """Print a table of comparisons; `p` is the heading of the p that counts."""
-    from localsim.reports import comparison
-
-    own = ["family"] if p == "p" else []
-    heads = [*own, "measure", "second - first", "contrast", "difference", "95%", "ICC", "d", "pairs", "p"]
-    heads += [p] if p != "p" else []
-    heads += ["90%", f"p (within {equivalent:g})"] if equivalent else []
-    lines = []
-    for row in rows:
-        line: list[Any] = [title_of(family_of(row[name])) for name in own]
-        line += [row["heading"], f"{row['second']} - {row['first']}", row["contrast"] or None, row["difference"]]
-        line += [
-            "all equal" if comparison.alike(row) else _ends(row),
-            row["icc"],
-            row["effect"],
-            f"{row['n']} on {row['scenarios']} scenarios",
-        ]
-        line.append("by construction" if row["by_construction"] else row["p"])
-        line += [row["p_holm"]] if p != "p" else []
-        if equivalent:
-            alike = row["equivalence"]
-            line += [alike and _ends(alike), alike and alike["p"]]
-        lines.append(line)
-    print_table(heads, lines)
-    click.echo()
-
-
-def _ends(row: dict[str, Any]) -> str | None:
-    return None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"
-
-
 def _seeds(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
     parts = [part.strip() for part in value.split(",")]
     if not all(part.isdecimal() and 1 <= int(part) <= 1000 for part in parts):
@@ -438,7 +336,7 @@ def _print_design(row: dict[str, Any], seeds: tuple[int, ...]) -> None:
 
 
 @click.command()
-@_conditions
+@conditions_argument
 @click.option(
     "-o",
     "--output",

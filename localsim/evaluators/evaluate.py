@@ -19,6 +19,7 @@ from localsim.evaluators.asking import ask, open_judge
 from localsim.evaluators.base import ERROR, Asked, Evaluation, Evaluator, Plugin, Scorer, guarded
 from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.outcome import Outcome
+from localsim.evaluators.play import PLAY
 from localsim.evaluators.scorers import SCORERS
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES
@@ -36,9 +37,9 @@ OpenPanel = Callable[[str, Notify], AbstractContextManager[Drive]]
 
 
 def readers_of(family: str | None) -> list[Scorer]:
-    """Return the evaluators that need no model, for scenarios of a family: style, outcome, checks."""
+    """Return the evaluators that need no model, for scenarios of a family: style, play, outcome, checks."""
     outcome = [Outcome(FAMILIES[family])] if family is not None and family in FAMILIES else []
-    return [STYLE, *outcome, CHECKS]
+    return [STYLE, PLAY, *outcome, CHECKS]
 
 
 def evaluator_of(name: str) -> Evaluator:
@@ -101,7 +102,7 @@ def score_runs(
 
 
 def read_again(store: Store, run_id: str, say: Notify) -> None:
-    """Score the episodes of a run that the present versions of style, outcome and checks have not scored."""
+    """Score the episodes of a run that the present versions of style, play, outcome and checks have not scored."""
     families = dict.fromkeys(queries.families_of(store, run_id))
     evaluators = chain.from_iterable(readers_of(family) for family in families)
     score_run(store, run_id, list({each.name: each for each in evaluators}.values()), say)

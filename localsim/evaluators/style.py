@@ -12,6 +12,7 @@ from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.base import Scorer
 from localsim.evaluators.language import in_others, language_of, long_enough
+from localsim.evaluators.repeats import plain_words, repeated
 
 MEASURES = (
     Measure(
@@ -101,9 +102,9 @@ class Style(Scorer):
         if not said:
             return scores
         scores.append(Score("words_per_turn", sum(turn.words for turn in said) / len(said)))
-        scores.append(_share("repeated_turns", _repeated(said, own=False), said))
-        scores.append(_share("own_repeated_turns", _repeated(said, own=True), said))
-        words = [_words(turn).split() for turn in said]
+        scores.append(_share("repeated_turns", repeated(said, own=False), said))
+        scores.append(_share("own_repeated_turns", repeated(said, own=True), said))
+        words = [plain_words(turn.action.text).split() for turn in said]
         for size in (1, 2):
             grams = [tuple(line[at : at + size]) for line in words for at in range(len(line) - size + 1)]
             if grams:
@@ -130,20 +131,3 @@ def _other_language(said: Sequence[Turn], scenario: Scenario) -> list[Score]:
     cited = [turn.index for turn, other in zip(long, in_other, strict=True) if other]
     reason = f"not in {language}, of {len(long)} turns long enough to tell"
     return [Score("other_language_turns", len(cited) / len(long), reason=reason, turns=tuple(cited))]
-
-
-def _repeated(said: Sequence[Turn], *, own: bool) -> list[Turn]:
-    """Return the turns whose words were said before, by any agent or by the same speaker."""
-    seen: set[tuple[str, str]] = set()
-    repeated = []
-    for turn in said:
-        key = (turn.speaker if own else "", _words(turn))
-        if key in seen:
-            repeated.append(turn)
-        seen.add(key)
-    return repeated
-
-
-def _words(turn: Turn) -> str:
-    """Return the words alone, in lower case."""
-    return " ".join("".join(c for c in turn.action.text.casefold() if c.isalnum() or c.isspace()).split())

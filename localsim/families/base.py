@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import random
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -185,6 +186,8 @@ class Family:
     """
     hits: Hits | None = None
     """The score that counts uses of the other side's knowledge before anything said had told it; None without one."""
+    claims: Mapping[str, re.Pattern[str]] = {}
+    """Side -> what only an agent of this side says of itself, in lower case: a seller does not want to buy."""
     fewest: int = FEWEST
     """Fewest agents of a scenario."""
     modes: Sequence[Mode] = SIMULATED
@@ -222,6 +225,10 @@ class Family:
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """Return the outcome scores, each with the turns that are its evidence; a score that is unknown is left out."""
         raise NotImplementedError
+
+    def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int] | None:  # noqa: ARG002 - overridden
+        """Return the turns that come to the task, such as those that name a price; None if the family cannot tell."""
+        return None
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:  # noqa: ARG002 - overridden
         """Return the turn of a player that uses everything visible; None if it sees only its own side."""

@@ -82,11 +82,55 @@ def _always(text: str) -> Player:
 
 PARROT = "I really like long walks by the quiet river."
 """Nine words without a polite phrase."""
+_WALKS = ("I really like", "I like", "I do enjoy", "I always like", "I quite like")
+_RIVERS = ("by the quiet river", "beside the quiet river", "by our quiet river", "by the river")
+
+
+def rephraser(seen: Observation, rng: random.Random) -> Action:  # noqa: ARG001 - a player's signature
+    """Say what the parrot says, with other small words in each turn."""
+    turn = len(seen.transcript.turns)
+    like, place = _WALKS[turn % len(_WALKS)], _RIVERS[turn // len(_WALKS) % len(_RIVERS)]
+    return Action("speak", f"{like} long walks {place} in the evening.")
+
+
+def mirror(seen: Observation, rng: random.Random) -> Action:  # noqa: ARG001 - a player's signature
+    """Repeat what another said last."""
+    last = last_of_others(seen)
+    return Action("speak", (last.action.text if last else "") or PARROT)
+
+
+def impostor(seen: Observation, rng: random.Random) -> Action:  # noqa: ARG001 - a player's signature
+    """Give another's name as the own one."""
+    return Action("speak", f"Good to see you. I am {_another(seen)}, as you know.")
+
+
+def spiller(seen: Observation, rng: random.Random) -> Action:  # noqa: ARG001 - a player's signature
+    """Write another's line into the own one."""
+    return Action("speak", f"That is fine with me. {_another(seen)}: Then it is settled. [none] [none]")
+
+
+def reader_out(seen: Observation, rng: random.Random) -> Action:  # noqa: ARG001 - a player's signature
+    """Read out the own goal."""
+    return Action("speak", seen.me().goal or PARROT)
+
+
+def _another(seen: Observation) -> str:
+    return next((agent.name for agent in seen.agents if agent.name != seen.viewer), seen.viewer)
+
+
 CONTROL_PLAYERS: dict[str, Player] = {
     "parrot": _always(PARROT),
     "polite": _always("I completely understand, and thank you so much for sharing that with me today."),
     "foreigner": _always("Ich gehe heute Abend mit meiner Schwester lange am Fluss spazieren, und danach essen wir."),
     "chatterbox": _always(("I have so much to tell you that I cannot stop talking about it today. " * 4)[:279] + "!"),
     "garbler": _always(""),
+    "assistant": _always("Hello! How can I assist you today?"),
+    "refusing-assistant": _always("I'm sorry, but I can't assist with that."),
+    "never-leaves": _always("It was nice talking to you. Goodbye!"),
+    "rephraser": rephraser,
+    "mirror": mirror,
+    "impostor": impostor,
+    "spiller": spiller,
+    "reader-out": reader_out,
 }
-"""Players that say one text in every turn."""
+"""Players with one fault in every turn."""

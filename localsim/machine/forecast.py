@@ -63,6 +63,12 @@ class Forecast:
     high: float
     based_on: str
 
+    def __str__(self) -> str:
+        return (
+            f"about {self.minutes:.1f} minutes ({self.low:.1f} to {self.high:.1f}) for {self.turns:.0f} turns and "
+            f"{self.tokens:.0f} tokens, from speeds measured now and {self.based_on}"
+        )
+
 
 def measure(model: LlamaModel, parallel: int, threads: int) -> Rates:
     """Measure llama.cpp's own speed; takes a few seconds."""

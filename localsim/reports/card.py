@@ -56,6 +56,7 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
     kinds = {identity["kind"] for identity in run["models"].values()}
     made: Row = {
         "run_id": run_id,
+        "not_playing": data["playing"]["sentences"],
         "simulation_details": {
             "parties": sorted({len(scenario.agents) for scenario in scenarios}),
             "information_asymmetry": {name: _asymmetry(*each) for name, each in conditions.items()},
@@ -252,7 +253,10 @@ def read_human(path: Path) -> Row:
 
 
 def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the card for people: (section, [(field, text)]); a line without a field has an empty name."""
+    """Return the card for people: (section, [(field, text)]); a line without a field has an empty name.
+
+    A run whose talks do not play begins with that.
+    """
     parts = [
         (_title(name), [(_title(field), _text(value)) for field, value in card[name].items()])
         for name in ("simulation_details", "intended_use", "metrics")
@@ -276,7 +280,8 @@ def sections(card: Row) -> list[tuple[str, list[tuple[str, str]]]]:
         parts.append((f"Checklist {name}", [(item, answer or checklists.OPEN) for item, answer in answers.items()]))
     caveats = [("", line) for line in card["caveats"]]
     parts.append(("Caveats and recommendations", [*caveats, ("", _text(card["recommendations"]))]))
-    return parts
+    said = [("", line) for line in card["not_playing"]]
+    return [("Talks that do not play", said), *parts] if said else parts
 
 
 def markdown(card: Row) -> str:

@@ -19,6 +19,7 @@ from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput, suggest
 from localsim.families import EVERYDAY, in_order
 from localsim.reports.measures import INVENTED, by_episode, by_name, measures_of, of_family, sided, within
+from localsim.reports.validity.playing import of_conditions
 from localsim.runs.plan import CONTRASTS, PRIMARY, Plan, primary_of
 from localsim.store import conditions as spelling
 from localsim.store.conditions import Choice, Condition, condition_of, names_of
@@ -70,8 +71,9 @@ def compare_chosen(
     """Return rows as `compare` does, for the pairs of conditions that `conditions.pairs_of` makes of a choice.
 
     `levels` are the values of both conditions on their pairs: each scenario counts once, so their difference is that of
-    the row. `unpaired` counts the scenarios that only the first, and only the second, of two conditions completed with
-    this seed: they are left out. The primary outcome of a run counts only if the run alone is compared with itself.
+    the row. `plays` is False if the talks of one of them do not play, None if no talk has that score. `unpaired` counts
+    the scenarios that only the first, and only the second, of two conditions completed with this seed: they are left
+    out. The primary outcome of a run counts only if the run alone is compared with itself.
     """
     chosen = [Choice(tuple(sorted(each.conditions, key=in_contrasts)), True) if each.whole else each for each in chosen]
     conditions = [each for choice in chosen for each in choice.conditions]
@@ -79,7 +81,7 @@ def compare_chosen(
     alone = len(chosen) == 1 and chosen[0].whole
     key, contrast = primary_of(run_row(store, runs[0])["plan_json"]) if alone else ("", "")
     wanted = list(spelling.pairs_of(chosen))
-    left_out = unpaired(store, wanted)
+    left_out, told = unpaired(store, wanted), of_conditions(store, conditions)
     found: list[Row] = []
     for family, measure, values in values_of(store, runs, scores):
         by_condition = values if among is None else {each: _within(own, among) for each, own in values.items()}
@@ -91,6 +93,7 @@ def compare_chosen(
                 primary = (measure.key, row["contrast"]) == (key, contrast)
                 model = one.model if one.model == other.model else ""
                 named = {**_named(one, other, conditions), "model": model, "primary": primary}
+                named |= {"plays": told.holds(family, (one, other))}
                 found.append({"family": family, **row, **named, "unpaired": left_out[one, other].get(family, [0, 0])})
     secondary = [row for row in found if not row["primary"]]
     for row, p in zip(secondary, stats.holm([row["p"] for row in secondary]), strict=True):

@@ -31,7 +31,7 @@ from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import INVENTED, interval_of, shown
 from localsim.reports.report import foremost
-from localsim.reports.validity import correction, head, instruments, robustness
+from localsim.reports.validity import correction, head, instruments, playing, robustness
 from localsim.reports.validity.typical import RULE, typical
 from localsim.runs import words
 from localsim.runs.plan import command_of
@@ -84,6 +84,7 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         started=_date(data["run"]["started_utc"]),
         modes=len({row["mode"] for row in comparison if row["completed"]}),
         answer=head.answer(data),
+        playing=data.get("playing", playing.SILENT.as_json()),
         aloud=data.get("aloud", {}).get("paragraph", ""),
         rule=RULE,
         labelled=labelled,

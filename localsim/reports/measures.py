@@ -17,6 +17,7 @@ from localsim.conversation.scenario import AnswerKey
 from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.evaluate import evaluator_of
 from localsim.evaluators.leaks import Leaks
+from localsim.evaluators.play import PLAY
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES, family_of
 from localsim.families.base import EXPLICIT_END, SUCCESS
@@ -54,7 +55,8 @@ def measures_of(families: Iterable[str] = (), evaluators: Iterable[str] = ()) ->
     declared = [measure for name in [*FAMILIES.own, *families] for measure in family_of(name).measures]
     installed = set(plugins.names("evaluators")) & set(evaluators)
     added = [measure for name in sorted(installed) for measure in evaluator_of(name).measures]
-    ordered = [SUCCESS, *CHECKS.measures, EXPLICIT_END, *declared, *Leaks.measures, *STYLE.measures, *added, *_COUNTED]
+    usual = [*Leaks.measures, *STYLE.measures, *PLAY.measures]
+    ordered = [SUCCESS, *CHECKS.measures, EXPLICIT_END, *declared, *usual, *added, *_COUNTED]
     found: dict[str, Measure] = {}
     for measure in ordered:
         found.setdefault(measure.key, measure)

@@ -24,6 +24,7 @@ from localsim.reports.conversation.interviews import interviews
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, of_family, sided
+from localsim.reports.validity import playing
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.head import answer
 from localsim.reports.validity.headline import headline
@@ -58,10 +59,12 @@ def _read(store: Store, run_id: str) -> Row:
     found = table(store, run_id, scores)
     comparison = found["comparison"]
     used = thresholds(store, run_id) if any(row["private"] for row in comparison) else []
-    remarks = remarks_on(run, comparison)
+    told = playing.of_run(store, run_id)
+    remarks = remarks_on(run, comparison, told)
     asked = {name.partition(".")[0] for name in {row["evaluator"] for row in scores}}
     data: Row = {
         "run": _run_json(run, store, run_id),
+        "playing": told.as_json(),
         **found,
         "leaks": queries.leaks(store, run_id),
         "thresholds": used,
@@ -89,6 +92,7 @@ def beginning(store: Store, run_id: str) -> tuple[list[str], Row]:
         run = run_row(reader, run_id)
         scores = list(sided(reader, run_id, queries.scores(reader, run_id)))
         data: Row = {"run": {**run, "models": json.loads(run["models_json"])}, **_rows(reader, run_id, scores)}
+        data["playing"] = playing.of_run(reader, run_id).as_json()
         # Without an episode there are no conditions that could be compared.
         compared = compare(reader, run_id, scores=scores) if data["comparison"] else []
         data["headline"] = headline(data, compared, partial(sign_turns, robustness(reader, run_id)))
@@ -222,13 +226,15 @@ def _run_json(run: Row, store: Store, run_id: str) -> Row:
     }
 
 
-def remarks_on(run: Row, comparison: list[Row]) -> list[Row]:
+def remarks_on(run: Row, comparison: list[Row], told: playing.Playing = playing.SILENT) -> list[Row]:
     """Return the warnings that a reader needs before trusting the table: text, families, models.
 
-    `families` and `models` are those that a warning is about; one without any is about the whole run.
+    `told` says whose talks do not play. `families` and `models` are those that a warning is about; one without any is
+    about the whole run.
     """
     models = json.loads(run["models_json"])
-    found = [*of_models(models, [row["family"] for row in comparison]), *_of_episodes(run, comparison)]
+    found = [_remark(text, [family]) for family, text in told.remarks()]
+    found += [*of_models(models, [row["family"] for row in comparison]), *_of_episodes(run, comparison)]
     single, small = [], defaultdict(list)
     for family in families.in_order(row["family"] for row in comparison):
         own = [row for row in comparison if row["family"] == family and row["completed"]]

@@ -79,7 +79,7 @@ def default_name(plan: Mapping[str, Any], tasks: Tasks, *, room: int | None = No
     families by the number of their scenarios.
     """
     played, short = _played([tasks[each] for each in plan["scenarios"] if each in tasks])
-    models = " + ".join(dict.fromkeys(map(_model, [plan["model"], *plan["roles"].values()])))
+    models = " + ".join(dict.fromkeys(map(called, [plan["model"], *plan["roles"].values()])))
     grants = [text if text != NONE else "" for text in plan.get("see", ())] or [""]
     names: dict[str, None] = {}
     for mode in (mode for mode in (*MODES, *plan["modes"]) if mode in plan["modes"]):
@@ -108,7 +108,8 @@ def _family(name: str) -> str:
         return name
 
 
-def _model(name: str) -> str:
+def called(name: str) -> str:
+    """Return the name of a model for a sentence: a file without its folder; a constructed control with a note."""
     if name.startswith("scripted:@"):
         return f"scripted:@{Path(name.partition('@')[2]).name}"
     return Path(name).name if is_path(name) and "://" not in name else labelled(name, whole=False)

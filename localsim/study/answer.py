@@ -1,8 +1,11 @@
-"""The answer of a study in sentences, each from a test over scenarios."""
+"""The answer of a study in sentences, each from a test over scenarios.
+
+First it says whose talks do not play. Nothing is concluded then from the tasks in which they do not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from localsim.families import family_of, in_order, title_of
@@ -18,6 +21,7 @@ def answer(model: Row, *, several: bool) -> list[Row]:
     """Return the answer about one model: rows of about (a heading) and sentences; `several` names the model."""
     lead = f"{model['model']}: " if several else ""
     parts = {
+        "Talks that do not play": model["playing"]["sentences"],
         "Seeing every side, and one author for both": _modes(model["headline"]),
         "Null and premium": [*_premiums(model)],
         "Learning from scripts, and its controls": [*_arms(model)],
@@ -39,13 +43,19 @@ def _modes(headline: Row) -> list[str]:
     return said or list(headline["sentences"])
 
 
+def _concluded(model: Row, rows: Iterable[Row]) -> list[str]:
+    """Return the families of rows in which the talks of all conditions play, in order."""
+    withheld = {each["family"] for each in model["playing"]["withheld"]}
+    return [family for family in in_order(row["family"] for row in rows) if family not in withheld]
+
+
 def _premiums(model: Row) -> Iterator[str]:
     """Yield for each family how much seeing every side changed the model, its twin, and the twin more than the model.
 
     Without a twin there is only the null, which the modes do not tell: that a change is small.
     """
     primary = [row for row in model["premiums"] if row["primary"]]
-    for family in in_order(row["family"] for row in primary):
+    for family in _concluded(model, primary):
         title = title_of(family_of(family))
         for key in dict.fromkeys(row["measure"] for row in primary):
             own = [row for row in primary if (row["family"], row["measure"]) == (family, key)]
@@ -73,7 +83,7 @@ def _arms(model: Row) -> Iterator[str]:
     """Yield for each family success of the arms against agents, and of the paper's arm against its controls."""
     about = next(each for each in model["measures"] if each["key"] == "success_rate")
     found = [row for row in model["arms"] if row["primary"]]
-    for family in in_order(row["family"] for row in found):
+    for family in _concluded(model, found):
         own = {(row["first"], row["second"]): row for row in found if row["family"] == family}
         taught = {CAUSES[pair]: row for pair, row in own.items() if pair[0] == "agents"}
         controls = {f"{CAUSES[pair]} ({pair[1]} against {pair[0]})": own[pair] for pair in own if pair[0] != "agents"}

@@ -24,6 +24,8 @@ def as_markdown(data: Row, beside: Sequence[str] = ()) -> str:
     """Return the page; `beside` are lines of the paper's tables and figures beside ours."""
     models = data["models"]
     lines = ["# Study", "", f"{_size(data)} The answer in sentences is at the end of this page.", ""]
+    lines += [f"**{sentence}**  " for model in models for sentence in model["playing"]["sentences"]]
+    lines += [""] * (lines[-1] != "")
     for model in models:
         lines += [*_model(model, several=len(models) > 1)]
     if len(models) > 1:

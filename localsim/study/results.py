@@ -14,6 +14,7 @@ from localsim.models.registry import constructed as constructed_as
 from localsim.reports.comparison import compare, differences_of, values_of
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
 from localsim.reports.report import cells, report
+from localsim.reports.validity import playing
 from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -97,6 +98,7 @@ def results_of(store: Store, study: Study, played: Played, first: Row) -> Row:
         "premiums": premiums(store, played.pair()),
         "arms": contrasts(store, conditions, task_of),
         "lessons": dict(played.taught.about),
+        "playing": playing.of_conditions(store, (*conditions, *constructed), "this study").as_json(),
         "headline": first["headline"],
         "instruments": first["instruments"],
         "warnings": first["warnings"],

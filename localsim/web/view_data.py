@@ -104,6 +104,8 @@ class Told:
 
     sentences: Sequence[str]
     """The sentences that its report begins with."""
+    withheld: bool
+    """True if talks do not play, so that the sentences do not conclude."""
     games: Sequence[Row]
     """The measures of each game beside random and best scripted play (`references.tables`)."""
     judged: Sequence[Table]
@@ -119,7 +121,7 @@ def answer(store: Store, run_id: str) -> Told:
         said, data = beginning(store, run_id)
         games = tables(with_references(store, data)) if data["run"]["status"] != "running" else []
         asked = {"rubrics": rubric_rows(store, run_id), "choices": choices(store, run_id)}
-        found = _ANSWERS[key] = Told(said, games, list(judged(asked)))
+        found = _ANSWERS[key] = Told(said, bool(data["playing"]["withheld"]), games, list(judged(asked)))
         while len(_ANSWERS) > _ANSWERS_KEPT:
             _ANSWERS.popitem(last=False)
     return found

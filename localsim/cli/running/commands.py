@@ -22,6 +22,7 @@ from localsim.cli.common import (
     weights_from,
     weights_option,
 )
+from localsim.cli.playing import strict_option
 from localsim.cli.running.ending import conclude, simulate
 from localsim.cli.running.options import (
     ModesOption,
@@ -139,6 +140,7 @@ from localsim.store.queries.runs import progress_of
 @cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
+@strict_option
 @live_option
 @db_option
 @json_option
@@ -180,10 +182,13 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
 @click.argument("run_id", metavar="[RUN]", default="@last", shell_complete=completion.runs)
 @cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
 @fail_option
+@strict_option
 @live_option
 @db_option
 @json_option
-def resume(run_id: str, cluster: str | None, fail_on_error: float, live: bool, db: str | None, as_json: bool) -> None:
+def resume(
+    run_id: str, cluster: str | None, fail_on_error: float, strict: bool, live: bool, db: str | None, as_json: bool
+) -> None:
     """Continue an interrupted run. Finished episodes are kept; the others continue after their last turn.
 
     \b
@@ -196,7 +201,7 @@ def resume(run_id: str, cluster: str | None, fail_on_error: float, live: bool, d
     progress = Progress(planned, done, live=live, quiet=as_json, store=store)
     with Reassurance("reading what the run has stored", quiet=as_json), closing(progress):
         result = runner.resume(run_id, store, progress, say, cluster=cluster)
-    conclude(result, store.path, as_json, fail_on_error)
+    conclude(result, store.path, as_json, fail_on_error, strict=strict)
 
 
 def _check_primary(plan: Plan) -> None:
@@ -242,7 +247,4 @@ def _print_plan(plan: Plan, store: Store, as_json: bool) -> None:
     for line in (*memory, *(f"{labelled(name)}, conversations at a time: {curve}" for name, curve in curves.items())):
         click.echo(line)
     if found:
-        click.echo(
-            f"about {found.minutes:.1f} minutes ({found.low:.1f} to {found.high:.1f}) for {found.turns:.0f} turns and "
-            f"{found.tokens:.0f} tokens, from speeds measured now and {found.based_on}; leaks are looked for after that"
-        )
+        click.echo(f"{found}; leaks are looked for after that")

@@ -11,8 +11,10 @@ from typing import Any
 import click
 
 from localsim.cli.common import Progress, Reassurance, print_json, say
+from localsim.cli.playing import print_playing, refuse
 from localsim.conversation.episode import counted
 from localsim.errors import Interrupted, TooManyFailures
+from localsim.reports.validity import playing
 from localsim.runs import runner, telling
 from localsim.runs.plan import Plan
 from localsim.store.database import Store
@@ -23,21 +25,31 @@ def simulate(plan: Plan, store: Store, options: Mapping[str, Any], **choices: An
 
     Raises what `runner.start` and `conclude` raise.
     """
-    quiet = options["as_json"]
     say_namesakes(store, options["name"])
+    result = played(plan, store, options, name=options["name"], **choices)
+    conclude(result, store.path, options["as_json"], options["fail_on_error"], strict=options.get("strict", False))
+
+
+def played(plan: Plan, store: Store, options: Mapping[str, Any], **choices: Any) -> runner.Result:
+    """Play a plan and show its progress, as the options `as_json` and `live` say. Raises what `runner.start` raises."""
+    quiet = options["as_json"]
     progress = Progress(len(plan.specs()), live=options["live"], quiet=quiet, store=store)
     with Reassurance("reading the models", quiet=quiet), closing(progress):
-        result = runner.start(plan, store, progress, say, name=options["name"], **choices)
-    conclude(result, store.path, quiet, options["fail_on_error"])
+        return runner.start(plan, store, progress, say, **choices)
 
 
-def conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float) -> None:
-    """Print the summary of a run and what to do next. Raises Interrupted or TooManyFailures."""
+def conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: float, *, strict: bool) -> None:
+    """Print the summary of a run, if its talks do not play that first, and what to do next.
+
+    Raises Interrupted, TooManyFailures or (`strict`) DoesNotPlay.
+    """
     summary = result.summary
     done = summary.completed + summary.failed
+    told = playing.of_run(Store(db), result.run_id) if result.in_database and summary.completed else playing.SILENT
     if as_json:
-        print_json(result.as_json())
+        print_json({**result.as_json(), "playing": told.as_json()})
     else:
+        print_playing(told.sentences())
         rate = summary.tokens_generated / result.seconds if result.seconds else 0
         click.echo(
             f"run {result.run_id}: {summary.completed} completed, {summary.failed} failed of {counted(result.planned)} "
@@ -66,6 +78,7 @@ def conclude(result: runner.Result, db: Path, as_json: bool, fail_on_error: floa
         raise TooManyFailures(
             f"{summary.failed} of {counted(done)} failed", hint=f"localsim runs show {result.run_id} lists the reasons"
         )
+    refuse(told.sentences(), strict=strict)
 
 
 def say_namesakes(store: Store, name: str | None) -> None:

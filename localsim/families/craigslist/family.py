@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +21,14 @@ from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
 from localsim.families.base import Curve, Family, Hits, Location, Played, Player, Point, Verdict, merged
 from localsim.families.craigslist import limits, players
+from localsim.families.craigslist.claims import BUYS, SELLS
 from localsim.families.craigslist.controls import CONTROLS, NO_ZONE
 from localsim.families.craigslist.corpus import CORPUS
 from localsim.families.craigslist.endings import bargain_ending
 from localsim.families.craigslist.measures import MEASURES
 from localsim.families.craigslist.offering import offer_scores, own_offers, targets_are_limits
 from localsim.families.craigslist.verdict import verdict
+from localsim.families.prices import find_prices
 from localsim.families.vocabulary import DEFAULT, Vocabulary, person, with_article
 
 _ZONES = ("yes", "no", "any")
@@ -80,6 +83,7 @@ class Craigslist(Family):
     control_tasks: Mapping[str, Mapping[str, Any]] = {NO_ZONE: {"zone": "no"}}
     study_tasks = ("", NO_ZONE)
     interests = "competitive"
+    claims: Mapping[str, re.Pattern[str]] = {"seller": SELLS, "buyer": BUYS}
     unearned = ("limit_hit",)
     hits = Hits(
         "limit_hit",
@@ -191,6 +195,10 @@ class Craigslist(Family):
     def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
         """Return the price or the way out, both limits, and if a price suits both."""
         return verdict(scores, answer.answer)
+
+    def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int]:  # noqa: ARG002 - of the base
+        """Return the turns that name a price."""
+        return [turn.index for turn in transcript.turns if turn.said and find_prices(turn.action.text)]
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         """Offer the middle of both targets."""

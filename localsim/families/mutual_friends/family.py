@@ -8,7 +8,7 @@ none.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.conversation.episode import Observation, Score
@@ -213,6 +213,12 @@ class MutualFriends(Family):
     def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
         """Return who is agreed on, and who is on both lists."""
         return verdict(scores, [str(name) for name in answer.answer.get("mutual_friends", [])])
+
+    def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int]:
+        """Return the turns that name a friend of a list."""
+        names = [name for own in friends_of(scenario).values() for name in own]
+        said = [turn for turn in transcript.turns if turn.said]
+        return [turn.index for turn in said if any(mentions(turn.action.text, name) for name in names)]
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         """Ask about the friends on both lists, if both are visible."""

@@ -15,6 +15,7 @@ from localsim.errors import InvalidInput
 from localsim.models.registry import constructed, labelled
 from localsim.reports.figures import draw
 from localsim.reports.report import of_models, table
+from localsim.reports.validity.playing import of_conditions
 from localsim.store.conditions import Condition, condition_of, conditions_of, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -131,7 +132,11 @@ def _add(store: Store, data: Row, run_id: str, names: Mapping[Condition, str]) -
     told = [_warning(store, data["run"]["run_id"], each, name) for each, name in names.items()]
     played = {part for row in added for part in row["model"].split("|")}
     models = {name: each for name, each in json.loads(run_row(store, run_id)["models_json"]).items() if name in played}
-    remarks = [*of_models(models, [row["family"] for row in added]), *({"text": text, "beside": True} for text in told)]
+    remarks: list[Row] = [
+        {"text": text, "families": [family]} for family, text in of_conditions(store, names).remarks()
+    ]
+    remarks += of_models(models, [row["family"] for row in added])
+    remarks += [{"text": text, "beside": True} for text in told]
     data["remarks"] += remarks
     data["warnings"] += [each["text"] for each in remarks if each["text"] not in data["warnings"]]
 

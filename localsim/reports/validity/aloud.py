@@ -157,14 +157,16 @@ def paragraph(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]], repe
 
     `repeated` are models of further runs that are left out, because the reports have them.
     """
-    told = list(_told(reports, shared))
+    told, claims = list(_told(reports, shared)), _claims(reports)
+    if not told and claims:
+        return " ".join([*claims, "So these runs have no conclusion."])
     if not told:
         return (
             "These runs cannot tell how much seeing the other side changes: this needs agents and mindreaders on the "
             "same scenarios."
         )
     models = list(dict.fromkeys(each.model for each in told))
-    sentences = list(_opening(told, len(models), _has_script(reports)))
+    sentences = [*_opening(told, len(models), _has_script(reports)), *claims]
     sentences += [f"Another run of {_name(model)} is left out: it is the same model." for model in repeated]
     for model in models:
         own = [each for each in told if each.model == model]
@@ -174,9 +176,12 @@ def paragraph(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]], repe
 
 
 def conclusions(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> list[str]:
-    """Return what the paragraph concludes about each model, each sentence to be read without those before it."""
+    """Return what the paragraph concludes about each model, each sentence to be read without those before it.
+
+    What the first report says of its own talks is left out.
+    """
     told = list(_told(reports, shared))
-    found = []
+    found = _claims(reports[1:])
     for model in dict.fromkeys(each.model for each in told):
         for sentence in _conclusion([each for each in told if each.model == model]):
             alone = sentence.removeprefix("So ")
@@ -199,6 +204,11 @@ def _told(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> Itera
                         about = next(each for each in data["measures"] if each["key"] == row["measure"])
                         yield Told(name, model, row, about)
         seen.update(_identity(data, model) for model in fresh)
+
+
+def _claims(reports: Sequence[Row]) -> list[str]:
+    """Return sentences about the models whose talks do not play: nothing else is told about them."""
+    return [claim for data in reports for claim in data.get("playing", {}).get("claims", ())]
 
 
 def _has_script(reports: Sequence[Row]) -> bool:

@@ -22,6 +22,7 @@ from localsim.errors import GenerationFailed, InvalidInput, ModelMissing, sugges
 from localsim.evaluators.checks import CHECKS
 from localsim.evaluators.evaluate import driven
 from localsim.evaluators.leaks import Leaks
+from localsim.evaluators.play import PLAY
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES, family_of
 from localsim.families.players import PARROT
@@ -83,7 +84,7 @@ def controls_of(family: str) -> list[Control]:
     """Return the controls of a family: its own, and in localsim's families those of measures that every family has."""
     if family not in FAMILIES.own:
         return list(family_of(family).controls)
-    general = [*STYLE.controls, *CHECKS.controls, *Leaks.controls, *COUNTED_CONTROLS]
+    general = [*STYLE.controls, *PLAY.controls, *CHECKS.controls, *Leaks.controls, *COUNTED_CONTROLS]
     return [*family_of(family).controls, *general]
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 NOT_SEARCHED = "not looked for"
 """Stands where a number of leaks would stand if no conversation of the cell was searched for leaks."""
-LENGTH = "turns"
+LENGTH, PLAYS = "turns", "plays_rate"
 WIDE = 3
 """Conditions in one table; more of them get a further table, so that each is as narrow as a phone."""
 _OF_SEARCH = frozenset(measure.key for measure in Leaks.measures)
@@ -61,14 +61,16 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
 
 
 def answer(data: Row) -> list[str]:
-    """Return the sentences that a report begins with: conclusions about several runs, then those about its own run."""
+    """Return the sentences that a report begins with: whose talks do not play, conclusions about several runs, those about
+    its own run.
+    """
     if not any(row["completed"] for row in data["comparison"]):
         return [_nothing(data["run"], sum(row["failed"] for row in data["comparison"]))]
     told = data.get("aloud", {}).get("conclusions", [])
     own = data.get("headline", {}).get("sentences", [])
     models = dict.fromkeys(row["model"] for row in data["comparison"] if not _other(row))
     which = [f"Of run {data['run']['run_id']}, by {' and '.join(map(labelled, models))}:"] if told and own else []
-    return [*told, *which, *own]
+    return [*data.get("playing", {}).get("sentences", []), *told, *which, *own]
 
 
 def _nothing(run: Row, failed: int) -> str:
@@ -136,9 +138,12 @@ def _other(row: Row) -> str:
 
 
 def _kept(data: Row, family: str) -> set[str]:
-    """Return the keys that always stand in the head: success, length, and what the answer of the family is about."""
+    """Return the keys that always stand in the head: success, length, what the answer of the family is about, and how many
+    talks play if that withholds an answer.
+    """
     told = {row["measure"] for row in data.get("headline", {}).get("families", []) if row["family"] == family}
-    return {SUCCESS.key, LENGTH} | told
+    withheld = any(each["family"] == family for each in data.get("playing", {}).get("withheld", ()))
+    return {SUCCESS.key, LENGTH} | told | ({PLAYS} if withheld else set())
 
 
 def _wanted(data: Row, family: str, rows: Sequence[Row]) -> list[Row]:

@@ -2,7 +2,8 @@
 
 Each sentence is computed from the primary comparison (`reports.comparison`) and says so when the run cannot tell. A
 difference is said to be found only if its test finds it (p <= .05 over scenarios; corrected, if it is not primary), its
-interval leaves out 0 and, in a perturbed run, no variant turns its sign.
+interval leaves out 0 and, in a perturbed run, no variant turns its sign. Nothing is said of a model whose talks do not
+play (`playing`).
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
     `data` is a report, `compared` the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
     models = dict.fromkeys(row["model"] for row in compared if row["model"])
+    withheld = [(each["family"], each["model"]) for each in data.get("playing", {}).get("withheld", ())]
     cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
+    cells = [cell for cell in cells if cell not in withheld]
     found = [row for cell in cells if (row := _cell(*cell, data, compared, turns)) is not None]
     sentences = [sentence for part in ("ranking", "sentences") for row in found for sentence in row[part]]
     if any(row["peeking"] == "unknown" for row in found):
         sentences.append(_unknown_peeking([row for row in found if row["peeking"] == "unknown"]))
     if any("not told" in row["verdicts"].values() for row in found):
         sentences.append(_planning(data, compared))
-    sentences = sentences or answered(data.get("interviews", ())) or [_untold(data, compared)]
+    if not sentences and not withheld:
+        sentences = answered(data.get("interviews", ())) or [_untold(data, compared)]
     return {"sentences": sentences, "families": found}
 
 

@@ -39,6 +39,31 @@ def success(store: Store, run_id: str) -> dict[str, float | None]:
     return {row["episode_id"]: row["value"] for row in rows}
 
 
+def plays(store: Store, run_id: str) -> list[Row]:
+    """If each talk plays: episode_id, run_id, family, scenario_id, mode, model, see, value, label (its worst fault),
+    reason, turns; by scenario, mode and index. Talks on which the evaluator failed are left out.
+    """
+    rows = store.rows(
+        "SELECT c.episode_id, c.run_id, c.family, c.scenario_id, c.mode, c.model, c.see, c.value, c.label, c.reason, "
+        "c.turns_json FROM v_scores c JOIN episodes e USING (episode_id) WHERE c.run_id = ? AND c.newest "
+        "AND c.name = 'plays' AND c.value IS NOT NULL ORDER BY c.scenario_id, c.mode, c.see, e.episode_index, "
+        "c.episode_id",
+        [run_id],
+    )
+    return [{**row, "turns": json.loads(row["turns_json"])} for row in rows]
+
+
+def words(store: Store, episodes: Sequence[str]) -> dict[str, list[Row]]:
+    """Episode id -> its turns in order: turn, speaker, text."""
+    found: dict[str, list[Row]] = {}
+    for row in store.rows(
+        "SELECT episode_id, turn, speaker, text FROM turns WHERE episode_id IN (SELECT unnest(?)) ORDER BY ALL",
+        [list(episodes)],
+    ):
+        found.setdefault(row["episode_id"], []).append(row)
+    return found
+
+
 def counts(store: Store, run_id: str) -> list[Row]:
     """Episodes with their replies and malformed (of replies), turns and truncated (of turns)."""
     return store.rows(

@@ -45,6 +45,8 @@ class Live:
     ended: bool = False
     completed: bool = False
     success: float | None = None
+    fault: str | None = None
+    """The worst fault of a talk that does not play; '' if it plays, None if that is not scored."""
     problem: str = ""
     given: tuple[int, Action] | None = None
     """A turn of a person that is on its way to the disk."""
@@ -92,7 +94,7 @@ class Floor:
                 continue
             row = rows[live.episode_id]
             live.ended, live.completed = True, row["status"] == "completed"
-            live.success, live.problem = row["success"], row["error"] or ""
+            live.success, live.fault, live.problem = row["success"], row["fault"], row["error"] or ""
             live.turns = list(transcript_of(turns.get(live.episode_id, [])).turns)
 
     def start(self) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from localsim.conversation.episode import Mode
 from localsim.families import family_of
 from localsim.families.base import SUCCESS
+from localsim.reports.validity import playing
 from localsim.stats import intervals
 from localsim.store.database import Store
 from localsim.store.queries import classes as queries
@@ -29,6 +31,10 @@ class ModeRow:
     turns: float | None
     """Mean length of the finished talks; None without one."""
     going: int = 0
+    rated: int = 0
+    """Finished talks of which it is known if they play."""
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """Worst fault of a talk that does not play -> talks."""
 
 
 @dataclass(frozen=True)
@@ -108,22 +114,26 @@ def has_goal(hall: Hall) -> bool:
 def by_mode(hall: Hall) -> list[ModeRow]:
     """The talks of this class so far, a row for each mode."""
     with hall.changed:
-        talks = [(live.talk.mode, live.ended, live.completed, live.success, len(live.turns)) for live in
-                 hall.live.values()]  # fmt: skip
+        talks = [
+            (live.talk.mode, live.ended, live.completed, (live.success, len(live.turns), live.fault))
+            for live in hall.live.values()
+        ]
     rows = []
     for mode in MODES:
-        ended = [(success, turns) for each, _, completed, success, turns in talks if each == mode and completed]
+        ended = [end for each, _, completed, end in talks if each == mode and completed]
         going = sum(each == mode and not over for each, over, *_ in talks)
         rows.append(_row(mode, ended, going))
     return rows
 
 
-def _row(mode: Mode, talks: Sequence[tuple[float | None, int]], going: int = 0) -> ModeRow:
-    scored = [success for success, _ in talks if success is not None]
-    turns = [length for _, length in talks]
+def _row(mode: Mode, talks: Sequence[tuple[float | None, int, str | None]], going: int = 0) -> ModeRow:
+    """Return the row of finished talks: success, number of turns and worst fault of each."""
+    scored = [success for success, *_ in talks if success is not None]
+    turns = [length for _, length, _ in talks]
+    faults = [fault for *_, fault in talks if fault is not None]
     return ModeRow(
         mode, len(talks), len(scored), sum(success == 1 for success in scored),
-        sum(turns) / len(turns) if turns else None, going,
+        sum(turns) / len(turns) if turns else None, going, len(faults), Counter(filter(None, faults)),
     )  # fmt: skip
 
 
@@ -152,7 +162,10 @@ def _bets(read: Sequence[tuple[str, bool]], best: Sequence[str | None]) -> Bets:
 def earlier(store: Store, run_id: str) -> Earlier:
     """The talks and bets of an earlier class, from the database."""
     talks = [row for row in queries.talks_of_run(store, run_id) if row["status"] == "completed"]
-    rows = [_row(mode, [(row["success"], row["turns"]) for row in talks if row["mode"] == mode]) for mode in MODES]
+    rows = [
+        _row(mode, [(row["success"], row["turns"], row["fault"]) for row in talks if row["mode"] == mode])
+        for mode in MODES
+    ]
     values = [(row["mode"], json.loads(row["value_json"])) for row in queries.bets_of_run(store, run_id)]
     read = [(mode, bool(value["saw"])) for mode, value in values if value.get("saw") is not None]
     bets = _bets(read, [value.get("best") for _, value in values])
@@ -192,6 +205,10 @@ def answer(rows: Sequence[ModeRow], *, goal: bool) -> str:
     if not own.finished or not both.finished:
         missing = "each side saw only its own" if not own.finished else "both sides saw everything"
         return f"No talk in which {missing} has finished, so this class cannot compare the two halves."
+    if broken := [row for row in rows if not _plays(row)]:
+        counts = (f"{sum(row.faults.values())} of {row.rated} talks in {row.mode}" for row in broken)
+        faults = playing.listed(sum((Counter(row.faults) for row in broken), Counter[str]()))
+        return f"{' and '.join(counts)} do not play ({faults}). So this class has no answer."
     if not goal or not own.scored or not both.scored:
         return (
             f"Talks in which both sides saw everything (mindreaders) had {both.turns:.1f} turns on average, talks in "
@@ -212,14 +229,20 @@ def answer(rows: Sequence[ModeRow], *, goal: bool) -> str:
     )
 
 
+def _plays(row: ModeRow) -> bool:
+    return not playing.too_many(sum(row.faults.values()), row.rated)
+
+
 def _reached(row: ModeRow, share: intervals.Estimate) -> str:
     between = f"95% interval {share.low or 0:.0%} to {share.high or 0:.0%}"
     return f"{row.successes} of {row.scored} talks reached their goal ({between})"
 
 
 def best_mode(rows: Sequence[ModeRow]) -> Mode | None:
-    """The mode with the larger share of successes; None for a tie, or where one has no talk that is scored."""
-    if any(not row.scored for row in rows):
+    """The mode with the larger share of successes; None for a tie, or where one has no talk that is scored or too many
+    that do not play.
+    """
+    if any(not row.scored or not _plays(row) for row in rows):
         return None
     shares = {row.mode: row.successes / row.scored for row in rows}
     top = max(shares.values())

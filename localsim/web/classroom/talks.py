@@ -67,8 +67,10 @@ class _Scribe(Recorder):
         """Record the end, and remember the outcome."""
         super().episode_ended(episode_id, episode, scores, duration_ms)
         live = self.talks[episode_id]
-        found = (score for score in scores if isinstance(score, ScoreRecord))
-        live.success = next((score.value for score in found if score.name == "success" and not score.agent), None)
+        found = {each.name: each for each in scores if isinstance(each, ScoreRecord) and not each.agent}
+        live.success = found["success"].value if "success" in found else None
+        plays = found.get("plays")
+        live.fault = None if plays is None or plays.value is None else "" if plays.value >= 1 else plays.label or ""
 
     def tick(self, models: Mapping[str, Any], computers: Sequence[str]) -> None:
         """Write what waits, if it is time; `models` are the identities of those that have a part in a talk."""

@@ -87,12 +87,20 @@ class Watched:
 
     @property
     def answer(self) -> str:
-        """When each talk reached its goal, and which of them have unearned hits; '' until all three are completed."""
+        """Which talks do not play, when each reached its goal, and which have unearned hits; '' until all three are
+        completed.
+        """
         marked = {talk.mode: talk.marked for talk in self.talks if talk.marked}
         done = {mode: each for mode, each in marked.items() if each.episode.status == "completed" and each.verdict}
         if self.phase != "finished" or len(done) < len(MODES):
             return ""
-        sentences = []
+        faults = [
+            f"{mode} ({score['label']})"
+            for mode, each in done.items()
+            for score in each.episode.scores
+            if score["name"] == "plays" and score["value"] == 0
+        ]
+        sentences = [f"Talks that do not play: {', '.join(faults)}."] if faults else []
         for right, said in ((True, "Goal reached"), (False, "Goal missed")):
             parts = [
                 f"{mode} after {_turns(len(each.episode.transcript.acts))}"

@@ -1,0 +1,132 @@
+"""localsim compare."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from localsim.cli.common import (
+    Finite,
+    Reassurance,
+    clean,
+    conditions_argument,
+    db_option,
+    json_option,
+    print_json,
+    print_table,
+    store_of,
+)
+from localsim.cli.playing import print_playing
+from localsim.families import family_of, title_of
+from localsim.models.registry import constructed, labelled
+from localsim.store.conditions import Choice, choices
+from localsim.store.database import Store
+
+
+@click.command()
+@conditions_argument
+@click.option(
+    "--equivalent",
+    type=Finite(0),
+    metavar="MARGIN",
+    help="Also test that conditions differ by less than this, in every measure with a least and a greatest value.",
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Print every measure, and not only success, peeking, mentions and length."
+)
+@db_option
+@json_option
+def compare(
+    conditions: tuple[str, ...], equivalent: float | None, everything: bool, db: str | None, as_json: bool
+) -> None:
+    """Compare the modes of a run, two runs, or any conditions, pair by pair on the same scenarios and seeds.
+
+    A condition is RUN:MODE, with +GRANTS where information was granted (@last:agents+goal), and RUN:MODE:MODEL if a
+    run has several models. NAME=RUN:MODE gives it a name in the table. The primary outcome, which `localsim run
+    --primary` declares, comes first; all others are secondary, and their p are corrected together. --json has all rows.
+
+    \b
+    localsim compare @last
+    localsim compare @last --all
+    localsim compare @last-1 @last --equivalent .1
+    localsim compare @last-1:agents @last:agents
+    localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
+    """
+    from localsim.reports import comparison
+    from localsim.reports.validity.playing import of_conditions
+
+    if equivalent == 0:
+        raise click.BadParameter("a margin above 0", param_hint="--equivalent")
+    store = store_of(db)
+    with Reassurance("comparing pairs of episodes", quiet=as_json):
+        chosen = choices(store, conditions or ("@last",))
+        rows = comparison.compare_chosen(store, chosen, equivalent)
+        told = of_conditions(store, [each for choice in chosen for each in choice.conditions])
+    if as_json:
+        print_json(rows)
+        return
+    print_playing(told.sentences())
+    if not rows:
+        for line in comparison.why_nothing(store, chosen):
+            click.echo(line)
+        return
+    every, rows = rows, rows if everything else comparison.main_rows(rows)
+    primary = [row for row in rows if row["primary"]]
+    if primary:
+        click.secho("Primary outcome, declared before the run", bold=True)
+        _print_compared(primary, "p", equivalent)
+    for family in dict.fromkeys(row["family"] for row in rows if not row["primary"]):
+        click.secho(f"{title_of(family_of(family))}, secondary outcomes", bold=True)
+        own = [row for row in rows if row["family"] == family and not row["primary"]]
+        _print_compared(own, "p (Holm)", equivalent)
+    if len(rows) < len(every):
+        hidden = len({row["heading"] for row in every} - {row["heading"] for row in rows})
+        click.echo(f"{hidden} more measures: {shlex.join(['localsim', 'compare', *conditions, '--all'])}")
+    for line in (*comparison.remarks(rows), *_mixtures(store, chosen)):
+        click.echo(clean(line))
+    for model in dict.fromkeys(each.model for choice in chosen for each in choice.conditions):
+        if constructed(model):
+            click.echo(labelled(model))
+
+
+def _mixtures(store: Store, chosen: Sequence[Choice]) -> list[str]:
+    """Return warnings about leaks that were found with different thresholds."""
+    from localsim.reports.validity.thresholds import thresholds, warnings
+
+    first, *others = dict.fromkeys(each.run_id for choice in chosen for each in choice.conditions)
+    return warnings(store, thresholds(store, first), first, others)
+
+
+def _print_compared(rows: list[dict[str, Any]], p: str, equivalent: float | None) -> None:
+    """Print a table of comparisons; `p` is the heading of the p that counts."""
+    from localsim.reports import comparison
+
+    own = ["family"] if p == "p" else []
+    heads = [*own, "measure", "second - first", "contrast", "difference", "95%", "ICC", "d", "pairs", "p"]
+    heads += [p] if p != "p" else []
+    heads += ["90%", f"p (within {equivalent:g})"] if equivalent else []
+    lines = []
+    for row in rows:
+        line: list[Any] = [title_of(family_of(row[name])) for name in own]
+        line += [row["heading"], f"{row['second']} - {row['first']}", row["contrast"] or None, row["difference"]]
+        line += [
+            "all equal" if comparison.alike(row) else _ends(row),
+            row["icc"],
+            row["effect"],
+            f"{row['n']} on {row['scenarios']} scenarios",
+        ]
+        line.append("by construction" if row["by_construction"] else row["p"])
+        line += [row["p_holm"]] if p != "p" else []
+        if equivalent:
+            alike = row["equivalence"]
+            line += [alike and _ends(alike), alike and alike["p"]]
+        lines.append(line)
+    print_table(heads, lines)
+    click.echo()
+
+
+def _ends(row: dict[str, Any]) -> str | None:
+    return None if row["low"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"

@@ -1,0 +1,92 @@
+"""localsim models try."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from localsim.backends.open import chosen_model
+from localsim.cli import completion
+from localsim.cli.common import clean, db_option, gpu_option, json_option, print_json, say, store_of
+from localsim.cli.playing import strict_option
+from localsim.cli.running.ending import played
+from localsim.cli.running.options import live_option, parallel_option, threads_option
+from localsim.errors import DoesNotPlay, Interrupted, TooManyFailures
+from localsim.runs import preview
+from localsim.runs.runner import Result
+from localsim.runs.trials import trial_of, trials_path
+from localsim.store.database import Store
+
+
+@click.command("try")
+@click.argument("name", default="starter", shell_complete=completion.models)
+@parallel_option
+@gpu_option
+@threads_option
+@strict_option
+@live_option
+@db_option
+@json_option
+def try_(name: str, db: str | None, as_json: bool, strict: bool, **options: Any) -> None:
+    """Try if a model can hold these conversations: twelve talks, a few minutes, a verdict with excerpts.
+
+    It plays a search, a bargain, an everyday talk and a situation in script, agents and mindreaders, with the same
+    seeds for every model. NAME is one that `localsim run --model` takes. The talks are kept in a database of trials in
+    the cache folder, or in that of --db.
+
+    \b
+    localsim models try qwen2.5-1.5b
+    localsim models try path/to/file.gguf --strict
+    localsim models try openai:http://127.0.0.1:8080/v1#model
+    """
+    from localsim.reports.validity.trials import trial
+
+    model = chosen_model(name)
+    plan = trial_of(model, parallel=options["parallel"], gpu=options["gpu"], threads=options["threads"])
+    store = store_of(db or str(trials_path()))
+    store.path.parent.mkdir(parents=True, exist_ok=True)
+    say(f"{len(plan.scenarios)} scenarios in {len(plan.modes)} modes: {len(plan.specs())} talks")
+    if forecast := preview.minutes(plan, preview.side_by_side(plan, say), store):
+        say(str(forecast))
+    result = played(plan, store, {"as_json": as_json, "live": options["live"]}, leaks=False)
+    _check(result, store)
+    found = trial(store, result.run_id, model, plan.modes)
+    if as_json:
+        print_json({**result.as_json(), **found.as_json(), "db": str(store.path)})
+    else:
+        _print(found, result, store)
+    if strict and not found.holds:
+        raise DoesNotPlay(found.verdict.rstrip("."), hint="localsim models list shows other models")
+
+
+def _check(result: Result, store: Store) -> None:
+    """Raise Interrupted or TooManyFailures if the talks cannot give a verdict."""
+    if result.summary.stopped:
+        raise Interrupted("stopped before the end", hint=f"localsim resume {result.run_id} --db {store.path}")
+    if not result.summary.completed:
+        reasons = f"localsim runs show {result.run_id} --db {shlex.quote(str(store.path))} lists the reasons"
+        raise TooManyFailures(f"all {result.planned} talks failed", hint=reasons)
+
+
+def _print(found: Any, result: Result, store: Store) -> None:
+    from localsim.reports.validity.playing import clipped
+    from localsim.reports.validity.trials import layout_of
+
+    click.secho(clean(found.verdict), bold=True, fg=None if found.holds else "yellow")
+    for excerpt in found.excerpts:
+        click.echo(clean(f"\n{excerpt.heading}"))
+        for turn, speaker, text in excerpt.turns:
+            click.echo(clean(f"{turn:>4} {speaker}: {clipped(text)}"))
+    click.echo()
+    if result.summary.failed:
+        click.echo(f"{result.summary.failed} more talks failed: localsim runs show {result.run_id} lists the reasons")
+    rate = result.summary.tokens_generated / result.seconds if result.seconds else 0
+    if rate:
+        click.echo(f"Speed: {rate:.0f} tokens a second, {result.seconds:.0f} s in all.")
+    click.echo(f"Layout of the prompt: {layout_of(found.model)}.")
+    if found.instead:
+        click.echo(found.instead)
+    database = shlex.quote(str(store.path))
+    click.echo(f"To read a talk: localsim show {found.excerpts[0].episode_id} --db {database}")

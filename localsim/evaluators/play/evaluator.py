@@ -1,0 +1,68 @@
+"""The evaluator of play: what a talk must have before its outcome counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from localsim.conversation.episode import Score, Subject
+from localsim.conversation.scenario import AnswerKey, Scenario
+from localsim.conversation.transcript import Transcript
+from localsim.evaluators.base import Scorer
+from localsim.evaluators.play.faults import FAULTS, Fault
+from localsim.evaluators.play.measures import CONTROLS, MEASURES
+from localsim.evaluators.play.talk import Talk
+from localsim.families import family_of
+
+QUOTED = 60
+"""Most characters of a turn in a reason."""
+SILENT = "says nothing"
+
+
+class Play(Scorer):
+    """The scores of play; `score` lists them."""
+
+    name = "play"
+    version = "1"
+    measures = MEASURES
+    controls = CONTROLS
+
+    def applies(self, subject: Subject) -> bool:
+        """Return True for a talk of two and more; an interview asks and does not talk."""
+        return len(subject.scenario.agents) > 1 and not family_of(subject.scenario.family).asks
+
+    def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
+        """Return scores of the whole conversation.
+
+        play_FAULT: the share of turns with speech that have the fault, for each of FAULTS; those that are found by
+        English phrases are left out of talks in other languages. plays: 1 if no fault is above its limit, else 0 with
+        the worst fault as its label. task_touched: 1 if the talk came to its task, where the family can tell.
+        """
+        talk = Talk(transcript, scenario, answer)
+        scores = list(_touched(talk))
+        if not talk.said:
+            return scores if scenario.moves else [*scores, Score("plays", 0.0, SILENT, reason="nobody says a word")]
+        found = {fault: fault.find(talk) for fault in FAULTS if talk.is_english or not fault.english}
+        for fault, turns in found.items():
+            scores.append(Score(f"play_{fault.name}", len(turns) / fault.base(talk), turns=tuple(turns)))
+        return [*scores, _plays(talk, found)]
+
+
+PLAY = Play()
+
+
+def _touched(talk: Talk) -> Iterator[Score]:
+    turns = family_of(talk.scenario.family).touches(talk.transcript, talk.scenario)
+    if turns is not None:
+        yield Score("task_touched", float(bool(turns)), turns=tuple(turns))
+
+
+def _plays(talk: Talk, found: Mapping[Fault, Sequence[int]]) -> Score:
+    spoilt = [fault for fault, turns in found.items() if fault.weight(turns, talk) >= 1]
+    if not spoilt:
+        return Score("plays", 1.0, "", reason="no fault is above its limit")
+    worst = max(spoilt, key=lambda fault: fault.weight(found[fault], talk))
+    turns = tuple(found[worst])
+    words = next((text for turn in turns if (text := talk.transcript.turns[turn].action.text)), "")
+    such = f", such as “{words if len(words) <= QUOTED else words[: QUOTED - 1] + '…'}”" if words else ""
+    reason = f"{len(turns)} of {worst.base(talk)} turns {worst.says}{such}"
+    return Score("plays", 0.0, worst.label, reason=reason, turns=turns)

@@ -1,0 +1,115 @@
+"""The measures of play, and their controls."""
+
+from __future__ import annotations
+
+from localsim.conversation.controls import exactly
+from localsim.conversation.measures import Measure
+
+MEASURES = (
+    Measure(
+        key="plays_rate",
+        head=True,
+        heading="plays",
+        meaning="share of conversations that play: neither repeats nor any other fault is above its limit",
+        score="plays",
+        kind="share",
+        summed="episodes",
+        compared=True,
+        left_out="nobody says a word in a game of moves",
+    ),
+    Measure(
+        key="task_touched_rate",
+        heading="task touched",
+        meaning="share of conversations that come to their task, such as those that name a price",
+        score="task_touched",
+        kind="share",
+        summed="episodes",
+        group="goals",
+    ),
+    Measure(
+        key="own_repeat_rate",
+        heading="own repeats",
+        meaning="share of turns that say nearly what their speaker said before; short answers may be equal",
+        score="play_own_repeats",
+        kind="share",
+    ),
+    Measure(
+        key="loop_rate",
+        heading="loops",
+        meaning="share of turns in runs of four or more that repeat those just before them",
+        score="play_loop",
+        kind="share",
+    ),
+    Measure(
+        key="other_role_rate",
+        heading="as another",
+        meaning="share of turns that give another’s name or side as the own one, or speak of the speaker by name",
+        score="play_other_role",
+        kind="share",
+    ),
+    Measure(
+        key="assistant_rate",
+        heading="as assistant",
+        meaning="share of turns that speak as an assistant does, such as “How can I help you?”",
+        score="play_assistant",
+        kind="share",
+    ),
+    Measure(
+        key="refusal_rate",
+        heading="refusals",
+        meaning="share of turns that refuse as an assistant does, such as “I can’t assist with that”",
+        score="play_refusals",
+        kind="share",
+    ),
+    Measure(
+        key="spill_rate",
+        heading="form in speech",
+        meaning="share of turns with marks of a form, such as another’s name, brackets, or quotation marks around all",
+        score="play_spill",
+        kind="share",
+    ),
+    Measure(
+        key="farewell_rate",
+        heading="late goodbyes",
+        meaning="share of turns with goodbyes and polite words after both have said goodbye",
+        score="play_farewells",
+        kind="share",
+    ),
+)
+_HONEST = "it plays its task"
+_FAULTS = {
+    "parrot": "it repeats itself",
+    "polite": "it says polite words only",
+    "rephraser": "it repeats itself in other words",
+    "mirror": "it repeats the other",
+    "impostor": "it says that it is the other",
+    "assistant": "it speaks as an assistant",
+    "refusing-assistant": "it refuses to play",
+    "spiller": "it writes the other's lines",
+    "reader-out": "it reads out its goal",
+    "never-leaves": "it says goodbye and stays",
+}
+CONTROLS = (
+    exactly("honest", "plays_rate", 1, _HONEST),
+    *(exactly(player, "plays_rate", 0, why) for player, why in _FAULTS.items()),
+    exactly("honest", "task_touched_rate", 1, _HONEST),
+    exactly("parrot", "task_touched_rate", 0, "it speaks of walks only"),
+    exactly("honest", "own_repeat_rate", 0, _HONEST),
+    exactly("parrot", "own_repeat_rate", 0.9, "all of its 20 turns but the first of each agent repeat one"),
+    exactly("rephraser", "own_repeat_rate", 0.9, "all of its 20 turns but the first of each agent repeat one"),
+    exactly("rephraser", "repeated_turn_rate", 0, "no two of its turns have the same words"),
+    exactly("honest", "loop_rate", 0, _HONEST),
+    exactly("parrot", "loop_rate", 1, "all of its turns are one loop"),
+    exactly("honest", "other_role_rate", 0, _HONEST),
+    exactly("impostor", "other_role_rate", 1, "each of its turns gives the other's name as its own"),
+    exactly("honest", "assistant_rate", 0, _HONEST),
+    exactly("assistant", "assistant_rate", 1, "each of its turns offers help"),
+    exactly("refusing-assistant", "assistant_rate", 0, "it offers nothing"),
+    exactly("honest", "refusal_rate", 0, _HONEST),
+    exactly("refusing-assistant", "refusal_rate", 1, "each of its turns refuses"),
+    exactly("assistant", "refusal_rate", 0, "it offers help"),
+    exactly("honest", "spill_rate", 0, _HONEST),
+    exactly("spiller", "spill_rate", 1, "each of its turns holds a line of the other"),
+    exactly("honest", "farewell_rate", 0, "it leaves when it says goodbye"),
+    exactly("never-leaves", "farewell_rate", 0.9, "18 of its 20 turns come after both have said goodbye"),
+)

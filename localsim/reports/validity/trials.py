@@ -1,0 +1,112 @@
+"""What the trial of a model found: if it holds the talks, some of their words, and what to take instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from localsim.reports.validity import playing
+from localsim.runs.telling import called
+from localsim.store.database import Store
+from localsim.store.queries import reports as queries
+
+Row = dict[str, Any]
+
+HELD: Mapping[str, str] = {}
+"""Models that hold the talks of a trial, with how many played. Only what was measured stands here."""
+RULE = (
+    "The rule of choice: the talks are ordered by the share of their turns with their most frequent fault. The worst ones "
+    "are the first two of those that do not play, the typical ones the two in the middle of all others."
+)
+SHOWN, LINES = 2, 3
+"""Talks of each kind, and turns of each."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Some turns of a talk: of the worst ones those that show the fault, of the typical ones those in the middle."""
+
+    kind: str
+    """worst or typical."""
+    episode_id: str
+    scenario_id: str
+    mode: str
+    fault: str
+    """Empty if the talk plays."""
+    turns: tuple[tuple[int, str, str], ...]
+    """Index, speaker and words."""
+
+    @property
+    def heading(self) -> str:
+        """The line above the turns."""
+        state = f"does not play: {self.fault}" if self.fault else "plays"
+        return f"{self.kind} talk, {self.scenario_id} in {self.mode} ({state}; {self.episode_id})"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The talks of a trial: those that play and all, by mode, with excerpts."""
+
+    model: str
+    run_id: str
+    modes: Mapping[str, tuple[int, int]]
+    excerpts: tuple[Excerpt, ...]
+
+    @property
+    def holds(self) -> bool:
+        """True unless too many of all talks do not play; a mode alone has too few talks to decide."""
+        played, talks = (sum(pair[at] for pair in self.modes.values()) for at in (0, 1))
+        return talks > 0 and not playing.too_many(talks - played, talks)
+
+    @property
+    def verdict(self) -> str:
+        """If the model holds the talks, in a sentence."""
+        played, talks = (sum(pair[at] for pair in self.modes.values()) for at in (0, 1))
+        modes = ", ".join(f"{mode} {some} of {every}" for mode, (some, every) in self.modes.items())
+        can = "holds" if self.holds else "does not hold"
+        return f"{called(self.model)} {can} these conversations: {played} of {talks} talks play ({modes})."
+
+    @property
+    def instead(self) -> str:
+        """The models to take instead; '' if the model holds the talks or none is known."""
+        known = [f"{name} ({count} play)" for name, count in HELD.items() if name != self.model]
+        return "" if self.holds or not known else f"Known to hold them: {', '.join(known)}."
+
+    def as_json(self) -> Row:
+        """Return the object of `models try --json`."""
+        modes = {mode: {"plays": some, "talks": every} for mode, (some, every) in self.modes.items()}
+        named = {"model": self.model, "run_id": self.run_id, "holds": self.holds, "verdict": self.verdict}
+        excerpts = [asdict(each) for each in self.excerpts]
+        return {**named, "modes": modes, "instead": self.instead, "excerpts": excerpts, "rule": RULE}
+
+
+def trial(store: Store, run_id: str, model: str, modes: Sequence[str]) -> Trial:
+    """Return what a run of `runs.trials.trial_of` found."""
+    talks = playing.talks_of(store, run_id)
+    counts = {mode: [each.plays for each in talks if each.condition.mode == mode] for mode in modes}
+    shares: dict[str, float] = {}
+    for row in queries.scores(store, run_id):
+        if row["name"].startswith("play_") and row["value"] is not None:
+            shares[row["episode_id"]] = max(row["value"], shares.get(row["episode_id"], 0.0))
+    ordered = sorted(talks, key=lambda each: (each.plays, -shares.get(each.episode_id, 0.0)))
+    worst = [each for each in ordered if not each.plays][:SHOWN]
+    rest = ordered[len(worst) :]
+    middle = max(0, (len(rest) - SHOWN) // 2)
+    chosen = [("worst", each) for each in worst] + [("typical", each) for each in rest[middle : middle + SHOWN]]
+    said = queries.words(store, [each.episode_id for _, each in chosen])
+    excerpts = tuple(_excerpt(kind, each, said.get(each.episode_id, ())) for kind, each in chosen)
+    return Trial(model, run_id, {mode: (sum(own), len(own)) for mode, own in counts.items()}, excerpts)
+
+
+def _excerpt(kind: str, talk: playing.Talk, rows: Sequence[Row]) -> Excerpt:
+    spoken = [row for row in rows if row["text"] and row["speaker"]]
+    shown = [row for row in spoken if row["turn"] in talk.turns] if not talk.plays else []
+    start = max(0, (len(spoken) - LINES) // 2)
+    turns = tuple((row["turn"], row["speaker"], row["text"]) for row in (shown or spoken[start:])[:LINES])
+    return Excerpt(kind, talk.episode_id, talk.scenario_id, talk.condition.name, talk.fault, turns)
+
+
+def layout_of(model: str) -> str:  # noqa: ARG001 - layouts with names will depend on the model
+    """Return which layout of the prompt the model was tried with: the best one that is known for it."""
+    return "the usual one, a message for each turn; no other one is known to suit this model better"
