@@ -23,7 +23,7 @@ from localsim.conversation.wording.wordings import WORDINGS, Wording
 from localsim.errors import InvalidInput
 from localsim.models import registry
 from localsim.reports.audit.prompts import leaks_at_first
-from localsim.runs.plan import Plan, layouts_of, plan_of
+from localsim.runs.plan import Plan, command_of, free, layouts_of, plan_of
 from localsim.scenarios.find import find_scenarios, shipped
 
 SEARCH = find_scenarios(["mutual_friends_01"])[0]
@@ -196,3 +196,15 @@ def test_a_plan_of_before_layouts_is_continued_in_the_first_one() -> None:
 def test_the_first_layout_leaves_hashes_as_they_were() -> None:
     spec = EpisodeSpec(SEARCH.scenario, "agents", {}, 0, 7)
     assert spec.hash != replace(spec, layouts={"Ana": "4"}).hash
+
+
+def test_length_free_asks_for_no_length_and_is_repeated_by_its_command() -> None:
+    usual, asked = (requests(SEARCH, "agents", layout, 1)[0].messages[0].content for layout in ("4", "4-free"))
+    assert usual.replace(f"{WORDINGS[0].length}\n", "") == asked != usual
+    layouts = free({"scripted": "4"}, ("scripted", "human"))
+    assert layouts == {"scripted": "4-free"}
+    plan = Plan((SEARCH,), ("agents", "script"), "scripted", layouts=layouts)
+    assert {layout for spec in plan.specs() for layout in spec.layouts.values()} == {"4-free"}
+    assert "--length free" in command_of(json.loads(plan.as_json()), ["a.yaml"])
+    with pytest.raises(InvalidInput, match="was taught short lines"):
+        free({}, ("starter",))

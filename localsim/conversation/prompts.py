@@ -152,7 +152,8 @@ def _task(seen: Observation, words: Wording, name: str, layout: Layout, reply: s
     if not layout.notes:
         return [reply, *_ways(seen, words, name), limit]
     leave = [words.leave.format(start=f"{name} [leave]")] if "leave" in seen.actions else []
-    return [play.format(name=name), words.length, *leave, *move_lines(seen, name), limit]
+    short = [words.length] if layout.short else []
+    return [play.format(name=name), *short, *leave, *move_lines(seen, name), limit]
 
 
 def _ways(seen: Observation, words: Wording, name: str) -> list[str]:

@@ -25,7 +25,7 @@ from localsim.conversation.episode import (
 from localsim.conversation.grants import NONE, Grants, check_agent, number_of, parse
 from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
-from localsim.conversation.wording.layouts import FIRST, LAYOUTS
+from localsim.conversation.wording.layouts import FIRST, FREE, LAYOUTS
 from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.errors import InvalidInput
 from localsim.families import family_of, rules_of
@@ -223,6 +223,18 @@ def layouts_of(models: Iterable[str]) -> dict[str, str]:
     return {model: layout for model, layout in found.items() if layout != FIRST}
 
 
+def free(layouts: Mapping[str, str], models: Iterable[str]) -> dict[str, str]:
+    """Return model -> layout without a request for short lines. Raises InvalidInput for a layout that has no such form."""
+    found = {model: f"{layouts.get(model, FIRST)}{FREE}" for model in models if model != PERSON}
+    for model, layout in found.items():
+        if layout not in LAYOUTS:
+            problem = (
+                f"{model} was taught short lines (layout {layout.removesuffix(FREE)}), so its length is no finding"
+            )
+            raise InvalidInput(problem, where="--length free", hint="leave --length out, or take another model")
+    return found
+
+
 def by_role(layouts: Mapping[str, str], models: Mapping[str, str]) -> dict[str, str]:
     """Return role -> layout for role -> model, without roles that have the first layout."""
     return {role: layouts[model] for role, model in models.items() if model in layouts}
@@ -277,6 +289,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
         parts += [option, value] if value != default else []
     parts += [word for text in plan.get("see", ()) for word in ("--see", text)]
     parts += [] if sampling["grammar"] else ["--no-grammar"]
+    parts += ["--length", "free"] if any(each.endswith(FREE) for each in plan.get("layouts", {}).values()) else []
     return " ".join(part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts)
 
 
