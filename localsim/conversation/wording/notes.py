@@ -39,8 +39,9 @@ def _sentences(seen: Observation, words: Wording) -> list[str]:
 
 
 def script_note(seen: Observation, words: Wording) -> str:
-    """Return the note for the writer of a script."""
+    """Return the note for the writer of a script: everybody's goal, the number of lines, and how it ends."""
+    goals = [words.goals[1].format(name=agent.name, text=agent.goal) for agent in seen.agents if agent.goal]
     if seen.phased or "leave" not in seen.actions:
-        return told_line(words.script, None)
-    most = max(2, seen.turn_limit - LAST)
-    return told_line(words.script_end.format(few=max(2, seen.turn_limit // 2), many=most), None)
+        return told_line(" ".join([*goals, words.script]), None)
+    few, many = max(2, seen.turn_limit // 2), max(2, seen.turn_limit - LAST)
+    return told_line(" ".join([*goals, words.script_end.format(few=few, many=many)]), None)
