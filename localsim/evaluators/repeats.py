@@ -17,7 +17,7 @@ from localsim.conversation.transcript import Turn
 
 SHORT = 5
 """Fewest words of an utterance whose repetition counts: "Yes." and "No, I don't." are said often."""
-NEAR = 0.75
+NEAR = 0.7
 """Least share of words in common, in order, at which utterances are nearly the same."""
 HELD = 0.8
 """Least share of an utterance's words in RUNs of an earlier one, which holds it: nothing new is said."""
