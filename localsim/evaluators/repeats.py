@@ -64,7 +64,12 @@ class Utterance:
     @property
     def is_offer(self) -> bool:
         """True for a short answer with a number: two who stand by their prices are in no loop."""
-        return len(self.words) < SHORT and any(mark[0].isdigit() for mark in self.marks)
+        return self.is_short and any(mark[0].isdigit() for mark in self.marks)
+
+    @property
+    def is_short(self) -> bool:
+        """True for so few words that people say them often."""
+        return len(self.words) < SHORT
 
     @cached_property
     def runs(self) -> frozenset[tuple[str, ...]]:

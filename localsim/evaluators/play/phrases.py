@@ -61,10 +61,10 @@ _POLITE = _any(
     \b(?:nice|great|good|lovely|pleasure|wonderful|pleased|glad|happy|delighted)(?: to)? (?:meet|meeting|see|seeing)\b
     \b(?:nice|great|good|lovely|pleasure|wonderful|glad|happy|fun)(?: to)? (?:hear|hearing|talk|talking|chat|chatting)\b
     \b(?:nice|great|good|lovely|pleasure|wonderful|glad|happy)(?: to)? (?:speak|speaking|know|have met|have talked)\b
-    \bthank(?:s| you)(?: so much| very much| a lot| again| too)?(?: for (?:your|the|asking|sharing|letting)\b(?: \w+)?)?
+    \bthank(?:s| you)(?: so much| very much| a lot| again| too)?(?: for (?:your|the|\w+ing)\b(?: \w+)?)?
     \bmuch appreciated\b|\bi (?:really |truly |also )?appreciate (?:it|that|you|your (?:help|time|understanding))\b
     \byou(?:'re| are) (?:very |most |so |too )*(?:welcome|right|kind)\b
-    \bno (?:problem|worries)\b|\bmy pleasure\b|\bi(?:'m| am) glad (?:i|you) could (?:help|come)\b
+    \bno (?:problem|worries)\b|\b(?:a|my) pleasure\b|\bi(?:'m| am) glad (?:i|you) could (?:help|come)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a |like |an )*(?:great|wonderful|good|amazing)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a )*(?:interesting|fantastic|awesome|nice|lovely)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a )*(?:perfect|fine|true|cool|fun)\b
