@@ -96,7 +96,7 @@ def loops(talk: Talk) -> list[int]:
 
     Two who stand by their prices are in no loop, and short polite words are counted elsewhere.
     """
-    period = max(PAIR, len({turn.speaker for turn in talk.said}))
+    period = min(BACK, max(PAIR, len({turn.speaker for turn in talk.said})))
     found: list[int] = []
     run: list[int] = []
     for at, now in enumerate(talk.utterances):

@@ -41,7 +41,8 @@ REFUSAL = _any(
     \bsorry\b.{0,20}\bCANNOT (?:be able to )?(?:assist|comply|fulfill?|generate|engage|participate|simulate)\b
     \bsorry\b.{0,20}\bCANNOT (?:help|continue|provide) (?:\w+ )?with (?:that|this)\b
     \bsorry\b.{0,20}\bCANNOT (?:discuss|answer|respond to|process) (?:that|this)\b
-    \bi(?:'m| am)? CANNOT (?:assist|comply|fulfill?|help) (?:\w+ )?with (?:that|this|your)\b
+    \bi(?:'m| am)? CANNOT (?:assist|comply|help) (?:\w+ )?with (?:that|this|your)\b
+    \bi(?:'m| am)? CANNOT fulfill? (?:that|this|your)\b
     \bdon't (?:quite )?understand (?:your|the) (?:question|request|message|instructions?)\b
     \b(?:could|would) you (?:please )?(?:provide|give) (?:me )?(?:with )?(?:more|additional|further) (?:context|info)
     \bplease (?:provide|give) (?:me )?(?:with )?(?:more|additional|further) (?:context|info)
@@ -89,14 +90,14 @@ _EMPTY = frozenset(
     """.split()
 )
 """Words that have no content beside polite phrases."""
-ROLE_WORDS = r"assistant|user|system|human|ai|bot|chatbot|model|narrator|(?:speaker|person|agent) ?\w?|you|me"
+ROLE_WORDS = r"assistant|user|human|ai|chatbot|narrator|(?:speaker|person|agent) ?\w?|you|me"
 """Words that begin a line in the chat of a model."""
 _MARKUP = _any(
     r"""
     \*\*[^*]+\*\*
     ```
     ^\s*#{1,6}\s
-    ^\s*[-*•]\s
+    ^\s*[*•]\s
     \[[^\]]+\]\([^)]+\)
     \[(?:your|my|the|insert|name|item|price|buyer|seller)\b[^\]]*\]
     <\|[^|>]*\|>
