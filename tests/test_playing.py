@@ -1,4 +1,4 @@
-"""Runs whose talks do not play: the decision, its sentences, and every place that says them and withholds conclusions."""
+"""Runs whose talks do not play: the decision, its sentences, and the places that say them and withhold conclusions."""
 
 from __future__ import annotations
 

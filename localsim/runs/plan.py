@@ -224,7 +224,7 @@ def layouts_of(models: Iterable[str]) -> dict[str, str]:
 
 
 def free(layouts: Mapping[str, str], models: Iterable[str]) -> dict[str, str]:
-    """Return model -> layout without a request for short lines. Raises InvalidInput for a layout that has no such form."""
+    """Return model -> layout without a request for short lines. Raises InvalidInput where a layout has no such form."""
     found = {model: f"{layouts.get(model, FIRST)}{FREE}" for model in models if model != PERSON}
     for model, layout in found.items():
         if layout not in LAYOUTS:
