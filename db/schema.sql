@@ -383,7 +383,7 @@ COMMENT ON COLUMN episodes.seed IS 'Seed of the episode, equal in every mode; 0 
 
 COMMENT ON COLUMN episodes.status IS 'State of the episode: completed, failed or interrupted';
 
-COMMENT ON COLUMN episodes.stop_reason IS 'Rule that ended the episode: turn_limit, left, silence, done (phases) or (people) ended; NULL unless completed';
+COMMENT ON COLUMN episodes.stop_reason IS 'Rule that ended the episode: turn_limit, left, silence, closing (all said goodbye), stale (nothing new was said), done (phases) or (people) ended; NULL unless completed';
 
 COMMENT ON COLUMN episodes.error IS 'Reason why the episode failed; NULL if it did not fail';
 

@@ -11,17 +11,17 @@ and repair are the same code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, script_prefill, writer_messages
-from localsim.conversation.rules.deciding import PHASED, Slot, ahead, silent_turns, slots, told_turn
+from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.rules.lines import Bound, shown
-from localsim.conversation.rules.steps import Stop, Tell
+from localsim.conversation.rules.steps import Next, Stop, Tell
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
@@ -64,7 +64,7 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
 
     Agents and mindreaders differ only in `observe`.
     """
-    rules, talk = spec.rules or PHASED, Transcript()
+    rules, talk = rules_in(spec), Transcript()
     while not isinstance(step := rules.next(spec.scenario, talk, spec.seed), Stop):
         if isinstance(step, Tell):
             talk = yield from _tell(talk, step)
@@ -125,7 +125,7 @@ def script(spec: EpisodeSpec) -> Play:
     That is all of it in one generation, unless phases make the next speaker depend on what is said. If a line does not
     parse, the model tries once more from there; the turns before it are kept.
     """
-    rules, talk, attempt = spec.rules or PHASED, Transcript(), 0
+    rules, talk, attempt = rules_in(spec), Transcript(), 0
     coming: tuple[Slot, ...] = ()
     while True:
         if not coming:
@@ -142,16 +142,15 @@ def script(spec: EpisodeSpec) -> Play:
         malformed, start, wrote = "the script ends before a stop rule does", len(talk), ""
         for line in lines:
             try:
-                turn = _read(spec, len(talk), coming[0], line, cut)
+                turn, after = _next_line(spec, talk, coming[0], line, cut)
             except MalformedReply as error:
                 malformed, wrote = error.message, line
                 break
             yield Say(turn)
-            talk, ended, coming = talk.plus(turn), coming[0].closes, coming[1:]
-            found = rules.next(spec.scenario, talk, spec.seed) if ended else None
-            if isinstance(found, Stop):
-                return found.reason
-            if isinstance(found, Tell):
+            talk, coming = talk.plus(turn), coming[1:]
+            if isinstance(after, Stop):
+                return after.reason
+            if isinstance(after, Tell):
                 coming = ()  # such as a count after the only agent of a phase has left
             if not coming:
                 break
@@ -162,6 +161,40 @@ def script(spec: EpisodeSpec) -> Play:
         attempt = attempt + 1 if len(talk) == start else 1
         if attempt >= ATTEMPTS:
             raise _unread(len(talk), coming[0], malformed, wrote)
+
+
+def _next_line(spec: EpisodeSpec, talk: Transcript, slot: Slot, line: str, cut: bool) -> tuple[Turn, Next | None]:
+    """Return the turn of a script's next line, and the step after it if its beat is over. Raises MalformedReply."""
+    turn = _read(spec, len(talk), slot, line, cut)
+    return turn, rules_in(spec).next(spec.scenario, talk.plus(turn), spec.seed) if slot.closes else None
+
+
+class _WhileWritten:
+    """Reads a script line by line while it is written, as `script` will, so that no line is written in vain."""
+
+    def __init__(self, spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> None:
+        self._begin = talk
+        self._spec, self._coming = spec, coming
+        self._read: list[str] = []
+        self._talk, self._over = talk, False
+
+    def __call__(self, lines: Sequence[str]) -> bool:
+        """Return True if no line counts after these, which go on from those of the call before."""
+        if list(lines[: len(self._read)]) != self._read:
+            self._read, self._talk, self._over = [], self._begin, False
+        while not self._over and len(self._read) < min(len(lines), len(self._coming)):
+            self._take(lines[len(self._read)])
+        return self._over
+
+    def _take(self, line: str) -> None:
+        slot = self._coming[len(self._read)]
+        self._read.append(line)
+        try:
+            turn, after = _next_line(self._spec, self._talk, slot, line, cut=False)
+        except MalformedReply:
+            self._over = True
+        else:
+            self._talk, self._over = self._talk.plus(turn), isinstance(after, Stop | Tell)
 
 
 MODES: dict[Mode, Callable[[EpisodeSpec], Play]] = {
@@ -230,4 +263,5 @@ def _heard(talk: Transcript) -> tuple[tuple[str, str], ...]:
 def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...], *, given: int) -> ActionLines:
     limits = spec.scenario.limits
     lines = tuple(slot.line for slot in coming)
-    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), given)
+    over = _WhileWritten(spec, talk, coming) if len(coming) > 1 and spec.edition > 1 else None
+    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), given, over)

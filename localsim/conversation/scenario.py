@@ -172,6 +172,10 @@ class Limits(Value):
     """Consecutive `none` turns that end the episode."""
     leave: Literal["ends", "goes_on"] = "ends"
     """Whether the episode ends when somebody leaves, or when fewer than two are left."""
+    closing: bool = True
+    """Whether a talk in turn ends when everybody has said goodbye and nobody has left."""
+    stale: Annotated[int, Field(ge=0, le=1000)] = 6
+    """Turns in a row that repeat earlier ones and so end a talk in turn, though at least two of each agent; 0: none."""
 
 
 class Info(Value):
@@ -349,8 +353,10 @@ class Scenario(Document):
         for name, default in (("language", None), ("moves", []), ("phases", []), ("game", {})):
             if data[name] == default:
                 del data[name]
-        if self.limits.leave == "ends":
-            del data["limits"]["leave"]
+        usual = Limits()
+        for name in ("leave", "closing", "stale"):
+            if data["limits"][name] == getattr(usual, name):
+                del data["limits"][name]
         for agent in data["agents"]:
             _drop_empty(agent, PERSONA)
             for fact in agent["facts"]:

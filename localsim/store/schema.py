@@ -89,8 +89,8 @@ TABLES: dict[str, Table] = {
             "status": ("VARCHAR NOT NULL", "State of the episode: completed, failed or interrupted"),
             "stop_reason": (
                 "VARCHAR",
-                "Rule that ended the episode: turn_limit, left, silence, done (phases) or (people) ended; NULL unless "
-                "completed",
+                "Rule that ended the episode: turn_limit, left, silence, closing (all said goodbye), stale (nothing "
+                "new was said), done (phases) or (people) ended; NULL unless completed",
             ),
             "error": ("VARCHAR", "Reason why the episode failed; NULL if it did not fail"),
             "turns": ("INTEGER NOT NULL", "Number of valid turns"),

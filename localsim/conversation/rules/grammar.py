@@ -1,13 +1,15 @@
 """The form of replies: lines of actions, as a GBNF grammar and as questions that an engine asks while it writes.
 
 The grammar of a script contains the stop rules: after the last turn, a `leave` or the n-th `none` in a row it admits
-no further line, so the writer obeys the same rules as agents.
+no further line, so the writer obeys the same rules as agents. Rules about words, such as that all said goodbye, no
+grammar can hold: `over` asks them after each line.
 GBNF: https://github.com/ggml-org/llama.cpp/tree/master/grammars
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os.path import commonprefix
 
@@ -43,6 +45,12 @@ class ActionLines:
     """Number of consecutive `none` turns directly before the first line."""
     given: int = 0
     """Number of whole lines in the prefill."""
+    over: Callable[[Sequence[str]], bool] | None = field(default=None, compare=False)
+    """Returns True if the talk is over after these closed lines by a rule that no grammar can hold."""
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out `over`, which is asked only where the text is written."""
+        return {**self.__dict__, "over": None}
 
     def grammar(self) -> str:
         """Return the GBNF of the text after the start of the first line."""
@@ -119,13 +127,12 @@ class ActionLines:
             return False
         if len(written) >= len(self.lines):
             return True
-        if not self._line(len(written) - 1).closes:
-            return False
-        if written[-1] == "leave":
-            return True
-        spoken = [index for index, action in enumerate(written) if action != "none"]
-        silent = len(written) - spoken[-1] - 1 if spoken else len(written) + self.nones
-        return silent >= self.silence
+        if self._line(len(written) - 1).closes:
+            spoken = [index for index, action in enumerate(written) if action != "none"]
+            silent = len(written) - spoken[-1] - 1 if spoken else len(written) + self.nones
+            if written[-1] == "leave" or silent >= self.silence:
+                return True
+        return self.over is not None and self.over(lines)
 
     def _action(self, number: int, line: str) -> str:
         head = line.removeprefix(self._line(number).speaker).partition(":")[0]

@@ -34,6 +34,8 @@ from localsim.store.records import Record, ScoreRecord
 
 Row = dict[str, Any]
 COUNTED_CONTROLS = (
+    exactly("parrot", "stale_rate", 1, "it says one sentence in every turn"),
+    exactly("honest", "stale_rate", 0, "it asks or offers something new until it leaves"),
     exactly("parrot", "malformed_rate", 0, "each of its replies is one turn"),
     exactly("garbler", "malformed_rate", 1, "each of its replies is empty"),
     exactly("parrot", "truncated_rate", 0, "its turns are short"),
@@ -246,6 +248,7 @@ class _Sink:
             counts={
                 "malformed": {each: (self.rejects[each], self.replies[each]) for each in ids},
                 "truncated": {each: _truncated(self.episodes[each].transcript.turns) for each in ids},
+                "stale": {each: _stale(self.episodes[each]) for each in ids},
             },
         )
 
@@ -258,6 +261,10 @@ class _Sink:
 
 def _truncated(turns: Sequence[Turn]) -> tuple[int, int]:
     return sum(turn.truncated for turn in turns), len(turns)
+
+
+def _stale(episode: Episode) -> tuple[int, int]:
+    return int(episode.stop_reason == "stale"), int(episode.status == "completed")
 
 
 def _row(

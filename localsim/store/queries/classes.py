@@ -16,13 +16,14 @@ def has_run(store: Store, run_id: str) -> bool:
 
 
 def talks_of_run(store: Store, run_id: str) -> list[Row]:
-    """The episodes of a run: episode_id, scenario_id, mode, model, status, error, turns, success.
+    """The episodes of a run: episode_id, scenario_id, mode, model, status, stop_reason, error, turns, success.
 
     The success is None if it is not scored.
     """
     return store.rows(
-        "SELECT e.episode_id, e.scenario_id, e.mode, e.model, e.status, e.error, e.turns, s.value AS success "
-        "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
+        "SELECT e.episode_id, e.scenario_id, e.mode, e.model, e.status, e.stop_reason, e.error, e.turns, "
+        "s.value AS success FROM v_episodes e LEFT JOIN v_scores s "
+        "ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
         "WHERE e.run_id = ? ORDER BY e.mode, e.episode_id",
         [run_id],
     )

@@ -34,7 +34,9 @@ def spec_of(scenario: Scenario, talk: Talk, opening: Opening) -> EpisodeSpec:
     """The episode of a talk."""
     models = {name: NAME if name in talk.people else opening.computer for name in scenario.names}
     rules = rules_of(scenario, talk.index)
-    return EpisodeSpec(scenario, talk.mode, models, index=talk.index, run_seed=opening.seed, rules=rules)
+    return EpisodeSpec(
+        scenario, talk.mode, models, index=talk.index, run_seed=opening.seed, rules=rules, edition=opening.edition
+    )
 
 
 class Playing(Talks):
@@ -44,7 +46,10 @@ class Playing(Talks):
         opening = self._opening = hall.opening
         self._hall = hall
         names = (name for loaded in hall.scenarios for name in loaded.scenario.names)
-        plan = Plan(hall.scenarios, MODES, model=opening.computer, roles=dict.fromkeys(names, NAME), seed=opening.seed)
+        plan = Plan(
+            hall.scenarios, MODES, model=opening.computer, roles=dict.fromkeys(names, NAME), seed=opening.seed,
+            edition=opening.edition,
+        )  # fmt: skip
         specs = [
             spec_of(loaded.scenario, Talk(0, place, mode, 0, {}), opening)
             for place, loaded in enumerate(hall.scenarios)
