@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim import families
-from localsim.conversation.plain import plain
 from localsim.conversation.rules.farewells import says_farewell
-from localsim.conversation.transcript import ACTION_TYPES, Action, Turn
+from localsim.conversation.transcript import ACTION_TYPES, Action, Turn, plain
 from localsim.families.craigslist.consent import arranges, assents
 from localsim.families.craigslist.endings import Ending, bargain_ending, offers
 from localsim.families.mutual_friends.mentions import mentions

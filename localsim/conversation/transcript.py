@@ -25,11 +25,22 @@ NARRATOR = "Narrator"
 
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _FOLD = str.maketrans(dict.fromkeys(_LINE_BREAKS, " "))
+_STRAIGHT = str.maketrans("’‘“”\u00a0", "''\"\" ")
 
 
 def fold_lines(text: str) -> str:
     """Return `text` with every kind of line break as a space, so that a turn stays one line."""
     return text if text.isprintable() else text.replace("\r\n", " ").translate(_FOLD)
+
+
+def plain(text: str) -> str:
+    """Return `text` in lower case with straight quotes, character for character, so that positions stay the same."""
+    if text.isascii():
+        return text.lower()
+    straight = text.translate(_STRAIGHT)
+    if straight.isascii():
+        return straight.lower()
+    return "".join(char.lower() if len(char.lower()) == 1 else char for char in straight)
 
 
 @dataclass(frozen=True)

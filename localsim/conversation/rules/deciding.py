@@ -56,8 +56,7 @@ class Slot:
 class Phased:
     """The rules of the phases in a scenario file; a talk without phases `ends` also by goodbyes and by repetition."""
 
-    def __init__(self, *, ends: bool = True) -> None:
-        self._ends = ends
+    ends = True
 
     def next(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next: a phase goes on, ends with a count, or gives way to the next one."""
@@ -72,7 +71,7 @@ class Phased:
             if over and (count := state.count_to_tell()) is not None:
                 return count
             last = place == len(phases) - 1
-            if reason in (None, "turn_limit") and last and not over and self._ends:
+            if reason in (None, "turn_limit") and last and not over and self.ends:
                 reason = state.ending() or reason
             if reason is not None and not (over and last and reason == "turn_limit"):
                 return Stop(reason)
@@ -83,15 +82,20 @@ class Phased:
             place += 1
 
 
+class _FirstEdition(Phased):
+    """The same in the first edition."""
+
+    ends = False
+
+
 PHASED: Rules = Phased()
 """The rules of a scenario whose family has none of its own."""
-_FIRST: Rules = Phased(ends=False)
-"""The same in the first edition."""
+_FIRST_EDITION: Rules = _FirstEdition()
 
 
 def rules_in(spec: EpisodeSpec) -> Rules:
     """Return the rules of an episode: those of its game, or of its phases in the edition that it was begun with."""
-    return spec.rules or (PHASED if spec.edition > 1 else _FIRST)
+    return spec.rules or (PHASED if spec.edition > 1 else _FIRST_EDITION)
 
 
 @dataclass

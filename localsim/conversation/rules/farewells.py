@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from localsim.conversation.plain import plain
+from localsim.conversation.transcript import plain
 
 FAREWELL = re.compile(
     r"\b(?:good ?bye|farewell|bye(?:-?bye)?|buh-bye|so long|cheerio|ciao|adieu|adios|ttyl|toodles|au revoir)\b"

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from localsim.conversation.plain import plain
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.craigslist.phrases import PHRASES
 from localsim.families.craigslist.reading import Reading
 from localsim.families.prices import words_to_numbers

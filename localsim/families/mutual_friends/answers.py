@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from localsim.conversation.plain import plain
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.mutual_friends import phrases
 from localsim.families.mutual_friends.mentions import all_friends, mentions
 

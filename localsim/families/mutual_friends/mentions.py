@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from localsim.conversation.plain import plain
+from localsim.conversation.transcript import plain
 from localsim.families.mutual_friends import phrases
 
 

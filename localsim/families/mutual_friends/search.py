@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
-from localsim.conversation.plain import plain
 from localsim.conversation.scenario import Scenario
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.mutual_friends.answers import says_no, says_yes
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims, namings
