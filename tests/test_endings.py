@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim import families
-from localsim.conversation.transcript import ACTION_TYPES, Action, Turn
+from localsim.conversation.rules.farewells import says_farewell
+from localsim.conversation.transcript import ACTION_TYPES, Action, Turn, plain
 from localsim.families.craigslist.consent import arranges, assents
 from localsim.families.craigslist.endings import Ending, bargain_ending, offers
-from localsim.families.farewells import says_farewell
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import FriendsOutcome, friends_outcome
-from localsim.families.prices import find_prices, plain
+from localsim.families.prices import find_prices
 
 ROOT = Path(__file__).resolve().parent.parent
 DEV = ROOT / "tests" / "data" / "endings_dev.jsonl"

@@ -96,8 +96,8 @@ def unknown_is_no_deal(scores: list[Score]) -> list[Score]:
     return scores
 
 
-def run_out_is_unknown(scores: list[Score]) -> list[Score]:
-    if any(score.label == "ran_out" for score in scores):
+def unsettled_is_unknown(scores: list[Score]) -> list[Score]:
+    if any(score.label in ("ran_out", "stale") for score in scores):
         return [score for score in scores if score.name == "ending"] + [Score("unknown_ending", 1.0)]
     return scores
 
@@ -127,7 +127,7 @@ def surplus_is_swapped(scores: list[Score]) -> list[Score]:
     [
         (any_deal_is_success, "success_rate"),
         (unknown_is_no_deal, "deal_rate"),
-        (run_out_is_unknown, "unknown_ending_rate"),
+        (unsettled_is_unknown, "unknown_ending_rate"),
         (every_end_is_explicit, "explicit_end_rate"),
         (zones_are_ignored, "deal_with_zone_rate"),
         (hits_need_no_chance, "limit_chance"),

@@ -151,7 +151,7 @@ def test_without_phases_everybody_acts_in_turn_as_ever(talk: LoadedScenario) -> 
     for number in range(20):
         step = PHASED.next(talk.scenario, Transcript(turns), spec.seed)
         assert step == Act((("Ana", "Bo")[number % 2],), talk.scenario.actions)
-        turns = (*turns, Turn(number, step.speakers[0], Action("speak", "x")))
+        turns = (*turns, Turn(number, step.speakers[0], Action("speak", f"x{number}")))
     assert PHASED.next(talk.scenario, Transcript(turns), spec.seed) == Stop("turn_limit")
 
 

@@ -229,7 +229,7 @@ def test_what_the_rules_tell_is_audited_as_a_prompt_of_each_reader(
     readers: tuple[str, ...] | None,
     what: str,
 ) -> None:
-    monkeypatch.setattr(modes, "PHASED", Telling(text, readers))
+    monkeypatch.setattr(modes, "rules_in", lambda _spec: Telling(text, readers))
     found = at_the_party()
     told = [violation for violation in found.violations if violation.generation == -1]
     assert any(violation.what in (what, "stored readers") for violation in told), found.violations
@@ -240,7 +240,7 @@ def test_what_the_rules_tell_is_audited_as_a_prompt_of_each_reader(
 def test_what_the_rules_tell_and_may_tell_is_no_violation(
     at_the_party: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(modes, "PHASED", Telling("Round one is over, says a voice.", None))
+    monkeypatch.setattr(modes, "rules_in", lambda _spec: Telling("Round one is over, says a voice.", None))
     assert at_the_party().violations == ()
 
 

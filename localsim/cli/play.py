@@ -37,6 +37,7 @@ from localsim.models.registry import labelled
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
+from localsim.runs.words import STOPS
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode, load_episode, models_on
@@ -322,9 +323,11 @@ class _Stage(Watcher):
                 click.echo(click.style(head, fg=colour_of(spec.scenario.names, each.speaker)) + words)
 
     def ended(self, episode: Episode) -> None:
-        """Print the reason if the conversation failed."""
+        """Print why the conversation is over."""
         if episode.error:
             say(f"the conversation broke off: {episode.error}")
+        elif episode.stop_reason is not None:
+            say(f"the conversation is over: {STOPS[episode.stop_reason]}")
 
 
 def _reveal(found: StoredEpisode, role: str) -> None:

@@ -42,6 +42,10 @@ Overflow = Literal["error", "window"]
 """Treatment of a conversation that outgrows its context: it fails, or its oldest turns are left out."""
 OVERFLOWS: tuple[Overflow, ...] = get_args(Overflow)
 Status = Literal["completed", "failed", "interrupted"]
+EDITION = 2
+"""The newest edition of the rules that all talks share, which new runs follow. A run keeps the edition that it began
+with, so that a resumed episode goes on as it would have. 2: goodbyes and repetition end a talk in turn.
+"""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class EpisodeSpec:
     """The rules of the scenario's game; None: its phases, or everybody in turn. The family and its version name them,
     so they are not hashed.
     """
+    edition: int = EDITION
+    """The edition of the shared rules."""
 
     @cached_property
     def seed(self) -> int:
@@ -104,7 +110,8 @@ class EpisodeSpec:
     def hash(self) -> str:
         """The sha256 of everything that the episode depends on.
 
-        Variant 0, grants of nothing and the first layout are left out, as in runs before there were any of them.
+        Variant 0, grants of nothing, the first layout and the first edition are left out, as in runs before there were
+        any others.
         """
         parts = {
             "scenario": self.scenario.hash,
@@ -115,7 +122,12 @@ class EpisodeSpec:
             "sampling": asdict(self.sampling),
             "repro": self.repro,
         }
-        given = {"variant": self.variant, "see": self.grants.text, "layouts": dict(self.layouts)}
+        given = {
+            "variant": self.variant,
+            "see": self.grants.text,
+            "layouts": dict(self.layouts),
+            "edition": self.edition if self.edition > 1 else 0,
+        }
         return canonical_hash({**parts, **{name: value for name, value in given.items() if value}})
 
 

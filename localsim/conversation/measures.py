@@ -19,7 +19,7 @@ Summed = Literal["mean", "episodes", "episode_sum", "count", "excess"]
 
 mean: the mean of the scores. episodes: the share of the scored episodes whose score is 1. episode_sum: the scores of
 all agents are summed in each episode (and divided by the sum of `per`, if given), then averaged. count: a share of
-replies or turns, which have no scores; `score` names the count. excess: hits beyond chance, (hits - chance) / (n -
+episodes, replies or turns without scores; `score` names the count. excess: hits beyond chance, (hits - chance) / (n -
 chance), summed over all agents and episodes that have both scores; `score` is the hit (0 or 1) and `per` its
 probability by chance.
 """
@@ -51,7 +51,9 @@ GENERAL = (
     "refusal_rate",
     "spill_rate",
     "farewell_rate",
+    "stale_rate",
     "malformed_rate",
+    "repaired_rate",
     "truncated_rate",
 )
 """Keys of the measures that every family has; `reports.measures` collects the measures themselves."""

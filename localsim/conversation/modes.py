@@ -11,19 +11,21 @@ and repair are the same code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
-from localsim.conversation.rules.deciding import PHASED, Slot, ahead, silent_turns, slots, told_turn
-from localsim.conversation.rules.grammar import ActionLines
+from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_turns, slots, told_turn
+from localsim.conversation.rules.grammar import ActionLines, Barred
 from localsim.conversation.rules.lines import Bound, shown
-from localsim.conversation.rules.steps import Stop, Tell
-from localsim.conversation.scenario import WRITER
-from localsim.conversation.transcript import Transcript, Turn, parse_line
+from localsim.conversation.rules.spill import utterance
+from localsim.conversation.rules.steps import Next, Stop, Tell
+from localsim.conversation.scenario import WRITER, Scenario
+from localsim.conversation.transcript import ACTION_TYPES, Repair, Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
 from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import MalformedReply
@@ -65,7 +67,7 @@ def turn_by_turn(spec: EpisodeSpec) -> Play:
 
     Agents and mindreaders differ only in `observe`.
     """
-    rules, talk = spec.rules or PHASED, Transcript()
+    rules, talk = rules_in(spec), Transcript()
     while not isinstance(step := rules.next(spec.scenario, talk, spec.seed), Stop):
         if isinstance(step, Tell):
             talk = yield from _tell(talk, step)
@@ -82,12 +84,24 @@ def _tell(talk: Transcript, tell: Tell) -> Generator[Step, Generation | None, Tr
     return talk.plus(turn)
 
 
-def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, tuple[list[str], bool]]:
-    """Return the lines that answer a request, and True if the token limit cut the last one."""
+@dataclass(frozen=True)
+class _Reply:
+    """The lines that answer a request."""
+
+    lines: list[str]
+    cut: bool
+    """True if the limit of tokens cut the last one."""
+    typed: bool
+    """True if a person wrote them."""
+
+
+def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, _Reply]:
+    """Return the answer to a request."""
     generation = yield Ask(request)
     assert generation is not None, "an Ask is answered with a Generation"
     text = speaker + generation.text
-    return [line for line in text.split("\n") if line], generation.cause == "length" and not text.endswith("\n")
+    cut = generation.cause == "length" and not text.endswith("\n")
+    return _Reply([line for line in text.split("\n") if line], cut, generation.typed)
 
 
 def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[Step, Generation | None, Transcript]:
@@ -97,10 +111,10 @@ def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[St
             request = _script_request(spec, talk, attempt, (slot,))
         else:
             request = _turn_request(spec, talk, attempt, slot)
-        lines, cut = yield from _ask(request, slot.speaker)
-        wrote = "\n".join(lines)
+        reply = yield from _ask(request, slot.speaker)
+        wrote = "\n".join(reply.lines)
         try:
-            turn = _read(spec, len(talk), slot, wrote, cut)
+            turn = _read(spec, len(talk), slot, wrote, cut=reply.cut, typed=reply.typed)
         except MalformedReply as error:
             reason = error.message
             yield Reject(len(talk), reason)
@@ -126,7 +140,7 @@ def script(spec: EpisodeSpec) -> Play:
     That is all of it in one generation, unless phases make the next speaker depend on what is said. If a line does not
     parse, the model tries once more from there; the turns before it are kept.
     """
-    rules, talk, attempt = spec.rules or PHASED, Transcript(), 0
+    rules, talk, attempt = rules_in(spec), Transcript(), 0
     coming: tuple[Slot, ...] = ()
     while True:
         if not coming:
@@ -137,22 +151,22 @@ def script(spec: EpisodeSpec) -> Play:
                 talk = yield from _tell(talk, step)
                 continue
             coming = ahead(rules, spec.scenario, talk, spec.seed, step)
-        lines, cut = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
+        reply = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
+        lines, cut = reply.lines, reply.cut
         if cut and len(lines) > 1:
             lines, cut = lines[:-1], False  # the model can write that line again, whole
         malformed, start, wrote = "the script ends before a stop rule does", len(talk), ""
         for line in lines:
             try:
-                turn = _read(spec, len(talk), coming[0], line, cut)
+                turn, after = _next_line(spec, talk, coming[0], line, cut=cut)
             except MalformedReply as error:
                 malformed, wrote = error.message, line
                 break
             yield Say(turn)
-            talk, ended, coming = talk.plus(turn), coming[0].closes, coming[1:]
-            found = rules.next(spec.scenario, talk, spec.seed) if ended else None
-            if isinstance(found, Stop):
-                return found.reason
-            if isinstance(found, Tell):
+            talk, coming = talk.plus(turn), coming[1:]
+            if isinstance(after, Stop):
+                return after.reason
+            if isinstance(after, Tell):
                 coming = ()  # such as a count after the only agent of a phase has left
             if not coming:
                 break
@@ -163,6 +177,40 @@ def script(spec: EpisodeSpec) -> Play:
         attempt = attempt + 1 if len(talk) == start else 1
         if attempt >= ATTEMPTS:
             raise _unread(len(talk), coming[0], malformed, wrote)
+
+
+def _next_line(spec: EpisodeSpec, talk: Transcript, slot: Slot, line: str, *, cut: bool) -> tuple[Turn, Next | None]:
+    """Return the turn of a script's next line, and the step after it if its beat is over. Raises MalformedReply."""
+    turn = _read(spec, len(talk), slot, line, cut=cut)
+    return turn, rules_in(spec).next(spec.scenario, talk.plus(turn), spec.seed) if slot.closes else None
+
+
+class _WhileWritten:
+    """Reads a script line by line while it is written, as `script` will, so that no line is written in vain."""
+
+    def __init__(self, spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> None:
+        self._begin = talk
+        self._spec, self._coming = spec, coming
+        self._read: list[str] = []
+        self._talk, self._over = talk, False
+
+    def __call__(self, lines: Sequence[str]) -> bool:
+        """Return True if no line counts after these, which go on from those of the call before."""
+        if list(lines[: len(self._read)]) != self._read:
+            self._read, self._talk, self._over = [], self._begin, False
+        while not self._over and len(self._read) < min(len(lines), len(self._coming)):
+            self._take(lines[len(self._read)])
+        return self._over
+
+    def _take(self, line: str) -> None:
+        slot = self._coming[len(self._read)]
+        self._read.append(line)
+        try:
+            turn, after = _next_line(self._spec, self._talk, slot, line, cut=False)
+        except MalformedReply:
+            self._over = True
+        else:
+            self._talk, self._over = self._talk.plus(turn), isinstance(after, Stop | Tell)
 
 
 MODES: dict[Mode, Callable[[EpisodeSpec], Play]] = {
@@ -178,11 +226,18 @@ def roles(mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
     return (WRITER,) if mode in SINGLE_AUTHOR else names
 
 
-def _read(spec: EpisodeSpec, index: int, slot: Slot, line: str, cut: bool) -> Turn:
+def _read(spec: EpisodeSpec, index: int, slot: Slot, line: str, *, cut: bool, typed: bool = False) -> Turn:
     actions = tuple(way for way in slot.ways if isinstance(way, str))
     moves = tuple(way for way in slot.ways if isinstance(way, Bound))
-    parsed = parse_line(line, slot.speaker, actions, spec.scenario.limits.chars, moves)
-    return slot.turn(spec.scenario, index, parsed.action, truncated=cut or parsed.truncated)
+    scenario = spec.scenario
+    repair = None if typed or spec.edition == 1 else _repair(scenario, slot.speaker)
+    parsed = parse_line(line, slot.speaker, actions, scenario.limits.chars, moves, repair, cut=cut)
+    return slot.turn(scenario, index, parsed.action, truncated=parsed.truncated, repaired=parsed.repaired)
+
+
+def _repair(scenario: Scenario, speaker: str) -> Repair:
+    actions = (*ACTION_TYPES, *(move.name for move in scenario.moves))
+    return partial(utterance, speaker=speaker, names=scenario.names, actions=actions)
 
 
 def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot) -> Request:
@@ -233,4 +288,6 @@ def _heard(talk: Transcript) -> tuple[tuple[str, str], ...]:
 def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> ActionLines:
     limits = spec.scenario.limits
     lines = tuple(slot.line for slot in coming)
-    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk))
+    over = _WhileWritten(spec, talk, coming) if len(coming) > 1 and spec.edition > 1 else None
+    barred = Barred() if spec.edition == 1 else Barred('"', "" if spec.scenario.has_brackets else "[]")
+    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), barred, over)

@@ -172,6 +172,10 @@ class Limits(Value):
     """Consecutive `none` turns that end the episode."""
     leave: Literal["ends", "goes_on"] = "ends"
     """Whether the episode ends when somebody leaves, or when fewer than two are left."""
+    closing: bool = True
+    """Whether a talk in turn ends when everybody has said goodbye and nobody has left."""
+    stale: Annotated[int, Field(ge=0, le=1000)] = 6
+    """Turns in a row that repeat earlier ones and so end a talk in turn, though at least two of each agent; 0: none."""
 
 
 class Info(Value):
@@ -342,6 +346,11 @@ class Scenario(Document):
         return next(item.level for item in self.relationship if set(item.between) == {one, other})
 
     @cached_property
+    def has_brackets(self) -> bool:
+        """True if one of its texts has square brackets, so that its agents may want to say them."""
+        return any("[" in text for text in _texts(self.model_dump(mode="json")))
+
+    @cached_property
     def hash(self) -> str:
         """The sha256 of the canonical JSON of this scenario, without the answer key."""
         data = self.model_dump(mode="json", include=set(Scenario.model_fields))
@@ -349,8 +358,10 @@ class Scenario(Document):
         for name, default in (("language", None), ("moves", []), ("phases", []), ("game", {})):
             if data[name] == default:
                 del data[name]
-        if self.limits.leave == "ends":
-            del data["limits"]["leave"]
+        usual = Limits()
+        for name in ("leave", "closing", "stale"):
+            if data["limits"][name] == getattr(usual, name):
+                del data["limits"][name]
         for agent in data["agents"]:
             _drop_empty(agent, PERSONA)
             for fact in agent["facts"]:
@@ -443,6 +454,15 @@ def canonical_json(value: Any) -> str:
 def canonical_hash(value: Any) -> str:
     """Return the sha256 (hex) of `canonical_json(value)`."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield all texts in a value of JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 def _drop_empty(data: dict[str, Any], names: Iterable[str]) -> None:

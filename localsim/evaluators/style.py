@@ -62,8 +62,8 @@ MEASURES = (
 
 CONTROLS = (
     exactly("parrot", "words_per_turn", 9, "the parrot says one sentence of nine words"),
-    exactly("parrot", "turns", 20, "the parrot never leaves, and the limit is 20 turns"),
-    exactly("parrot", "repeated_turn_rate", 0.95, "all of its 20 turns but the first repeat one"),
+    exactly("parrot", "turns", 7, "after its first turn it says nothing new, and six such turns end a talk"),
+    exactly("parrot", "repeated_turn_rate", 6 / 7, "all of its seven turns but the first repeat one"),
     exactly("parrot", "filler_rate", 0, "its sentence is no polite phrase"),
     exactly("parrot", "other_language_rate", 0, "its sentence is English, as the scenarios are"),
     exactly("polite", "filler_rate", 1, "each of its turns is a polite phrase"),

@@ -132,5 +132,6 @@ CONTROL_PLAYERS: dict[str, Player] = {
     "impostor": impostor,
     "spiller": spiller,
     "reader-out": reader_out,
+    "quoter": _always(f'"{PARROT}"'),
 }
 """Players with one fault in every turn."""

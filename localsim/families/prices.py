@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
+from localsim.conversation.transcript import plain
+
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety fourty oh"
@@ -136,19 +138,6 @@ class Price:
     end: int
     explicit: bool
     negated: bool = False
-
-
-def plain(text: str) -> str:
-    """Return `text` in lower case with straight quotes, character for character, so that positions stay the same."""
-    if text.isascii():
-        return text.lower()
-    straight = text.translate(_STRAIGHT)
-    if straight.isascii():
-        return straight.lower()
-    return "".join(char.lower() if len(char.lower()) == 1 else char for char in straight)
-
-
-_STRAIGHT = str.maketrans("’‘“”\u00a0", "''\"\" ")
 
 
 def find_prices(text: str, *, list_price: float | None = None) -> list[Price]:

@@ -43,8 +43,26 @@ TRUNCATED = Measure(
     kind="share",
     summed="count",
 )
-_COUNTED = (MALFORMED, TRUNCATED)
-"""Measures of replies and turns, which have no scores."""
+REPAIRED = Measure(
+    key="repaired_rate",
+    heading="repaired",
+    meaning="share of turns from which lines of others, actions in brackets or quotation marks were left out",
+    score="repaired",
+    kind="share",
+    summed="count",
+)
+STALE = Measure(
+    key="stale_rate",
+    heading="nothing new",
+    meaning="share of conversations that were ended because nothing new was said any more",
+    score="stale",
+    kind="share",
+    summed="count",
+)
+_COUNTED = (STALE, MALFORMED, REPAIRED, TRUNCATED)
+"""Measures of conversations, replies and turns that have no scores."""
+COUNTS = {"stale": "ruled", "malformed": "replies", "repaired": "turns", "truncated": "turns"}
+"""Name of a count -> that of which it is a share, both columns of `queries.reports.counts`."""
 
 
 def measures_of(families: Iterable[str] = (), evaluators: Iterable[str] = ()) -> list[Measure]:
@@ -105,7 +123,7 @@ class Cell:
     scores: Sequence[Row]
     """episode_id, agent, name, value, side."""
     counts: Mapping[str, Mapping[str, tuple[int, int]]]
-    """Name of a count -> episode id -> (how many, of how many): malformed replies of all replies, truncated turns."""
+    """Name of a count (of `COUNTS`) -> episode id -> (how many, of how many)."""
 
     @cached_property
     def by_name(self) -> Mapping[str, Sequence[Row]]:

@@ -23,7 +23,7 @@ from localsim.reports.conversation.choices import choices
 from localsim.reports.conversation.interviews import interviews
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.figures.curves import curves
-from localsim.reports.measures import Cell, as_json, estimate, measures_of, of_family, sided
+from localsim.reports.measures import COUNTS, Cell, as_json, estimate, measures_of, of_family, sided
 from localsim.reports.validity import playing
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.head import answer
@@ -163,7 +163,7 @@ def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
             scores=scored[key],
             counts={
                 name: {row["episode_id"]: (row[name] or 0, row[total] or 0) for row in counts[key]}
-                for name, total in (("malformed", "replies"), ("truncated", "turns"))
+                for name, total in COUNTS.items()
             },
         )
         for key in ordered

@@ -11,6 +11,7 @@ from typing import Any
 
 from localsim.backends.person import NAME as PERSON
 from localsim.conversation.episode import (
+    EDITION,
     MODES,
     OVERFLOWS,
     PEOPLE,
@@ -83,6 +84,8 @@ class Plan:
 
     weights: str = ""
     """Thresholds of the leakage detector: name and content hash of their file; empty for the built-in ones."""
+    edition: int = EDITION
+    """The edition of the rules that all talks share (`conversation.episode`)."""
 
     def __post_init__(self) -> None:
         if self.layouts is None:
@@ -192,6 +195,7 @@ class Plan:
                 grants=grants,
                 layouts=by_role(self.layouts or {}, self._models(mode, loaded.scenario.names)),
                 rules=rules_of(loaded.scenario, index),
+                edition=self.edition,
             )
             for index in range(self.episodes)
             for variant in range(max(1, self.perturb))
@@ -207,6 +211,8 @@ class Plan:
         for name in ("perturb", "see", "weights", "layouts"):
             if not data[name]:
                 del data[name]
+        if self.edition == 1:
+            del data["edition"]
         return json.dumps(data, sort_keys=True)
 
     def stored_forms(self) -> list[str]:
@@ -247,7 +253,7 @@ def sampling_of(model: str) -> Sampling:
 
 def plan_of(plan_json: str, scenario_of: Callable[[str], LoadedScenario]) -> Plan:
     """Return a plan from its stored form; `scenario_of` returns the scenario of a hash."""
-    data = json.loads(plan_json)
+    data = {"edition": 1} | json.loads(plan_json)
     scenarios = tuple(map(scenario_of, data.pop("scenarios")))
     data |= {"scenarios": scenarios, "modes": tuple(data["modes"]), "sampling": Sampling(**data["sampling"])}
     return Plan(**{"layouts": {}, **data})

@@ -15,6 +15,8 @@ GRANTED = "Each person is played separately and sees their own side, and of the 
 STOPS = {
     "left": "one of them left",
     "silence": "nobody had anything more to say",
+    "closing": "everybody had said goodbye",
+    "stale": "nothing new was said any more",
     "turn_limit": "the limit of turns was reached",
     "ended": "the people stopped",
     "done": "the game or its last phase was over",

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from localsim.conversation.episode import derive_seed
+from localsim.conversation.episode import EpisodeSpec, derive_seed
+from localsim.conversation.rules.endings import ending
 from localsim.conversation.rules.grammar import Line
 from localsim.conversation.rules.lines import Bound, Way, agents_in, name_of, readers_of
 from localsim.conversation.rules.steps import Act, Next, Rules, Stop, StopReason, Tell
@@ -46,14 +47,18 @@ class Slot:
         """The slot as a line of a form."""
         return Line(self.speaker, self.ways, self.closes)
 
-    def turn(self, scenario: Scenario, index: int, action: Action, *, truncated: bool) -> Turn:
+    def turn(
+        self, scenario: Scenario, index: int, action: Action, *, truncated: bool = False, repaired: bool = False
+    ) -> Turn:
         """Return the turn of an action that was taken here."""
         readers = readers_in(scenario, self.speaker, action)
-        return Turn(index, self.speaker, action, truncated, readers, self.beat, self.beat_size, self.phase)
+        return Turn(index, self.speaker, action, truncated, readers, self.beat, self.beat_size, self.phase, repaired)
 
 
 class Phased:
-    """The rules of the phases in a scenario file."""
+    """The rules of the phases in a scenario file; a talk without phases `ends` also by goodbyes and by repetition."""
+
+    ends = True
 
     def next(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next: a phase goes on, ends with a count, or gives way to the next one."""
@@ -67,18 +72,32 @@ class Phased:
             over = state.is_over()
             if over and (count := state.count_to_tell()) is not None:
                 return count
-            ends = over and place == len(phases) - 1
-            if reason is not None and not (ends and reason == "turn_limit"):
+            last = place == len(phases) - 1
+            if reason in (None, "turn_limit") and last and not over and self.ends:
+                reason = state.ending() or reason
+            if reason is not None and not (over and last and reason == "turn_limit"):
                 return Stop(reason)
-            if ends:
+            if over and last:
                 return Stop("done")
             if not over:
                 return state.telling() or state.acting()
             place += 1
 
 
+class _FirstEdition(Phased):
+    """The same in the first edition."""
+
+    ends = False
+
+
 PHASED: Rules = Phased()
 """The rules of a scenario whose family has none of its own."""
+_FIRST_EDITION: Rules = _FirstEdition()
+
+
+def rules_in(spec: EpisodeSpec) -> Rules:
+    """Return the rules of an episode: those of its game, or of its phases in the edition that it was begun with."""
+    return spec.rules or (PHASED if spec.edition > 1 else _FIRST_EDITION)
 
 
 @dataclass
@@ -121,16 +140,24 @@ class _State:
         counts = ", ".join(f"{value} {number}" for value, number in ranked) or "none"
         return Tell(f"Count of {self.phase.count}: {counts}.", None, self.phase.name)
 
+    def ending(self) -> StopReason | None:
+        """Return the end to which the agents have come without a rule of the scenario; None while more is to come."""
+        phase = self.phase
+        if phase.order != "in_turn" or phase.count is not None or self.told < len(list(self._tells())):
+            return None
+        return ending(self.scenario.limits, self.talk, [name for name in self.who if name in self.here])
+
     def telling(self) -> Tell | None:
         """Return the announcement or event that is due now."""
-        return next((tell for number, tell in enumerate(self._due(self.round)) if number >= self.told), None)
+        left = list(self._tells())[self.told :]
+        return next((tell for round_, tell in left if round_ <= self.round), None)
 
-    def _due(self, round_: int) -> Iterator[Tell]:
+    def _tells(self) -> Iterator[tuple[int, Tell]]:
+        """Yield all that is told before and in this phase, with the round from which it is due."""
         if self.phase.announce is not None:
-            yield Tell(self.phase.announce, None, self.phase.name)
+            yield 1, Tell(self.phase.announce, None, self.phase.name)
         for event in sorted(self.phase.events, key=lambda each: each.round):
-            if event.round <= round_:
-                yield Tell(event.text, event.to or None, self.phase.name)
+            yield event.round, Tell(event.text, event.to or None, self.phase.name)
 
     def acting(self) -> Act | Stop:
         """Return the next act; the end where its beat does not fit into the limit of turns."""
@@ -221,7 +248,8 @@ def ahead(rules: Rules, scenario: Scenario, talk: Transcript, seed: int, act: Ac
         if len(found) >= AHEAD or not _is_certain(rules, scenario, step, here):
             break
         for slot in here:
-            talk = talk.plus(slot.turn(scenario, len(talk), Action("speak", "-"), truncated=False))
+            # Each line says something new, since only what is certain whatever is said may be asked for.
+            talk = talk.plus(slot.turn(scenario, len(talk), Action("speak", f"{len(talk)}")))
         step = rules.next(scenario, talk, seed)
     return found
 
@@ -230,7 +258,7 @@ def _is_certain(rules: Rules, scenario: Scenario, act: Act, here: Sequence[Slot]
     """Return True if no allowed action changes what comes after an act, except that it ends the form."""
     phase = next((phase for phase in scenario.phases if phase.name == act.phase), _ONE_PHASE)
     possible = {name_of(way) for slot in here for way in slot.ways}
-    if rules is not PHASED or phase.order not in WITH_ROUNDS or possible & set(phase.ends_with):
+    if not isinstance(rules, Phased) or phase.order not in WITH_ROUNDS or possible & set(phase.ends_with):
         return False
     return "leave" not in possible or (scenario.limits.leave == "ends" and len(here) == 1)
 
@@ -276,7 +304,10 @@ def present(scenario: Scenario, talk: Transcript) -> tuple[str, ...]:
 
 
 def stop_reason(scenario: Scenario, talk: Transcript) -> StopReason | None:
-    """Return the stop rule that applies now, if any: somebody left, silence, or the turn limit. Equal in every mode."""
+    """Return the stop rule that applies now, if any: somebody left, silence, or the turn limit. Equal in every mode.
+
+    A talk in turn has two more (`endings`); games and interviews have not, since goodbyes mean nothing in them.
+    """
     limits, acts = scenario.limits, talk.acts
     if scenario.limits.leave == "goes_on":
         if len(present(scenario, talk)) < 2:

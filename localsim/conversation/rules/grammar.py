@@ -1,13 +1,15 @@
 """The form of replies: lines of actions, as a GBNF grammar and as questions that an engine asks while it writes.
 
 The grammar of a script contains the stop rules: after the last turn, a `leave` or the n-th `none` in a row it admits
-no further line, so the writer obeys the same rules as agents.
+no further line, so the writer obeys the same rules as agents. Rules about words, such as that all said goodbye, no
+grammar can hold: `over` asks them after each line.
 GBNF: https://github.com/ggml-org/llama.cpp/tree/master/grammars
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from os.path import commonprefix
 
@@ -33,6 +35,16 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Barred:
+    """Characters that a text must not have, of those with an escape in GBNF: quotation mark and brackets."""
+
+    first: str = ""
+    """At its start."""
+    never: str = ""
+    """Anywhere."""
+
+
+@dataclass(frozen=True)
 class ActionLines:
     """A form of one or more lines, the first one begun by the prefill. Implements `exchange.Form`."""
 
@@ -41,13 +53,21 @@ class ActionLines:
     silence: int
     nones: int
     """Number of consecutive `none` turns directly before the first line."""
+    barred: Barred = Barred()
+    """Characters that the grammar keeps out of texts."""
+    over: Callable[[Sequence[str]], bool] | None = field(default=None, compare=False)
+    """Returns True if the talk is over after these closed lines by a rule that no grammar can hold."""
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out `over`, which is asked only where the text is written."""
+        return {**self.__dict__, "over": None}
 
     def grammar(self) -> str:
         """Return the GBNF of the text after the start of the first line."""
         if len(self.lines) == 1:
             # A last turn ends the form whatever the silence before it, so that all turns of agents share one grammar.
-            return _grammar((Line("", self.lines[0].ways),), self.max_chars, self.silence, 0)
-        return _grammar(self.lines, self.max_chars, self.silence, self.nones)
+            return _grammar((Line("", self.lines[0].ways),), self.max_chars, self.silence, 0, self.barred)
+        return _grammar(self.lines, self.max_chars, self.silence, self.nones, self.barred)
 
     def finished(self, text: str) -> bool:
         """Return True if the last line is closed and no other may follow."""
@@ -117,13 +137,12 @@ class ActionLines:
             return False
         if len(written) >= len(self.lines):
             return True
-        if not self._line(len(written) - 1).closes:
-            return False
-        if written[-1] == "leave":
-            return True
-        spoken = [index for index, action in enumerate(written) if action != "none"]
-        silent = len(written) - spoken[-1] - 1 if spoken else len(written) + self.nones
-        return silent >= self.silence
+        if self._line(len(written) - 1).closes:
+            spoken = [index for index, action in enumerate(written) if action != "none"]
+            silent = len(written) - spoken[-1] - 1 if spoken else len(written) + self.nones
+            if written[-1] == "leave" or silent >= self.silence:
+                return True
+        return self.over is not None and self.over(lines)
 
     def _action(self, number: int, line: str) -> str:
         head = line.removeprefix(self._line(number).speaker).partition(":")[0]
@@ -156,14 +175,14 @@ def _head(way: Way) -> str:
 
 
 @lru_cache(maxsize=512)
-def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int) -> str:
+def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int, barred: Barred) -> str:
     """Return the GBNF of some lines; rule tInC is line I after C `none` turns in a row.
 
     The last line may end with a line break or with the model's own end of text.
     """
     ways = dict.fromkeys(way for line in lines for way in line.ways)
     names = {way: _rule(way, number) for number, way in enumerate(ways)}
-    rules = [f"root ::= t0n{nones}", *_shared_rules(max_chars)]
+    rules = [f"root ::= t0n{nones}", *_shared_rules(max_chars, barred)]
     rules += [f"{names[way]} ::= {_tail(way)}" for way in ways]
     for index, line in enumerate(lines):
         last = index + 1 == len(lines)
@@ -181,12 +200,13 @@ def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int) 
     return "\n".join(rules) + "\n"
 
 
-def _shared_rules(max_chars: int) -> list[str]:
+def _shared_rules(max_chars: int, barred: Barred) -> list[str]:
     """Return the rules of a text of 1 to max_chars characters on one line that does not begin with a space."""
+    never, first = ("".join(f"\\{char}" for char in chars) for chars in (barred.never, barred.first))
     return [
         f'text ::= ": " first char{{0,{max_chars - 1}}}',
-        r"first ::= [^ \x00-\x1f\x7f]",
-        r"char ::= [^\x00-\x1f\x7f]",
+        rf"first ::= [^ \x00-\x1f\x7f{first}{never}]",
+        rf"char ::= [^\x00-\x1f\x7f{never}]",
     ]
 
 

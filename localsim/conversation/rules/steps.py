@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 from localsim.conversation.scenario import Scenario
 from localsim.conversation.transcript import Transcript
 
-StopReason = Literal["turn_limit", "left", "silence", "ended", "done"]
-"""Rule that ended an episode; `ended`: people stopped, and no rule applied; `done`: the last phase or a game is over.
+StopReason = Literal["turn_limit", "left", "silence", "closing", "stale", "ended", "done"]
+"""Rule that ended an episode; `closing`: all said goodbye and nobody left; `stale`: nothing new was said any more;
+`ended`: people stopped, and no rule applied; `done`: the last phase or a game is over.
 """
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.craigslist.phrases import PHRASES
 from localsim.families.craigslist.reading import Reading
-from localsim.families.prices import plain, words_to_numbers
+from localsim.families.prices import words_to_numbers
 
 _GRANTING = {
     *("affirm", "assents", "arranges", "pleased", "praises", "logistics", "commit", "farewell", "closing", "final_yes")

@@ -54,13 +54,13 @@ def _deals() -> Iterator[Control]:
 
 
 def _endings() -> Iterator[Control]:
-    """Yield endings in words, at the turn limit, and in silence."""
+    """Yield endings in words, by repetition, and in silence."""
     for player in ("honest", "yes-sayer", "refuser"):
         yield exactly(player, "explicit_end_rate", 1, "it agrees or leaves")
         yield exactly(player, "unknown_ending_rate", 0, "it agrees or leaves")
-    yield exactly("parrot", "explicit_end_rate", 0, "it talks until the turn limit")
-    yield exactly("parrot", "unknown_ending_rate", 0, "the turn limit is an ending without a deal")
-    yield exactly("parrot", _WITH, 0, "the turn limit is an ending without a deal")
+    yield exactly("parrot", "explicit_end_rate", 0, "it repeats itself and agrees on nothing")
+    yield exactly("parrot", "unknown_ending_rate", 0, "repetition is an ending without a deal")
+    yield exactly("parrot", _WITH, 0, "repetition is an ending without a deal")
     yield exactly("silent", "unknown_ending_rate", 1, "silence says neither yes nor no")
     for measure in ("deal_rate", _WITH, "success_rate", "explicit_end_rate"):
         yield exactly("silent", measure, None, "an unknown ending counts in no rate")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.episode import Observation, Score
+from localsim.conversation.rules.endings import ending
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
 from localsim.errors import InvalidInput
@@ -212,27 +213,28 @@ class Craigslist(Family):
         """Return the scores of the ending, of the price, and of each side's offers.
 
         The ending: ending, unknown_ending, deal, deal_with_zone or deal_without_zone, walked_away, success and
-        explicit_end. A conversation that reaches the turn limit without agreement has the ending `ran_out`, which is
-        no deal. An ending that cannot be read is `unknown`, and all scores that depend on it are absent.
+        explicit_end. A conversation that reaches the turn limit without agreement has the ending `ran_out`, and one
+        that only repeats itself at its end has `stale`; both are no deal. An ending that cannot be read is `unknown`,
+        and all scores that depend on it are absent.
         The price of a deal: price, in_zone, and surplus = (price - seller target) / list price for the seller,
         (buyer target - price) / list price for the buyer. Offers: concession, limit_hit, limit_chance and peeking; or
         limit_unjudged, for a first offer that cannot show if its speaker knows the other side's target.
         """
         key = answer.answer
-        ending = _ending(transcript, scenario, key)
-        cited = (ending.turn,) if ending.turn is not None else ()
-        unknown = ending.label == "unknown"
+        ended = _ended(transcript, scenario, key)
+        cited = (ended.turn,) if ended.turn is not None else ()
+        unknown = ended.label == "unknown"
         scores = [
-            Score("ending", None, label=ending.label, reason=ending.reason, turns=cited),
-            Score("unknown_ending", float(unknown), reason=ending.reason, turns=cited),
+            Score("ending", None, label=ended.label, reason=ended.reason, turns=cited),
+            Score("unknown_ending", float(unknown), reason=ended.reason, turns=cited),
             *offer_scores(transcript.turns, key),
         ]
-        return scores if unknown else [*scores, *_outcome(ending, key, cited)]
+        return scores if unknown else [*scores, *_outcome(ended, key, cited)]
 
 
 @dataclass(frozen=True)
 class _Ended:
-    """The ending of an episode: deal, no_deal, ran_out or unknown."""
+    """The ending of an episode: deal, no_deal, ran_out, stale or unknown."""
 
     label: str
     price: float | None
@@ -240,14 +242,16 @@ class _Ended:
     reason: str
 
 
-def _ending(transcript: Transcript, scenario: Scenario, key: Mapping[str, Any]) -> _Ended:
-    """Return the ending that the words tell; without one, `ran_out` if the turn limit was reached."""
+def _ended(transcript: Transcript, scenario: Scenario, key: Mapping[str, Any]) -> _Ended:
+    """Return the ending that the words tell; without one, `ran_out` at the turn limit, `stale` after repetition."""
     read = bargain_ending(
         transcript.turns, seller=key["seller"], buyer=key["buyer"], list_price=float(key["list_price"])
     )
     limit = scenario.limits.turns
     if read.kind == "unknown" and read.turn is None and len(transcript) >= limit:
         return _Ended("ran_out", None, limit - 1, f"no agreement within the limit of {limit} turns")
+    if read.kind == "unknown" and read.turn is None and ending(scenario.limits, transcript, scenario.names) == "stale":
+        return _Ended("stale", None, len(transcript) - 1, "no agreement, and nothing new is said any more")
     return _Ended(read.kind, read.price, read.turn, read.reason)
 
 
@@ -255,7 +259,7 @@ def _outcome(ending: _Ended, key: Mapping[str, Any], cited: tuple[int, ...]) -> 
     """Yield the scores that depend on an ending that is known."""
     deal = ending.label == "deal"
     yield Score("deal", float(deal), reason=ending.reason, turns=cited)
-    yield Score("explicit_end", float(ending.label != "ran_out"), reason=ending.reason, turns=cited)
+    yield Score("explicit_end", float(ending.label not in ("ran_out", "stale")), reason=ending.reason, turns=cited)
     if ending.price is not None:
         yield from _price_scores(ending.price, key, cited)
     if targets_are_limits(key):

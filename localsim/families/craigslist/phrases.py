@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from localsim.families.farewells import FAREWELL, SEE_YOU
+from localsim.conversation.rules.farewells import FAREWELL, SEE_YOU
 
 # Each entry is a name with its meaning, then one regular expression in lower case, folded over lines; "<#>" is a price.
 _PHRASES = r"""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.craigslist.consent import arranges, assents, is_pleased, praises
 from localsim.families.craigslist.phrases import PHRASES
-from localsim.families.prices import Price, find_prices, plain, words_to_numbers
+from localsim.families.prices import Price, find_prices, words_to_numbers
 
 _Strength = Literal["", "weak", "warm", "strong"]
 

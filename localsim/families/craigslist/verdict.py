@@ -13,6 +13,7 @@ _ENDINGS = {
     "deal": "They make a deal, but its price cannot be read.",
     "no_deal": "They part without a deal.",
     "ran_out": "They reach the limit of turns without a deal.",
+    "stale": "They repeat themselves and make no deal.",
     "unknown": "The rules cannot read how this talk ends, so it counts neither as a deal nor as none.",
 }
 

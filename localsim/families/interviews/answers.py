@@ -14,9 +14,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from localsim.conversation.scenario import AnswerKey, Scenario
-from localsim.conversation.transcript import Transcript, Turn
+from localsim.conversation.transcript import Transcript, Turn, plain
 from localsim.families.interviews.items import Item, Must, whole_item
-from localsim.families.prices import plain
 from localsim.families.terms import utters
 
 

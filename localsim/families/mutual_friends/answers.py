@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.mutual_friends import phrases
 from localsim.families.mutual_friends.mentions import all_friends, mentions
-from localsim.families.prices import plain
 
 _Verdict = Literal["yes", "no", ""]
 

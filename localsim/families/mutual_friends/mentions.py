@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from localsim.conversation.transcript import plain
 from localsim.families.mutual_friends import phrases
-from localsim.families.prices import plain
 
 
 def mentions(text: str, name: str) -> list[int]:

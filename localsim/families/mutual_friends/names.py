@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.mutual_friends import phrases
 from localsim.families.mutual_friends.answers import picked, verdict_on
 from localsim.families.mutual_friends.mentions import all_friends, is_name, mentions
-from localsim.families.prices import plain
 
 
 @dataclass(frozen=True)

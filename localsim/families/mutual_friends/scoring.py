@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from localsim.conversation.episode import Score
+from localsim.conversation.rules.farewells import says_farewell
 from localsim.conversation.scenario import AnswerKey, Scenario
-from localsim.conversation.transcript import Transcript, Turn
-from localsim.families.farewells import says_farewell
+from localsim.conversation.transcript import Transcript, Turn, plain
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import FriendsOutcome, agreed, friends_outcome
 from localsim.families.mutual_friends.search import Guess, Lists, guesses
-from localsim.families.prices import plain
 
 _CLAIM = re.compile(
     r"\bwe (?:do |both |really |actually )*(?:have|share|know|found) (?:a|one|the same) (?:mutual |common )?"

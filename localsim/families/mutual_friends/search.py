@@ -18,11 +18,10 @@ from functools import cached_property
 from itertools import combinations
 
 from localsim.conversation.scenario import Scenario
-from localsim.conversation.transcript import Turn
+from localsim.conversation.transcript import Turn, plain
 from localsim.families.mutual_friends.answers import says_no, says_yes
 from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims, namings
-from localsim.families.prices import plain
 
 Description = frozenset[str]
 """Values of different attributes of one person."""

@@ -16,13 +16,14 @@ def has_run(store: Store, run_id: str) -> bool:
 
 
 def talks_of_run(store: Store, run_id: str) -> list[Row]:
-    """The episodes of a run: episode_id, scenario_id, mode, model, status, error, turns, success, fault.
+    """The episodes of a run: episode_id, scenario_id, mode, model, status, stop_reason, error, turns, success, fault.
 
     The success is None if it is not scored. The fault is the worst one of a talk that does not play, '' if it plays and
     None if that is not scored.
     """
     return store.rows(
-        "SELECT e.episode_id, e.scenario_id, e.mode, e.model, e.status, e.error, e.turns, s.value AS success, "
+        "SELECT e.episode_id, e.scenario_id, e.mode, e.model, e.status, e.stop_reason, e.error, e.turns, "
+        "s.value AS success, "
         "CASE WHEN p.value >= 1 THEN '' WHEN p.value < 1 THEN p.label END AS fault "
         "FROM v_episodes e LEFT JOIN v_scores s ON s.episode_id = e.episode_id AND s.name = 'success' AND s.newest "
         "LEFT JOIN v_scores p ON p.episode_id = e.episode_id AND p.name = 'plays' AND p.newest "

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localsim.conversation.episode import EpisodeSpec
-from localsim.conversation.rules.deciding import PHASED, present, ways_of
+from localsim.conversation.rules.deciding import present, rules_in, ways_of
 from localsim.conversation.rules.lines import Way
 from localsim.conversation.rules.steps import Act
 from localsim.conversation.transcript import Transcript, Turn
@@ -44,7 +44,7 @@ def start_of(turns: Sequence[Turn]) -> int:
 def open_beat(spec: EpisodeSpec, turns: Sequence[Turn]) -> Beat | None:
     """Return the beat in which somebody can act now; None while the rules tell something, and after the end."""
     start = start_of(turns)
-    step = (spec.rules or PHASED).next(spec.scenario, Transcript(tuple(turns[:start])), spec.seed)
+    step = rules_in(spec).next(spec.scenario, Transcript(tuple(turns[:start])), spec.seed)
     if not isinstance(step, Act):
         return None
     acted = {turn.speaker for turn in turns[start:]}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from localsim.conversation.episode import EDITION
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.machine import PORT
@@ -115,7 +116,7 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:
     hashes = tuple(loaded.hash for loaded in wish.scenarios)
     fresh = Opening(
         run_id=run_id, scenarios=hashes, computer=wish.computer, alone=wish.alone, host=wish.host,
-        seed=secrets.randbelow(1 << 31), port=wish.port or 0, **new_tokens(),
+        seed=secrets.randbelow(1 << 31), port=wish.port or 0, edition=EDITION, **new_tokens(),
     )  # fmt: skip
     old = ledger.opening()
     nobody_came = not any(event.get("event") == "sit" for event in ledger.events)

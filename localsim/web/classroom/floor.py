@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from localsim.conversation.episode import EpisodeSpec, Observation
+from localsim.conversation.episode import EpisodeSpec, Observation, StopReason
 from localsim.conversation.rules.lines import Way
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Turn
@@ -48,6 +48,8 @@ class Live:
     fault: str | None = None
     """The worst fault of a talk that does not play; '' if it plays, None if that is not scored."""
     problem: str = ""
+    stop_reason: StopReason | None = None
+    """Why it ended, if nothing went wrong."""
     given: tuple[int, Action] | None = None
     """A turn of a person that is on its way to the disk."""
 
@@ -95,6 +97,7 @@ class Floor:
             row = rows[live.episode_id]
             live.ended, live.completed = True, row["status"] == "completed"
             live.success, live.fault, live.problem = row["success"], row["fault"], row["error"] or ""
+            live.stop_reason = row["stop_reason"]
             live.turns = list(transcript_of(turns.get(live.episode_id, [])).turns)
 
     def start(self) -> None:

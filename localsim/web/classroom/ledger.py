@@ -23,7 +23,7 @@ from localsim.web.classroom.seats import Event
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Doors:
     """Where people come in: decided when something begins in which they take part."""
 
@@ -32,6 +32,8 @@ class Doors:
     port: int
     access: str
     """The token in the address that people open."""
+    edition: int = 1
+    """The edition of the rules that its talks follow to their end; ledgers of the first edition do not name it."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def spec_of(scenario: Scenario, talk: Talk, opening: Opening) -> EpisodeSpec:
     rules = rules_of(scenario, talk.index)
     return EpisodeSpec(
         scenario, talk.mode, models, index=talk.index, run_seed=opening.seed, sampling=sampling_of(opening.computer),
-        layouts=by_role(layouts_of(models.values()), models), rules=rules,
+        layouts=by_role(layouts_of(models.values()), models), rules=rules, edition=opening.edition,
     )  # fmt: skip
 
 
@@ -47,7 +47,10 @@ class Playing(Talks):
         opening = self._opening = hall.opening
         self._hall = hall
         names = (name for loaded in hall.scenarios for name in loaded.scenario.names)
-        plan = Plan(hall.scenarios, MODES, model=opening.computer, roles=dict.fromkeys(names, NAME), seed=opening.seed)
+        plan = Plan(
+            hall.scenarios, MODES, model=opening.computer, roles=dict.fromkeys(names, NAME), seed=opening.seed,
+            edition=opening.edition,
+        )  # fmt: skip
         specs = [
             spec_of(loaded.scenario, Talk(0, place, mode, 0, {}), opening)
             for place, loaded in enumerate(hall.scenarios)

@@ -148,7 +148,7 @@ class Talks(Watcher):
         with self._floor.changed:
             live = self._by_spec[episode.spec.hash]
             live.ended, live.completed = True, episode.status == "completed"
-            live.problem = episode.error or ""
+            live.problem, live.stop_reason = episode.error or "", episode.stop_reason
             self._floor.changed.notify_all()
 
     def _work(self) -> None:

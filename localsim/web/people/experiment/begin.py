@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from localsim.conversation.episode import EDITION
 from localsim.errors import InvalidInput
 from localsim.scenarios.experiments.read import Study
 from localsim.store.database import Store
@@ -77,7 +78,7 @@ def opening_of(ledger: Ledger, wish: Wish) -> tuple[Opening, bool]:
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     fresh = Opening(
         run_id=run_id, host=wish.host, port=wish.port or 0, access=secrets.token_urlsafe(9), study=wish.study.hash,
-        model=wish.model,
+        model=wish.model, edition=EDITION,
     )  # fmt: skip
     first = ledger.first()
     if first is None or wish.fresh or not ledger.has("agree"):

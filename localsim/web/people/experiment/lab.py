@@ -332,6 +332,6 @@ class Lab(Floor):
 
     def _add(self, talk: Talk) -> Live:
         assert isinstance(talk, ArmTalk)
-        spec = spec_of(self.study, talk, self.opening.model)
+        spec = spec_of(self.study, talk, self.opening)
         live = self.live[talk.number] = Live(talk, spec, episode_id_of(self.run_id, spec))
         return live

@@ -12,6 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from localsim.errors import InvalidInput
+from localsim.runs.words import STOPS
+from localsim.web.classroom.floor import Live
 from localsim.web.classroom.phone_pages import hashed, sent_action, talk_values
 from localsim.web.guard import checked_form, cookie_name, visitor_of
 from localsim.web.people.experiment.lab import LEFT, Lab, Step
@@ -97,7 +99,7 @@ def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
     if person is None:
         return values
     live = lab.live_of(person)
-    values["early"] = _early(live.problem) if live is not None and step != "wait" else ""
+    values["early"] = _early(live) if live is not None and step != "wait" else ""
     if step in ("before", "after"):
         bank = lab.next_form(person, step)
         banks = lab.study.before if step == "before" else lab.study.after
@@ -121,12 +123,14 @@ def _values(lab: Lab, person: Participant | None, step: Step) -> dict[str, Any]:
     return values
 
 
-def _early(problem: str) -> str:
-    """What a participant is told of a talk that ended before its time; '' for one that did not."""
-    if not problem:
+def _early(live: Live) -> str:
+    """What a participant is told of a talk that ended without their doing; '' for one that did not."""
+    if live.stop_reason in ("closing", "stale"):
+        return f"The talk is over: {STOPS[live.stop_reason]}."
+    if not live.problem:
         return ""
     told = {TIME_OVER: "The time of the talk is over.", LEFT: "The other side has left the talk."}
-    return told.get(problem, "The talk broke off, which is not your fault.")
+    return told.get(live.problem, "The talk broke off, which is not your fault.")
 
 
 # ---- what participants send ----------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from localsim.web.classroom.talks import Talks, Terms
 from localsim.web.people.experiment.roster import Answers, ArmTalk, Participant
 
 if TYPE_CHECKING:
-    from localsim.web.people.experiment.lab import Lab
+    from localsim.web.people.experiment.lab import Lab, Opening
 
 TIME_OVER = "the time of the talk was over"
 
@@ -37,31 +37,33 @@ def partner_of(arm: Arm, model: str) -> str:
     return NAME if partner == PARTICIPANT else model if partner == MODEL else absolute(partner)
 
 
-def spec_of(study: Study, talk: ArmTalk, model: str) -> EpisodeSpec:
-    """The episode of a talk; `model` is the partner that the command line names."""
+def spec_of(study: Study, talk: ArmTalk, opening: Opening) -> EpisodeSpec:
+    """The episode of a talk."""
     arm = study.arm(talk.condition)
-    scenario, partner = arm.scenarios[talk.place].scenario, partner_of(arm, model)
+    scenario, partner = arm.scenarios[talk.place].scenario, partner_of(arm, opening.model)
     models = {name: NAME if name in talk.people else partner for name in scenario.names}
     return EpisodeSpec(
         scenario, talk.mode, models, index=talk.index, run_seed=study.experiment.seed,
         sampling=sampling_of(partner), grants=arm.grants(talk.place),
         layouts=by_role(layouts_of(models.values()), models), rules=rules_of(scenario, talk.index),
+        edition=opening.edition,
     )  # fmt: skip
 
 
-def _terms(study: Study, model: str) -> Terms:
+def _terms(study: Study, opening: Opening) -> Terms:
     """What is played, with an episode of each kind in which a model has a part."""
     seats = (seat for arm in study.arms for seat in arm.seats)
     plan = Plan(
         study.scenarios,
         tuple(dict.fromkeys(arm.condition.mode for arm in study.arms)),
-        model=model,
+        model=opening.model,
         roles=dict.fromkeys(seats, NAME),
         seed=study.experiment.seed,
+        edition=opening.edition,
     )
-    models = [partner for arm in study.arms if (partner := partner_of(arm, model)) != NAME]
+    models = [partner for arm in study.arms if (partner := partner_of(arm, opening.model)) != NAME]
     specs = [
-        spec_of(study, ArmTalk(0, 0, arm.condition.mode, 0, {arm.seats[place]: 0}, arm.condition.id, place), model)
+        spec_of(study, ArmTalk(0, 0, arm.condition.mode, 0, {arm.seats[place]: 0}, arm.condition.id, place), opening)
         for arm in study.arms
         for place in range(len(arm.scenarios))
         if arm.people == 1
@@ -75,7 +77,7 @@ class Sitting(Talks):
     def __init__(self, lab: Lab, say: Callable[[str], None]) -> None:
         self._lab = lab
         self._description = hash_of(lab.study.description)
-        super().__init__(lab, _terms(lab.study, lab.opening.model), say)
+        super().__init__(lab, _terms(lab.study, lab.opening), say)
 
     def keep_person(self, person: Participant) -> None:
         """Have a participant stored as they are now. Only under the lock of the lab."""
