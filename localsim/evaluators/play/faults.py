@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from localsim.conversation.rules.farewells import says_farewell
 from localsim.conversation.transcript import ACTION_TYPES, Turn
 from localsim.evaluators.play import phrases
 from localsim.evaluators.play.talk import Talk
 from localsim.evaluators.repeats import SHORT, Utterance, plain_words
 from localsim.families import family_of
-from localsim.families.farewells import says_farewell
 
 PAIR = 2
 """Fewest people in a talk."""
