@@ -61,6 +61,7 @@ CREATE TABLE turns (
     readers_json VARCHAR,
     beat INTEGER,
     phase VARCHAR,
+    repaired BOOLEAN,
     PRIMARY KEY (episode_id, turn)
 );
 
@@ -205,7 +206,7 @@ CREATE OR REPLACE VIEW v_turns AS
 SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
        t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see,
-       t.values_json, t.readers_json, t.beat, t.phase
+       t.values_json, t.readers_json, t.beat, t.phase, t.repaired
 FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation;
 
@@ -424,6 +425,8 @@ COMMENT ON COLUMN turns.readers_json IS 'Agents who can read the turn, its autho
 COMMENT ON COLUMN turns.beat IS 'Number of the first turn of its beat; the turns of one beat are simultaneous';
 
 COMMENT ON COLUMN turns.phase IS 'Name of the phase of the scenario; empty where it has none';
+
+COMMENT ON COLUMN turns.repaired IS 'True if what the model wrote beyond its own utterance was left out; the generation has all of it';
 
 COMMENT ON TABLE generations IS 'One row for each text that a backend wrote, including malformed and failed ones';
 

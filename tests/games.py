@@ -55,7 +55,7 @@ def _turn(scenario: Any, talk: Transcript, slot: Any, action: Action) -> Turn:
     """The turn of an action, read back from its line, so that nothing passes that a model could not write."""
     ways = [way for way in slot.ways if isinstance(way, Bound)]
     actions = tuple(way for way in slot.ways if isinstance(way, str))
-    turn = slot.turn(scenario, len(talk), action, truncated=False)
+    turn = slot.turn(scenario, len(talk), action)
     read = parse_line(turn.line, slot.speaker, actions, scenario.limits.chars, tuple(ways))
     assert read.action == action, turn.line
     found: Turn = turn

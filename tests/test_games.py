@@ -75,7 +75,7 @@ def steps_of(scenario: Scenario, seed: int) -> list[Act]:
         for slot in slots(scenario, talk, step):
             seen = observe(scenario, "agents", slot.speaker, talk, allowed=slot.ways)
             action = any_way(seen, random.Random(f"{seed}/{len(talk)}"))
-            talk = talk.plus(slot.turn(scenario, len(talk), action, truncated=False))
+            talk = talk.plus(slot.turn(scenario, len(talk), action))
     return found
 
 

@@ -149,7 +149,7 @@ def test_a_script_that_stops_early_is_malformed_not_ended(talk: LoadedScenario) 
         "Ana",
         "Ana [action]",
         "Ana - hello",
-        "Ana: a\nBo: and what he says",
+        "Ana: a\nand what follows",
         "Ana: \ud800",
         "",
     ],

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from localsim.backends.base import Done
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.exchange import TYPED, Generation, Request
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Action, line_of
 from localsim.errors import GenerationFailed
@@ -48,7 +48,7 @@ class PersonBackend:
         begun = time.perf_counter()
         line = line_of(request.speaker, self._ask(request)).removeprefix(request.prefill)
         took = (time.perf_counter() - begun) * 1000
-        return [Done(ticket, Generation(f"{line}\n", "finished", self.name, duration_ms=took))]
+        return [Done(ticket, Generation(f"{line}\n", "finished", self.name, duration_ms=took, details=TYPED))]
 
     def cancel(self, ticket: int) -> None:
         """Forget a turn."""

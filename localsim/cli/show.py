@@ -245,6 +245,8 @@ def _print_turn(found: StoredEpisode, turn: dict[str, Any], width: int) -> None:
         echo(f"    ^ unearned hit. {hit}", fg="red")
     if why := unjudged_in(found).get(turn["turn"]):
         echo(f"    ^ looks like an unearned hit. {why}", fg="bright_black")
+    if turn["repaired"]:
+        click.secho("    ^ what the model wrote beyond this utterance was left out", fg="bright_black")
     if turn["truncated"]:
         click.secho("    ^ cut at the limit of a turn", fg="bright_black")
 

@@ -7,6 +7,8 @@ from typing import Any, Literal, Protocol
 
 from localsim.conversation.episode import Observation, Sampling
 
+TYPED = {"typed": True}
+"""Details of a generation that a person wrote; they are stored, so that a resume knows it, too."""
 Role = Literal["system", "user", "assistant"]
 StopCause = Literal["finished", "end_of_text", "length"]
 THINK, THOUGHT = "<think>", "</think>"
@@ -113,3 +115,8 @@ class Generation:
     details: dict[str, Any] = field(default_factory=dict)
     """Effective settings and counts, such as draws that the grammar refused."""
     thought: Thought | None = None
+
+    @property
+    def typed(self) -> bool:
+        """True if a person wrote it: their words are taken as they are."""
+        return self.details.get("typed") is True

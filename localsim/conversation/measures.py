@@ -44,6 +44,7 @@ GENERAL = (
     "other_language_rate",
     "stale_rate",
     "malformed_rate",
+    "repaired_rate",
     "truncated_rate",
 )
 """Keys of the measures that every family has; `reports.measures` collects the measures themselves."""

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
 from localsim.conversation.prompts import agent_messages, script_prefill, writer_messages
 from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_turns, slots, told_turn
-from localsim.conversation.rules.grammar import ActionLines
+from localsim.conversation.rules.grammar import ActionLines, Barred
 from localsim.conversation.rules.lines import Bound, shown
+from localsim.conversation.rules.spill import utterance
 from localsim.conversation.rules.steps import Next, Stop, Tell
-from localsim.conversation.scenario import WRITER
-from localsim.conversation.transcript import Transcript, Turn, parse_line
+from localsim.conversation.scenario import WRITER, Scenario
+from localsim.conversation.transcript import ACTION_TYPES, Repair, Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
 from localsim.errors import MalformedReply
 
@@ -81,12 +83,24 @@ def _tell(talk: Transcript, tell: Tell) -> Generator[Step, Generation | None, Tr
     return talk.plus(turn)
 
 
-def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, tuple[list[str], bool]]:
-    """Return the lines that answer a request, and True if the token limit cut the last one."""
+@dataclass(frozen=True)
+class _Reply:
+    """The lines that answer a request."""
+
+    lines: list[str]
+    cut: bool
+    """True if the limit of tokens cut the last one."""
+    typed: bool
+    """True if a person wrote them."""
+
+
+def _ask(request: Request, speaker: str) -> Generator[Step, Generation | None, _Reply]:
+    """Return the answer to a request."""
     generation = yield Ask(request)
     assert generation is not None, "an Ask is answered with a Generation"
     text = speaker + generation.text
-    return [line for line in text.split("\n") if line], generation.cause == "length" and not text.endswith("\n")
+    cut = generation.cause == "length" and not text.endswith("\n")
+    return _Reply([line for line in text.split("\n") if line], cut, generation.typed)
 
 
 def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[Step, Generation | None, Transcript]:
@@ -96,10 +110,10 @@ def _agent_turn(spec: EpisodeSpec, talk: Transcript, slot: Slot) -> Generator[St
             request = _script_request(spec, talk, attempt, (slot,))
         else:
             request = _turn_request(spec, talk, attempt, slot)
-        lines, cut = yield from _ask(request, slot.speaker)
-        wrote = "\n".join(lines)
+        reply = yield from _ask(request, slot.speaker)
+        wrote = "\n".join(reply.lines)
         try:
-            turn = _read(spec, len(talk), slot, wrote, cut)
+            turn = _read(spec, len(talk), slot, wrote, cut=reply.cut, typed=reply.typed)
         except MalformedReply as error:
             reason = error.message
             yield Reject(len(talk), reason)
@@ -136,13 +150,14 @@ def script(spec: EpisodeSpec) -> Play:
                 talk = yield from _tell(talk, step)
                 continue
             coming = ahead(rules, spec.scenario, talk, spec.seed, step)
-        lines, cut = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
+        reply = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
+        lines, cut = reply.lines, reply.cut
         if cut and len(lines) > 1:
             lines, cut = lines[:-1], False  # the model can write that line again, whole
         malformed, start, wrote = "the script ends before a stop rule does", len(talk), ""
         for line in lines:
             try:
-                turn, after = _next_line(spec, talk, coming[0], line, cut)
+                turn, after = _next_line(spec, talk, coming[0], line, cut=cut)
             except MalformedReply as error:
                 malformed, wrote = error.message, line
                 break
@@ -163,9 +178,9 @@ def script(spec: EpisodeSpec) -> Play:
             raise _unread(len(talk), coming[0], malformed, wrote)
 
 
-def _next_line(spec: EpisodeSpec, talk: Transcript, slot: Slot, line: str, cut: bool) -> tuple[Turn, Next | None]:
+def _next_line(spec: EpisodeSpec, talk: Transcript, slot: Slot, line: str, *, cut: bool) -> tuple[Turn, Next | None]:
     """Return the turn of a script's next line, and the step after it if its beat is over. Raises MalformedReply."""
-    turn = _read(spec, len(talk), slot, line, cut)
+    turn = _read(spec, len(talk), slot, line, cut=cut)
     return turn, rules_in(spec).next(spec.scenario, talk.plus(turn), spec.seed) if slot.closes else None
 
 
@@ -210,11 +225,18 @@ def roles(mode: Mode, names: tuple[str, ...]) -> tuple[str, ...]:
     return (WRITER,) if mode in SINGLE_AUTHOR else names
 
 
-def _read(spec: EpisodeSpec, index: int, slot: Slot, line: str, cut: bool) -> Turn:
+def _read(spec: EpisodeSpec, index: int, slot: Slot, line: str, *, cut: bool, typed: bool = False) -> Turn:
     actions = tuple(way for way in slot.ways if isinstance(way, str))
     moves = tuple(way for way in slot.ways if isinstance(way, Bound))
-    parsed = parse_line(line, slot.speaker, actions, spec.scenario.limits.chars, moves)
-    return slot.turn(spec.scenario, index, parsed.action, truncated=cut or parsed.truncated)
+    scenario = spec.scenario
+    repair = None if typed or spec.edition == 1 else _repair(scenario, slot.speaker)
+    parsed = parse_line(line, slot.speaker, actions, scenario.limits.chars, moves, repair, cut=cut)
+    return slot.turn(scenario, index, parsed.action, truncated=parsed.truncated, repaired=parsed.repaired)
+
+
+def _repair(scenario: Scenario, speaker: str) -> Repair:
+    actions = (*ACTION_TYPES, *(move.name for move in scenario.moves))
+    return partial(utterance, speaker=speaker, names=scenario.names, actions=actions)
 
 
 def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot) -> Request:
@@ -264,4 +286,5 @@ def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...], *, give
     limits = spec.scenario.limits
     lines = tuple(slot.line for slot in coming)
     over = _WhileWritten(spec, talk, coming) if len(coming) > 1 and spec.edition > 1 else None
-    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), given, over)
+    barred = Barred() if spec.edition == 1 else Barred('"', "" if spec.scenario.has_brackets else "[]")
+    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), given, barred, over)

@@ -346,6 +346,11 @@ class Scenario(Document):
         return next(item.level for item in self.relationship if set(item.between) == {one, other})
 
     @cached_property
+    def has_brackets(self) -> bool:
+        """True if one of its texts has square brackets, so that its agents may want to say them."""
+        return any("[" in text for text in _texts(self.model_dump(mode="json")))
+
+    @cached_property
     def hash(self) -> str:
         """The sha256 of the canonical JSON of this scenario, without the answer key."""
         data = self.model_dump(mode="json", include=set(Scenario.model_fields))
@@ -449,6 +454,15 @@ def canonical_json(value: Any) -> str:
 def canonical_hash(value: Any) -> str:
     """Return the sha256 (hex) of `canonical_json(value)`."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield all texts in a value of JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 def _drop_empty(data: dict[str, Any], names: Iterable[str]) -> None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from localsim.conversation.rules.lines import SEPARATOR, Bound, name_of, read_values
+from localsim.conversation.rules.spill import Utterance
 from localsim.conversation.rules.values import TOLD
 from localsim.errors import InvalidInput, MalformedReply
 
+Repair = Callable[[str], Utterance]
 ActionType = Literal["speak", "non-verbal communication", "action", "leave", "none"]
 ACTION_TYPES: tuple[ActionType, ...] = get_args(ActionType)
 WORLD = ""
@@ -80,6 +83,8 @@ class Turn:
     beat_size: int = 1
     """Number of turns of its beat, also of those that are still to come."""
     phase: str = ""
+    repaired: bool = False
+    """True if what the model wrote beyond its own utterance was left out (`rules.spill`)."""
 
     def __post_init__(self) -> None:
         if self.beat < 0:
@@ -187,31 +192,47 @@ def told(text: str, values: tuple[str, ...] = ()) -> Action:
     return Action(TOLD, text, values)
 
 
-_AFTER_NAME = re.compile(r"(?: \[(?P<kind>[^]]*)\])?(?:: ?(?P<text>.*))?")
+_AFTER_NAME = re.compile(r"(?: \[(?P<kind>[^]]*)\])?(?:(?:: ?|(?=\n))(?P<text>.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class ParsedLine:
-    """The action of a line; `truncated` if the text filled its limit and was cut there."""
+    """The action of a line; `truncated` if its end is missing, `repaired` if what is no speech was left out."""
 
     action: Action
     truncated: bool
+    repaired: bool = False
 
 
 def parse_line(
-    line: str, name: str, actions: tuple[str, ...], max_chars: int, moves: tuple[Bound, ...] = ()
+    line: str,
+    name: str,
+    actions: tuple[str, ...],
+    max_chars: int,
+    moves: tuple[Bound, ...] = (),
+    repair: Repair | None = None,
+    *,
+    cut: bool = False,
 ) -> ParsedLine:
     """Read one line written by `name`. Raises MalformedReply naming what is wrong.
 
     Grammars limit a text to `max_chars` characters, so a text of that length was cut. People and scripted players have
-    no such limit.
+    no such limit. `cut`: the line ended at the limit of tokens. `repair` leaves out of its text what is no speech.
     """
     if not line.startswith(name):
         raise MalformedReply(f"it is {name}'s turn, and the line does not begin with that name")
     match = _AFTER_NAME.fullmatch(line[len(name) :])
-    if match is None:
+    written = "" if match is None else match["text"] or ""
+    said = Utterance(written) if repair is None else repair(written)
+    if match is None or "\n" in said.text:
         raise MalformedReply(f'not one line of the form "{name}: words" or "{name} [action]: words"')
-    kind, text = match["kind"] or "speak", fold_lines(match["text"] or "").strip()
+    action = _action(match["kind"] or "speak", fold_lines(said.text).strip(), actions, moves)
+    full = len(fold_lines(written).strip()) == max_chars
+    return ParsedLine(action, (cut or full) and not said.cut, said.repaired)
+
+
+def _action(kind: str, text: str, actions: tuple[str, ...], moves: tuple[Bound, ...]) -> Action:
+    """Return what a line says and does. Raises MalformedReply."""
     move = next((each for each in moves if kind.partition(" ")[0] == each.name), None)
     if move is None and kind not in actions:
         known = [*actions, *(name_of(each) for each in moves)]
@@ -219,10 +240,10 @@ def parse_line(
     if any(unicodedata.category(char) == "Cs" for char in text):
         raise MalformedReply("half of a surrogate pair in the text")
     if move is not None:
-        return ParsedLine(_moved(move, kind, text), truncated=len(text) == max_chars)
+        return _moved(move, kind, text)
     if not text and kind in ("speak", "non-verbal communication", "action"):
         raise MalformedReply(f"an empty {kind}")
-    return ParsedLine(Action(kind, text), truncated=len(text) == max_chars)
+    return Action(kind, text)
 
 
 def typed_move(way: Bound, values: str, words: str) -> Action:

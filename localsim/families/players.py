@@ -88,5 +88,6 @@ CONTROL_PLAYERS: dict[str, Player] = {
     "foreigner": _always("Ich gehe heute Abend mit meiner Schwester lange am Fluss spazieren, und danach essen wir."),
     "chatterbox": _always(("I have so much to tell you that I cannot stop talking about it today. " * 4)[:279] + "!"),
     "garbler": _always(""),
+    "quoter": _always(f'"{PARROT}"'),
 }
 """Players that say one text in every turn."""

@@ -42,6 +42,14 @@ TRUNCATED = Measure(
     kind="share",
     summed="count",
 )
+REPAIRED = Measure(
+    key="repaired_rate",
+    heading="repaired",
+    meaning="share of turns from which lines of others, actions in brackets or quotation marks were left out",
+    score="repaired",
+    kind="share",
+    summed="count",
+)
 STALE = Measure(
     key="stale_rate",
     heading="nothing new",
@@ -50,9 +58,9 @@ STALE = Measure(
     kind="share",
     summed="count",
 )
-_COUNTED = (STALE, MALFORMED, TRUNCATED)
+_COUNTED = (STALE, MALFORMED, REPAIRED, TRUNCATED)
 """Measures of conversations, replies and turns that have no scores."""
-COUNTS = {"stale": "ruled", "malformed": "replies", "truncated": "turns"}
+COUNTS = {"stale": "ruled", "malformed": "replies", "repaired": "turns", "truncated": "turns"}
 """Name of a count -> that of which it is a share, both columns of `queries.reports.counts`."""
 
 

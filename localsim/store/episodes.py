@@ -16,7 +16,7 @@ from localsim.families.mentions import Mention, first_mentions
 from localsim.store.database import Store
 
 Row = dict[str, Any]
-TURN = "turn, speaker, action, text, truncated, values_json, readers_json, beat, phase"
+TURN = "turn, speaker, action, text, truncated, values_json, readers_json, beat, phase, repaired"
 """The columns of a turn that a transcript needs."""
 
 
@@ -85,6 +85,7 @@ def transcript_of(rows: Sequence[Row]) -> Transcript:
                 row["beat"],
                 sizes[row["beat"]],
                 row["phase"],
+                bool(row["repaired"]),
             )
             for row in rows
         )

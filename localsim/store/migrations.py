@@ -232,6 +232,11 @@ _READERS = (
     "UPDATE turns SET beat = turn, phase = ''",
 )
 
+_REPAIRED = (
+    "ALTER TABLE turns ADD COLUMN repaired BOOLEAN",
+    "UPDATE turns SET repaired = false",
+)
+
 MIGRATIONS: list[Migration] = [
     Migration("m001_initial", _INITIAL),
     Migration("m002_shared_and_dropped", _SHARED_AND_DROPPED),
@@ -243,6 +248,7 @@ MIGRATIONS: list[Migration] = [
     Migration("m008_searches", _SEARCHES),
     Migration("m009_names", _NAMES),
     Migration("m010_readers", _READERS),
+    Migration("m011_repaired", _REPAIRED),
 ]
 
 

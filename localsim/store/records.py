@@ -126,6 +126,7 @@ class TurnRecord:
     beat: int | None = None
     """None in journals of versions that knew no beats: the turn itself."""
     phase: str = ""
+    repaired: bool = False
 
 
 @dataclass(frozen=True)
@@ -349,6 +350,7 @@ def turn_record(episode_id: str, turn: Turn, generation: int) -> TurnRecord:
         readers=turn.readers,
         beat=turn.beat,
         phase=turn.phase,
+        repaired=turn.repaired,
     )
 
 

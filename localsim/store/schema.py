@@ -133,6 +133,10 @@ TABLES: dict[str, Table] = {
             "readers_json": ("VARCHAR", "Agents who can read the turn, its author first; NULL if everybody can"),
             "beat": ("INTEGER", "Number of the first turn of its beat; the turns of one beat are simultaneous"),
             "phase": ("VARCHAR", "Name of the phase of the scenario; empty where it has none"),
+            "repaired": (
+                "BOOLEAN",
+                "True if what the model wrote beyond its own utterance was left out; the generation has all of it",
+            ),
         },
         "episode_id, turn",
     ),
@@ -352,7 +356,7 @@ LEFT JOIN (SELECT episode_id, count(*) AS tells FROM turns WHERE speaker = '' GR
         """SELECT t.episode_id, t.turn, t.speaker, t.action, t.text, t.words,
        CASE WHEN e.turns > 1 THEN t.turn / (e.turns - 1)::DOUBLE ELSE 0 END AS position,
        t.truncated, t.generation, e.run_id, e.mode, e.model, s.scenario_id, s.family, g.dropped_messages, e.see,
-       t.values_json, t.readers_json, t.beat, t.phase
+       t.values_json, t.readers_json, t.beat, t.phase, t.repaired
 FROM turns t JOIN episodes e ON e.episode_id = t.episode_id JOIN scenarios s ON s.scenario_hash = e.scenario_hash
 LEFT JOIN generations g ON g.episode_id = t.episode_id AND g.generation = t.generation""",
     ),

@@ -47,10 +47,12 @@ class Slot:
         """The slot as a line of a form."""
         return Line(self.speaker, self.ways, self.closes)
 
-    def turn(self, scenario: Scenario, index: int, action: Action, *, truncated: bool) -> Turn:
+    def turn(
+        self, scenario: Scenario, index: int, action: Action, *, truncated: bool = False, repaired: bool = False
+    ) -> Turn:
         """Return the turn of an action that was taken here."""
         readers = readers_in(scenario, self.speaker, action)
-        return Turn(index, self.speaker, action, truncated, readers, self.beat, self.beat_size, self.phase)
+        return Turn(index, self.speaker, action, truncated, readers, self.beat, self.beat_size, self.phase, repaired)
 
 
 class Phased:
@@ -247,7 +249,7 @@ def ahead(rules: Rules, scenario: Scenario, talk: Transcript, seed: int, act: Ac
             break
         for slot in here:
             # Each line says something new, since only what is certain whatever is said may be asked for.
-            talk = talk.plus(slot.turn(scenario, len(talk), Action("speak", f"{len(talk)}"), truncated=False))
+            talk = talk.plus(slot.turn(scenario, len(talk), Action("speak", f"{len(talk)}")))
         step = rules.next(scenario, talk, seed)
     return found
 

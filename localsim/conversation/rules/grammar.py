@@ -35,6 +35,16 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Barred:
+    """Characters that a text must not have, of those with an escape in GBNF: quotation mark and brackets."""
+
+    first: str = ""
+    """At its start."""
+    never: str = ""
+    """Anywhere."""
+
+
+@dataclass(frozen=True)
 class ActionLines:
     """A form of one or more lines, the first one begun by the prefill. Implements `exchange.Form`."""
 
@@ -45,6 +55,8 @@ class ActionLines:
     """Number of consecutive `none` turns directly before the first line."""
     given: int = 0
     """Number of whole lines in the prefill."""
+    barred: Barred = Barred()
+    """Characters that the grammar keeps out of texts."""
     over: Callable[[Sequence[str]], bool] | None = field(default=None, compare=False)
     """Returns True if the talk is over after these closed lines by a rule that no grammar can hold."""
 
@@ -56,8 +68,8 @@ class ActionLines:
         """Return the GBNF of the text after the start of the first line."""
         if len(self.lines) == 1:
             # A last turn ends the form whatever the silence before it, so that all turns of agents share one grammar.
-            return _grammar((Line("", self.lines[0].ways),), self.max_chars, self.silence, 0)
-        return _grammar(self.lines, self.max_chars, self.silence, self.nones)
+            return _grammar((Line("", self.lines[0].ways),), self.max_chars, self.silence, 0, self.barred)
+        return _grammar(self.lines, self.max_chars, self.silence, self.nones, self.barred)
 
     def finished(self, text: str) -> bool:
         """Return True if the last line is closed and no other may follow."""
@@ -165,14 +177,14 @@ def _head(way: Way) -> str:
 
 
 @lru_cache(maxsize=512)
-def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int) -> str:
+def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int, barred: Barred) -> str:
     """Return the GBNF of some lines; rule tInC is line I after C `none` turns in a row.
 
     The last line may end with a line break or with the model's own end of text.
     """
     ways = dict.fromkeys(way for line in lines for way in line.ways)
     names = {way: _rule(way, number) for number, way in enumerate(ways)}
-    rules = [f"root ::= t0n{nones}", *_shared_rules(max_chars)]
+    rules = [f"root ::= t0n{nones}", *_shared_rules(max_chars, barred)]
     rules += [f"{names[way]} ::= {_tail(way)}" for way in ways]
     for index, line in enumerate(lines):
         last = index + 1 == len(lines)
@@ -190,12 +202,13 @@ def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int) 
     return "\n".join(rules) + "\n"
 
 
-def _shared_rules(max_chars: int) -> list[str]:
+def _shared_rules(max_chars: int, barred: Barred) -> list[str]:
     """Return the rules of a text of 1 to max_chars characters on one line that does not begin with a space."""
+    never, first = ("".join(f"\\{char}" for char in chars) for chars in (barred.never, barred.first))
     return [
         f'text ::= ": " first char{{0,{max_chars - 1}}}',
-        r"first ::= [^ \x00-\x1f\x7f]",
-        r"char ::= [^\x00-\x1f\x7f]",
+        rf"first ::= [^ \x00-\x1f\x7f{first}{never}]",
+        rf"char ::= [^\x00-\x1f\x7f{never}]",
     ]
 
 

@@ -30,7 +30,7 @@ class MarkedTurn:
     """One turn with its marks and leaks."""
 
     row: Row
-    """turn, speaker, action, text, words, truncated."""
+    """turn, speaker, action, text, words, truncated, repaired."""
     colour: int
     """Number of the speaker's colour, 0 to 7."""
     parts: Sequence[tuple[str, Mark | None]]

@@ -50,7 +50,7 @@ def differences(store: Store, conditions: Sequence[Condition], judges: Sequence[
         ),
         "form": (
             "script as free text, agents as JSON; a model repaired what could not be read",
-            "one line a turn in every mode, under one grammar and one retry",
+            "one line a turn in every mode, under one grammar, one retry and one counted repair",
         ),
         "length": ("no limit is known", _lengths(list(scenarios.values()))),
         "friends": ("one friend in common", "as many as the scenario has, also none or several"),

@@ -125,7 +125,8 @@ def _validation(data: Row) -> str:
 def _processing(data: Row) -> str:
     failed = sum(row["failed"] for row in data["comparison"])
     return (
-        f"replies are parsed into turns; malformed replies are counted; {failed} failed episodes are left out of rates"
+        "replies are parsed into turns; malformed replies and repaired turns are counted; "
+        f"{failed} failed episodes are left out of rates"
     )
 
 

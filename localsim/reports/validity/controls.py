@@ -38,6 +38,8 @@ COUNTED_CONTROLS = (
     exactly("honest", "stale_rate", 0, "it asks or offers something new until it leaves"),
     exactly("parrot", "malformed_rate", 0, "each of its replies is one turn"),
     exactly("garbler", "malformed_rate", 1, "each of its replies is empty"),
+    exactly("parrot", "repaired_rate", 0, "its turns are speech alone"),
+    exactly("quoter", "repaired_rate", 1, "quotation marks stand around each of its turns"),
     exactly("parrot", "truncated_rate", 0, "its turns are short"),
     exactly("chatterbox", "truncated_rate", 1, "each of its turns fills the limit of characters"),
 )
@@ -247,7 +249,8 @@ class _Sink:
             scores=[row for each in ids for row in (*self._rows(each, answers), *leaks.get(each, []))],
             counts={
                 "malformed": {each: (self.rejects[each], self.replies[each]) for each in ids},
-                "truncated": {each: _truncated(self.episodes[each].transcript.turns) for each in ids},
+                "truncated": {each: _share(self.episodes[each], "truncated") for each in ids},
+                "repaired": {each: _share(self.episodes[each], "repaired") for each in ids},
                 "stale": {each: _stale(self.episodes[each]) for each in ids},
             },
         )
@@ -259,8 +262,9 @@ class _Sink:
                 yield _row(record.episode_id, record.agent, record.name, record.value, scenario, answers)
 
 
-def _truncated(turns: Sequence[Turn]) -> tuple[int, int]:
-    return sum(turn.truncated for turn in turns), len(turns)
+def _share(episode: Episode, what: str) -> tuple[int, int]:
+    turns = episode.transcript.turns
+    return sum(getattr(turn, what) for turn in turns), len(turns)
 
 
 def _stale(episode: Episode) -> tuple[int, int]:

@@ -126,11 +126,16 @@ def episodes_of(store: Store, run_id: str) -> dict[str, bytes]:
         episode_id = row.pop("episode_id")
         lines = [
             {"episode": row},
-            *({"turn": turn} for turn in turns.get(episode_id, ())),
+            *({"turn": _as_written(turn)} for turn in turns.get(episode_id, ())),
             *({"reply": reply} for reply in replies.get(episode_id, ())),
         ]
         files[_name_of(row)] = "".join(f"{paths.json_text(line)}\n" for line in lines).encode()
     return files
+
+
+def _as_written(turn: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a turn as archives have had it before turns were repaired, unless this one was."""
+    return {name: value for name, value in turn.items() if name != "repaired" or value}
 
 
 def _name_of(row: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ def played(loaded: LoadedScenario, player: str, mode: Mode, seed: int = 1) -> Tr
         for slot in slots(scenario, talk, step):
             seen = observe(scenario, mode, slot.speaker, talk, allowed=slot.ways)
             action = play(seen, random.Random(f"{seed}/{len(talk)}"))
-            talk = talk.plus(slot.turn(scenario, len(talk), action, truncated=False))
+            talk = talk.plus(slot.turn(scenario, len(talk), action))
     return talk
 
 

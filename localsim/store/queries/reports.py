@@ -40,20 +40,22 @@ def success(store: Store, run_id: str) -> dict[str, float | None]:
 
 
 def counts(store: Store, run_id: str) -> list[Row]:
-    """Episodes with their replies and malformed (of replies), turns and truncated (of turns), ruled and stale.
+    """Episodes with their replies and malformed (of replies), turns, truncated and repaired (of turns), ruled
+    and stale.
 
     `ruled` is 1 for a completed episode that could have ended as `stale`, in which `stale` is 1 if it did: the first
     edition of the rules, and conversations of people, know no such end.
     """
     return store.rows(
-        "SELECT e.episode_id, g.replies, g.malformed, t.turns, t.truncated, "
+        "SELECT e.episode_id, g.replies, g.malformed, t.turns, t.truncated, t.repaired, "
         "(e.status = 'completed' AND (r.plan_json ->> '$.edition') IS NOT NULL)::INTEGER AS ruled, "
         "coalesce(e.stop_reason = 'stale', false)::INTEGER AS stale "
         "FROM episodes e JOIN runs r USING (run_id) LEFT JOIN (SELECT episode_id, "
         "count(*) FILTER (cause <> 'error') AS replies, "
         "count(*) FILTER (cause <> 'error' AND malformed IS NOT NULL) AS malformed FROM v_generations "
         "WHERE run_id = $run GROUP BY 1) g USING (episode_id) LEFT JOIN (SELECT t.episode_id, count(*) AS turns, "
-        "count(*) FILTER (t.truncated) AS truncated FROM turns t JOIN episodes USING (episode_id) "
+        "count(*) FILTER (t.truncated) AS truncated, count(*) FILTER (t.repaired) AS repaired "
+        "FROM turns t JOIN episodes USING (episode_id) "
         "WHERE run_id = $run GROUP BY 1) t USING (episode_id) "
         "WHERE e.run_id = $run",
         {"run": run_id},

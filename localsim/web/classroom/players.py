@@ -8,7 +8,7 @@ from typing import Any
 
 from localsim.backends.base import Done
 from localsim.backends.person import NAME
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.exchange import TYPED, Generation, Request
 from localsim.conversation.transcript import Action, line_of
 from localsim.errors import GenerationFailed
 
@@ -58,7 +58,7 @@ class Players:
             return False
         del self._asked[talk]
         line = line_of(role, action).removeprefix(request.prefill)
-        self._given.append(Done(ticket, Generation(f"{line}\n", "finished", self.name)))
+        self._given.append(Done(ticket, Generation(f"{line}\n", "finished", self.name, details=TYPED)))
         self._changed.notify_all()
         return True
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from localsim.backends.base import Backend, Done
 from localsim.backends.person import NAME
 from localsim.backends.scripted import PREFIX as FALLBACK
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.exchange import TYPED, Generation, Request
 from localsim.conversation.rules.lines import SEPARATOR, Bound, Way, name_of
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Turn, line_of, typed_move
@@ -119,7 +119,8 @@ class EarlierClass:
             self._passed[self._fallback.submit(request)] = self._tickets, details
         else:
             text = line_of(request.speaker, action).removeprefix(request.prefill)
-            self._done.append(Done(self._tickets, Generation(f"{text}\n", "finished", self.name, details=details)))
+            generation = Generation(f"{text}\n", "finished", self.name, details=details | TYPED)
+            self._done.append(Done(self._tickets, generation))
         return self._tickets
 
     def _decide(self, live: Live, role: str) -> tuple[Action | None, dict[str, Any]]:
