@@ -258,7 +258,7 @@ def test_each_line_of_a_script_is_read_once_while_it_is_written(monkeypatch: pyt
     assert isinstance(asked, Ask)
     read: list[str] = []
     usual = modes._read
-    monkeypatch.setattr(modes, "_read", lambda *given: (read.append(given[3]), usual(*given))[1])
+    monkeypatch.setattr(modes, "_read", lambda *given, **more: (read.append(given[3]), usual(*given, **more))[1])
     text = asked.request.prefill
     for number in range(100):
         text += f": line {number}\n"
