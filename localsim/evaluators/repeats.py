@@ -17,15 +17,17 @@ from localsim.conversation.transcript import Turn
 
 SHORT = 5
 """Fewest words of an utterance whose repetition counts: "Yes." and "No, I don't." are said often."""
-NEAR = 0.75
+NEAR = 0.7
 """Least share of words in common, in order, at which utterances are nearly the same."""
 HELD = 0.8
 """Least share of an utterance's words in RUNs of an earlier one, which holds it: nothing new is said."""
 RUN = 3
+"""Words in a row that are looked for in an earlier utterance."""
 _NAME = re.compile(r"(?<=[\w,;:'’] )[^\W\d_a-z][\w'’-]*")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"[\w'’]+")
-_UNSPACED = re.compile(r"[぀-ヿ㐀-鿿豈-﫿ก-๛]")
+_UNSPACED = re.compile(r"[\u0e01-\u0e3a\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Thai, Japanese and Chinese, which write no spaces between words."""
 _FIRST_PERSON = frozenset(("i", "i'm", "i'll", "i'd", "i've"))
 
 
@@ -64,7 +66,12 @@ class Utterance:
     @property
     def is_offer(self) -> bool:
         """True for a short answer with a number: two who stand by their prices are in no loop."""
-        return len(self.words) < SHORT and any(mark[0].isdigit() for mark in self.marks)
+        return self.is_short and any(mark[0].isdigit() for mark in self.marks)
+
+    @property
+    def is_short(self) -> bool:
+        """True for so few words that people say them often."""
+        return len(self.words) < SHORT
 
     @cached_property
     def runs(self) -> frozenset[tuple[str, ...]]:
@@ -81,12 +88,11 @@ class Utterance:
             return True
         if min(len(self.words), len(other.words)) < SHORT or self.marks - other.bag:
             return False
+        if 2 * len(self.bag & other.bag) < len(self.bag):
+            return False
         if covered(self.words, other.runs, RUN) >= HELD * len(self.words):
             return True
         if other.marks - self.bag:
-            return False
-        most = 2 * min(len(self.words), len(other.words)) / (len(self.words) + len(other.words))
-        if most < near or len(self.bag & other.bag) < near / 2 * min(len(self.bag), len(other.bag)):
             return False
         return SequenceMatcher(None, self.words, other.words, autojunk=False).ratio() >= near
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.scenario import AnswerKey, Scenario
@@ -44,10 +44,17 @@ class Play(Scorer):
         found = {fault: fault.find(talk) for fault in FAULTS if talk.is_english or not fault.english}
         for fault, turns in found.items():
             scores.append(Score(f"play_{fault.name}", len(turns) / fault.base(talk), turns=tuple(turns)))
-        return [*scores, _plays(talk, found)]
+        return [*scores, _plays(talk, scores)]
 
 
 PLAY = Play()
+
+
+def spoiling(talk: Talk, scores: Sequence[Score]) -> dict[Fault, tuple[int, ...]]:
+    """Return the faults of a talk that are above their limits, with their turns, given its scores."""
+    turns = {score.name: score.turns for score in scores}
+    found = {fault: turns.get(f"play_{fault.name}", ()) for fault in FAULTS}
+    return {fault: at for fault, at in found.items() if at and fault.weight(at, talk) >= 1}
 
 
 def _touched(talk: Talk) -> Iterator[Score]:
@@ -56,12 +63,12 @@ def _touched(talk: Talk) -> Iterator[Score]:
         yield Score("task_touched", float(bool(turns)), turns=tuple(turns))
 
 
-def _plays(talk: Talk, found: Mapping[Fault, Sequence[int]]) -> Score:
-    spoilt = [fault for fault, turns in found.items() if fault.weight(turns, talk) >= 1]
+def _plays(talk: Talk, scores: Sequence[Score]) -> Score:
+    spoilt = spoiling(talk, scores)
     if not spoilt:
         return Score("plays", 1.0, "", reason="no fault is above its limit")
-    worst = max(spoilt, key=lambda fault: fault.weight(found[fault], talk))
-    turns = tuple(found[worst])
+    worst = max(spoilt, key=lambda fault: fault.weight(spoilt[fault], talk))
+    turns = spoilt[worst]
     words = next((text for turn in turns if (text := talk.transcript.turns[turn].action.text)), "")
     such = f", such as “{words if len(words) <= QUOTED else words[: QUOTED - 1] + '…'}”" if words else ""
     reason = f"{len(turns)} of {worst.base(talk)} turns {worst.says}{such}"

@@ -78,7 +78,7 @@ def parroting(talk: Talk) -> list[int]:
     found = []
     for now, before in _earlier(talk, own=False):
         heard = [each for each in before if each.turn.beat != now.turn.beat]
-        if any(now.like(each) for each in heard) and not phrases.is_polite(now.turn.action.text, talk.names):
+        if any(now.like(each) for each in heard) and not talk.is_polite(now.turn):
             found.append(now.turn.index)
     return found
 
@@ -92,13 +92,16 @@ def _earlier(talk: Talk, *, own: bool) -> Iterator[tuple[Utterance, list[Utteran
 
 
 def loops(talk: Talk) -> list[int]:
-    """Return the turns of runs of LOOP or more in which each says nearly the same as one of the round before it."""
-    period = max(2, len({turn.speaker for turn in talk.said}))
+    """Return the turns of runs of LOOP or more in which each says nearly the same as one of the round before it.
+
+    Two who stand by their prices are in no loop, and short polite words are counted elsewhere.
+    """
+    period = min(BACK, max(PAIR, len({turn.speaker for turn in talk.said})))
     found: list[int] = []
     run: list[int] = []
     for at, now in enumerate(talk.utterances):
         back = [each for each in range(max(0, at - period), at) if now.like(talk.utterances[each])]
-        if back and not now.is_offer:
+        if back and not now.is_offer and not (now.is_short and talk.is_polite(now.turn)):
             run = [*(run or range(back[0], at)), at]
         else:
             found += run if len(run) >= LOOP else []
@@ -122,11 +125,11 @@ def silence(talk: Talk) -> list[int]:
 
 
 def politeness(talk: Talk) -> list[int]:
-    """Return the turns of polite words alone, but for the first and last ones of each agent."""
-    found = []
+    """Return the turns of polite words alone, but for the first and last ones of each agent, and late goodbyes."""
+    found, late = [], farewells(talk)
     for name in talk.scenario.names:
         own = [turn for turn in talk.said if turn.speaker == name]
-        found += [turn.index for turn in own[PLACES:-PLACES] if phrases.is_polite(turn.action.text, talk.names)]
+        found += [turn.index for turn in own[PLACES:-PLACES] if talk.is_polite(turn) and turn.index not in late]
     return sorted(found)
 
 
@@ -207,15 +210,17 @@ def spill(talk: Talk) -> list[int]:
 
 
 def farewells(talk: Talk) -> list[int]:
-    """Return the turns of goodbyes and polite words of agents who have said goodbye already, after another has too.
+    """Return the turns in which agents who have said goodbye go on with goodbyes and other small words.
 
-    One that leaves does what it says. Anything else that is said takes the talk up again.
+    Another must have said goodbye, too. One that leaves does what it says. A question or anything longer takes the
+    talk up again.
     """
     gone: set[str] = set()
     late: list[int] = []
-    for turn in talk.said:
-        bye = says_farewell(turn.action.text)
-        if not bye and not phrases.is_polite(turn.action.text, talk.names):
+    for now in talk.utterances:
+        turn = now.turn
+        bye, small = says_farewell(turn.action.text), now.is_short and "?" not in turn.action.text
+        if not (bye or small or talk.is_polite(turn)):
             gone = set()
         elif turn.action.type != "leave" and turn.speaker in gone and len(gone) >= PAIR:
             late.append(turn.index)
@@ -228,7 +233,7 @@ FAULTS = (
     Fault("silence", "says nothing", "are those of somebody who says or hears nothing", silence, 1, acts=True),
     Fault("read_out", "reads out instructions", "read out the instructions", read_out, 2, 0.1),
     Fault("other_role", "speaks as another", "speak as another person", other_role, 2, english=True),
-    Fault("refusals", "refuses as an assistant", "refuse as an assistant does", refusals, 2, 0.1, english=True),
+    Fault("refusals", "refuses as an assistant", "refuse as an assistant does", refusals, 3, 0.1, english=True),
     Fault("assistant", "speaks as an assistant", "speak as an assistant does", assistant, 2, 0.1, english=True),
     Fault("spill", "form spills into speech", "hold signs of a form that is no speech", spill, 2, 0.15, acts=True),
     Fault("loop", "goes in a loop", "go in a loop", loops, LOOP),

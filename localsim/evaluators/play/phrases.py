@@ -41,7 +41,8 @@ REFUSAL = _any(
     \bsorry\b.{0,20}\bCANNOT (?:be able to )?(?:assist|comply|fulfill?|generate|engage|participate|simulate)\b
     \bsorry\b.{0,20}\bCANNOT (?:help|continue|provide) (?:\w+ )?with (?:that|this)\b
     \bsorry\b.{0,20}\bCANNOT (?:discuss|answer|respond to|process) (?:that|this)\b
-    \bi(?:'m| am)? CANNOT (?:assist|comply|fulfill?|help) (?:\w+ )?with (?:that|this|your)\b
+    \bi(?:'m| am)? CANNOT (?:assist|comply|help) (?:\w+ )?with (?:that|this|your)\b
+    \bi(?:'m| am)? CANNOT fulfill? (?:that|this|your)\b
     \bdon't (?:quite )?understand (?:your|the) (?:question|request|message|instructions?)\b
     \b(?:could|would) you (?:please )?(?:provide|give) (?:me )?(?:with )?(?:more|additional|further) (?:context|info)
     \bplease (?:provide|give) (?:me )?(?:with )?(?:more|additional|further) (?:context|info)
@@ -61,10 +62,10 @@ _POLITE = _any(
     \b(?:nice|great|good|lovely|pleasure|wonderful|pleased|glad|happy|delighted)(?: to)? (?:meet|meeting|see|seeing)\b
     \b(?:nice|great|good|lovely|pleasure|wonderful|glad|happy|fun)(?: to)? (?:hear|hearing|talk|talking|chat|chatting)\b
     \b(?:nice|great|good|lovely|pleasure|wonderful|glad|happy)(?: to)? (?:speak|speaking|know|have met|have talked)\b
-    \bthank(?:s| you)(?: so much| very much| a lot| again| too)?(?: for (?:your|the|asking|sharing|letting)\b(?: \w+)?)?
+    \bthank(?:s| you)(?: so much| very much| a lot| again| too)?(?: for (?:your|the|\w+ing)\b(?: \w+)?)?
     \bmuch appreciated\b|\bi (?:really |truly |also )?appreciate (?:it|that|you|your (?:help|time|understanding))\b
     \byou(?:'re| are) (?:very |most |so |too )*(?:welcome|right|kind)\b
-    \bno (?:problem|worries)\b|\bmy pleasure\b|\bi(?:'m| am) glad (?:i|you) could (?:help|come)\b
+    \bno (?:problem|worries)\b|\b(?:a|my) pleasure\b|\bi(?:'m| am) glad (?:i|you) could (?:help|come)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a |like |an )*(?:great|wonderful|good|amazing)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a )*(?:interesting|fantastic|awesome|nice|lovely)\b
     \b(?:that|it|this)(?:'s| is| was| sounds) (?:really |so |very |a )*(?:perfect|fine|true|cool|fun)\b
@@ -89,14 +90,14 @@ _EMPTY = frozenset(
     """.split()
 )
 """Words that have no content beside polite phrases."""
-ROLE_WORDS = r"assistant|user|system|human|ai|bot|chatbot|model|narrator|(?:speaker|person|agent) ?\w?|you|me"
+ROLE_WORDS = r"assistant|user|human|ai|chatbot|narrator|(?:speaker|person|agent) ?\w?|you|me"
 """Words that begin a line in the chat of a model."""
 _MARKUP = _any(
     r"""
     \*\*[^*]+\*\*
     ```
     ^\s*#{1,6}\s
-    ^\s*[-*•]\s
+    ^\s*[*•]\s
     \[[^\]]+\]\([^)]+\)
     \[(?:your|my|the|insert|name|item|price|buyer|seller)\b[^\]]*\]
     <\|[^|>]*\|>

@@ -10,6 +10,7 @@ from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.language import language_of
 from localsim.evaluators.play.instructions import Instructions, instructions
+from localsim.evaluators.play.phrases import is_polite
 from localsim.evaluators.repeats import Utterance, utterance, words_in
 from localsim.families import family_of
 
@@ -34,11 +35,15 @@ class Talk:
         """The words of the turns with speech."""
         return tuple(utterance(turn, self.scenario.names, self.known) for turn in self.said)
 
+    def is_polite(self, turn: Turn) -> bool:
+        """Return True if a turn holds nothing but polite phrases; False in other languages than English."""
+        return self.is_english and is_polite(turn.action.text, self.names)
+
     @cached_property
     def known(self) -> frozenset[str]:
         """The words of private facts that are not in all of them: what a question about one of them is about."""
         facts = [set(words_in(fact.text)) for agent in self.scenario.agents for fact in agent.facts]
-        return frozenset(set().union(*facts) - set.intersection(*facts)) if facts else frozenset()
+        return frozenset(set().union(*facts)) - facts[0].intersection(*facts) if facts else frozenset()
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -31,7 +31,7 @@ from localsim.families.mutual_friends import players, scoring
 from localsim.families.mutual_friends.controls import CONTROL_TASKS, CONTROLS
 from localsim.families.mutual_friends.corpus import CORPUS
 from localsim.families.mutual_friends.measures import MEASURES
-from localsim.families.mutual_friends.mentions import mentions
+from localsim.families.mutual_friends.mentions import mentions, speaks_of_friend
 from localsim.families.mutual_friends.players import PLAYERS
 from localsim.families.mutual_friends.verdict import verdict
 from localsim.families.terms import span_of
@@ -215,10 +215,10 @@ class MutualFriends(Family):
         return verdict(scores, [str(name) for name in answer.answer.get("mutual_friends", [])])
 
     def touches(self, transcript: Transcript, scenario: Scenario) -> Sequence[int]:
-        """Return the turns that name a friend of a list."""
-        names = [name for own in friends_of(scenario).values() for name in own]
-        said = [turn for turn in transcript.turns if turn.said]
-        return [turn.index for turn in said if any(mentions(turn.action.text, name) for name in names)]
+        """Return the turns that name a friend of a list, or ask for one by a trait."""
+        facts = {fact.terms[0]: fact.text for agent in scenario.agents for fact in agent.facts if fact.terms}
+        said = (turn for turn in transcript.turns if turn.said)
+        return [turn.index for turn in said if speaks_of_friend(turn.action.text, facts)]
 
     def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
         """Ask about the friends on both lists, if both are visible."""

@@ -63,6 +63,20 @@ def is_name(text: str, name: str, start: int, end: int) -> bool:
     return bool(ends or verb)
 
 
+_SOMEBODY = re.compile(r"\b(?:any(?:one|body)|some(?:one|body)|people|person|friends?|who)\b")
+
+
+def speaks_of_friend(text: str, facts: Mapping[str, str]) -> bool:
+    """Return True if a text names a friend or asks for one by a trait, given friend -> the fact about this friend."""
+    if any(mentions(text, name) for name in facts):
+        return True
+    if not _SOMEBODY.search(plain(text)):
+        return False
+    known = [set(re.findall(r"\w+", plain(fact.replace(name, "")))) for name, fact in facts.items()]
+    traits = set().union(*known).difference(set.intersection(*known)) if known else set()
+    return bool(traits.intersection(re.findall(r"\w+", plain(text))))
+
+
 def all_friends(friends: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the names on all lists, each once."""
     return list(dict.fromkeys(name for names in friends.values() for name in names))
