@@ -122,7 +122,7 @@ def run(
             roles={role: absolute(name) for role, name in (roles or {}).items()},
             episodes=episodes,
             seed=seed,
-            sampling=sampling or Sampling(),
+            sampling=sampling,
             **plan,
         )
     except TypeError as error:

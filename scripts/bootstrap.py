@@ -17,6 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -183,14 +184,13 @@ def install_llama(requirement: str, flags: str) -> None:
     cache = cache_folder() / "wheels" / hashlib.sha256(machine.encode()).hexdigest()[:16]
     wheels = list(cache.glob("llama_cpp_python-*.whl"))
     if not wheels:
-        if not any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")):
+        if not build_flags().compiler(os.environ):
             fail(
                 "no C++ compiler found; llama.cpp must be compiled",
-                "on Debian: apt install g++; macOS: xcode-select --install",
+                "on Debian: apt install g++; macOS: xcode-select --install; one with another name: set CXX",
             )
         step(f"compiling llama.cpp ({requirement}, {flags}); this takes a few minutes, once")
-        os.environ["CMAKE_ARGS"] = flags_used
-        pip("wheel", "--no-cache-dir", "--no-deps", "-w", str(cache), requirement)
+        pip("wheel", "--no-cache-dir", "--no-deps", "-w", str(cache), requirement, cmake=flags_used)
         wheels = list(cache.glob("llama_cpp_python-*.whl"))
     pip("install", "-c", str(CONSTRAINTS), "--force-reinstall", "--no-deps", str(wheels[0]))
     FLAGS_STAMP.write_text(flags)
@@ -201,15 +201,15 @@ def install_llama(requirement: str, flags: str) -> None:
 
 def choices() -> list[str]:
     """Flags for this machine, fastest first, without those that are known to crash on it; the last is portable."""
-    module = build_flags()
     device = os.environ.get("LOCALSIM_BUILD", "").lower()
-    if device and device not in module.DEVICES:
-        fail(f"LOCALSIM_BUILD={device} is not known", f"use one of {', '.join(module.DEVICES)}", code=2)
-    found: list[str] = module.candidates(module.processor_features(), platform.machine(), device)
+    if device and device not in build_flags().DEVICES:
+        fail(f"LOCALSIM_BUILD={device} is not known", f"use one of {', '.join(build_flags().DEVICES)}", code=2)
+    found: list[str] = build_flags().here(device)
     crashed = remembered()
     return [flags for flags in found[:-1] if flags not in crashed] + found[-1:]
 
 
+@lru_cache(None)  # not `cache`: an older Python runs this file first
 def build_flags() -> Any:
     """The package's module of compiler flags, which can be loaded before the package is installed."""
     spec = importlib.util.spec_from_file_location("build_flags", BUILD_FLAGS)
@@ -273,12 +273,13 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "localsim"
 
 
-def pip(*arguments: str) -> None:
-    """Run pip in the environment."""
+def pip(*arguments: str, cmake: str = "") -> None:
+    """Run pip in the environment; `cmake` holds the CMAKE_ARGS of what it compiles."""
     run(
         [str(PYTHON), "-m", "pip", "--disable-pip-version-check", *arguments[:1], "--quiet", *arguments[1:]],
         f"pip {arguments[0]} failed",
         "see pip's message above; the installation needs a connection to a package index",
+        {"CMAKE_ARGS": cmake} if cmake else {},
     )
 
 
@@ -287,10 +288,10 @@ def localsim(*arguments: str) -> None:
     run([str(PYTHON), "-m", "localsim", *arguments], f"localsim {arguments[0]} failed")
 
 
-def run(command: list[str], problem: str, advice: str = "") -> None:
-    """Run a command; exit with one clear message if it fails."""
+def run(command: list[str], problem: str, advice: str = "", variables: dict[str, str] | None = None) -> None:
+    """Run a command, with some more environment variables; exit with one clear message if it fails."""
     try:
-        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        code = subprocess.run(command, cwd=ROOT, env={**os.environ, **(variables or {})}, check=False).returncode
     except KeyboardInterrupt:
         sys.exit(130)
     if code != 0:

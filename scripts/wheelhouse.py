@@ -42,6 +42,8 @@ def main(folder: Path, notebook: bool) -> None:
     wheels.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "wheel", "--wheel-dir", str(wheels), "--find-links", str(wheels)]
     environment = {**os.environ, "CMAKE_ARGS": f"{PORTABLE} {LEAN}"}
+    if os.environ.get("CMAKE_ARGS"):
+        click.echo("CMAKE_ARGS is not used: the wheel of llama.cpp must run on other laptops", err=True)
     # pip's cache ignores build flags: it could return a llama.cpp that was built for this processor only.
     uncached = ["--no-cache-dir"] if not list(wheels.glob("llama_cpp_python-*.whl")) else []
     llama = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("llama-cpp"))

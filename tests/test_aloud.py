@@ -100,7 +100,8 @@ def test_a_premium_that_is_missed_is_said_to_be_missed(
 
 def built(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     """Enter a model as a constructed control."""
-    known = {"models": {model: {"file": "", "constructed": "peek"}}, "aliases": {}}
+    facts = dict.fromkeys(("kind", "title", "why", "file", "licence"), "") | {"bytes": 1, "constructed": "peek"}
+    known = {"models": {model: facts}, "aliases": {}}
     monkeypatch.setattr(registry, "_registry", lambda: known)
 
 

@@ -20,6 +20,8 @@ from localsim.models.registry import entry
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "bootstrap.py"
 TASKS = ("demo", "test", "verify", "lint", "docs")
+AVX512 = "avx512f avx512bw avx512dq avx512vl avx512cd avx512_vnni"
+AMX = f"{AVX512} amx_tile amx_int8"
 
 
 class Shell:
@@ -33,8 +35,10 @@ class Shell:
         self.modules = {"pip", "llama_cpp; assert llama_cpp.__version__ == '0.3.36'"}
         """What the environment can import once it is there."""
         self.interrupt: str | None = None
+        self.builds: list[str] = []
+        """CMAKE_ARGS of each build."""
 
-    def __call__(self, command: list[str], **_options: Any) -> subprocess.CompletedProcess[bytes]:
+    def __call__(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
         line = " ".join(command)
         if command[1] == "-c":
             code = 0 if command[2].removeprefix("import ") in self.modules else 1
@@ -48,6 +52,7 @@ class Shell:
             self.bootstrap.PYTHON.touch()
             self.modules.add("pip")
         if code == 0 and "wheel" in command:
+            self.builds.append(options["env"]["CMAKE_ARGS"])
             folder = Path(command[command.index("-w") + 1])
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "llama_cpp_python-0.0.0-py3-none-any.whl").touch()
@@ -76,10 +81,20 @@ def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module.FLAGS_STAMP = module.VENV / "llama-flags"
     module.CONSTRAINTS = root / "constraints.txt"
     monkeypatch.setenv("LOCALSIM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("CMAKE_ARGS", "")  # so that what the script sets is taken back
+    for name in ("CMAKE_ARGS", "CXXFLAGS", "CXX", "CC"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=50 * 10**9))
-    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(shutil, "which", lambda name, **_options: f"/usr/bin/{name}")
+    processor(module, monkeypatch, AVX512)
     return module
+
+
+def processor(bootstrap: Any, monkeypatch: pytest.MonkeyPatch, features: str, cure: str | None = "-fno-dse") -> None:
+    """Plant a processor, and what its compiler needs for AMX."""
+    flags = bootstrap.build_flags()
+    monkeypatch.setattr(flags, "processor_features", lambda: frozenset(features.split()))
+    monkeypatch.setattr(flags, "amx_cure", lambda _command, _own: cure)
+    monkeypatch.setattr(bootstrap.platform, "machine", lambda: "x86_64")
 
 
 @pytest.fixture
@@ -174,7 +189,7 @@ def test_a_fresh_clone_is_set_up_once(bootstrap: Any, shell: Shell, capsys: pyte
     assert kinds == ["venv", "wheel", "install", "install", "pull"]
     (wheel,) = shell.ran("pip --disable-pip-version-check wheel")
     assert wheel.endswith("llama-cpp-python==0.3.36") and "--no-cache-dir" in wheel
-    assert os.environ["CMAKE_ARGS"] == f"{bootstrap.choices()[0]} -DLLAVA_BUILD=OFF"
+    assert shell.builds == [f"{bootstrap.choices()[0]} -DLLAVA_BUILD=OFF"] and "CMAKE_ARGS" not in os.environ
     assert all(f"-c {bootstrap.CONSTRAINTS}" in line for line in shell.ran(" install "))
     assert shell.ran("-e")[0].endswith(f"{bootstrap.ROOT}[dev]")
     assert shell.commands[-2] == [str(bootstrap.PYTHON), "-m", "localsim", "models", "pull", "starter"]
@@ -199,10 +214,8 @@ def test_another_pinned_llama_is_built_with_our_flags(bootstrap: Any, shell: She
     bootstrap.CONSTRAINTS.write_text("llama-cpp-python==0.3.37\n")
     bootstrap.set_up()
     (wheel,) = shell.ran(" wheel ")
-    assert (
-        wheel.endswith("llama-cpp-python==0.3.37")
-        and os.environ["CMAKE_ARGS"] == f"{bootstrap.choices()[0]} -DLLAVA_BUILD=OFF"
-    )
+    assert wheel.endswith("llama-cpp-python==0.3.37")
+    assert shell.builds == [f"{bootstrap.choices()[0]} -DLLAVA_BUILD=OFF"]
     assert shell.commands.index(wheel.split()) < shell.commands.index(shell.ran(" -e ")[0].split())
 
 
@@ -227,7 +240,7 @@ def test_without_a_compiler(
     bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.modules.clear()
-    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    monkeypatch.setattr(shutil, "which", lambda _name, **_options: None)
     code, err = ends(bootstrap, monkeypatch, capsys, "demo")
     assert code == 1
     assert "error: no C++ compiler" in err and "apt install g++" in err and "xcode-select" in err
@@ -243,7 +256,7 @@ def test_a_wheel_built_before_needs_no_compiler(
     shutil.rmtree(bootstrap.VENV)
     shell.modules.clear()
     shell.commands.clear()
-    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    monkeypatch.setattr(shutil, "which", lambda _name, **_options: None)
     bootstrap.set_up()
     assert not shell.ran(" wheel ") and shell.ran(str(wheel))
     bootstrap.CONSTRAINTS.write_text("llama-cpp-python==0.3.37\n")
@@ -407,28 +420,79 @@ def test_an_unknown_build_is_refused(
     assert shell.commands == []
 
 
-def test_flags_whose_build_crashes_are_remembered_and_replaced(
-    bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    shell.modules.clear()
-    processor = tmp_path / "build_flags.py"
-    processor.write_text(
-        "DEVICES, LEAN = {}, '-DLEAN=ON'\n"
-        "def processor_features():\n    return frozenset()\n"
-        "def candidates(features, machine, device):\n    return ['-DFAST=ON', '-DPORTABLE=ON']\n"
-    )
-    monkeypatch.setattr(bootstrap, "BUILD_FLAGS", processor)
-    assert bootstrap.choices() == ["-DFAST=ON", "-DPORTABLE=ON"]
+# ---- builds that crash -----------------------------------------------------------------------------------------------
+
+
+def crashing(bootstrap: Any, monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    """Let the trial of every build crash whose flags hold one of these words."""
     ran = subprocess.run
 
-    def crashing(command: list[str], **options: Any) -> Any:
+    def run(command: list[str], **options: Any) -> Any:
         done = ran(command, **options)
-        if "localsim.backends.llama.probe" in command and bootstrap.FLAGS_STAMP.read_text() == "-DFAST=ON":
-            return subprocess.CompletedProcess(command, -11, "", "")
+        tried = "localsim.backends.llama.probe" in command
+        if tried and any(word in bootstrap.FLAGS_STAMP.read_text().split() for word in words):
+            return subprocess.CompletedProcess(command, -4)
         return done
 
-    monkeypatch.setattr(subprocess, "run", crashing)
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+@pytest.mark.parametrize("crashes", [["-DGGML_AMX_INT8=ON"], ["-DGGML_AMX_INT8=ON", "-DGGML_AVX512=ON"]])
+def test_flags_whose_build_crashes_are_remembered_and_replaced(
+    bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, crashes: list[str]
+) -> None:
+    shell.modules.clear()
+    processor(bootstrap, monkeypatch, AMX)
+    before = bootstrap.choices()
+    assert len(before) == 3 and before[0].endswith("-DGGML_AMX_INT8=ON -DCMAKE_CXX_FLAGS=-fno-dse")
+    crashing(bootstrap, monkeypatch, *crashes)
     bootstrap.set_up()
-    assert bootstrap.FLAGS_STAMP.read_text() == "-DPORTABLE=ON" and bootstrap.choices() == ["-DPORTABLE=ON"]
-    assert bootstrap.STAMP.read_text() == bootstrap.fingerprint("-DPORTABLE=ON")
-    assert len(shell.ran(" wheel ")) == 2
+    left = before[len(crashes) :]
+    assert bootstrap.choices() == left and bootstrap.remembered() == before[: len(crashes)]
+    assert bootstrap.FLAGS_STAMP.read_text() == left[0]
+    assert bootstrap.STAMP.read_text() == bootstrap.fingerprint(left[0])
+    assert shell.builds == [f"{flags} -DLLAVA_BUILD=OFF" for flags in before[: len(crashes) + 1]]
+
+
+def test_a_crash_without_the_cure_does_not_forbid_the_build_with_it(
+    bootstrap: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor(bootstrap, monkeypatch, AMX)
+    best = bootstrap.choices()[0]
+    bootstrap.remember(["-DGGML_NATIVE=ON", "-DGGML_NATIVE=OFF -DGGML_NATIVE=ON", best.partition(" -DCMAKE_CXX")[0]])
+    assert bootstrap.choices()[0] == best
+    processor(bootstrap, monkeypatch, AMX, cure="")
+    assert "AMX" not in bootstrap.choices()[0], "the build without it is the one that crashed"
+
+
+def test_a_setup_from_before_amx_is_built_again(bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(bootstrap)
+    processor(bootstrap, monkeypatch, AMX)
+    bootstrap.set_up()
+    assert len(shell.builds) == 1 and "AMX_INT8=ON" in shell.builds[0]
+    assert bootstrap.STAMP.read_text() == bootstrap.fingerprint(bootstrap.choices()[0])
+
+
+def test_a_wheel_is_not_taken_for_a_compiler_with_other_needs(
+    bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for cure in ("", "-fno-dse", None, "-fno-dse", ""):
+        processor(bootstrap, monkeypatch, AMX, cure)
+        bootstrap.set_up()
+        assert bootstrap.FLAGS_STAMP.read_text() == bootstrap.choices()[0]
+    assert [("AMX" in build, "dse" in build) for build in shell.builds] == [(True, False), (True, True), (False, False)]
+    assert len(list((tmp_path / "cache").rglob("*.whl"))) == 3, "and the two that were there are used again"
+
+
+def test_the_users_flags_are_built_in(bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    processor(bootstrap, monkeypatch, AMX)
+    monkeypatch.setenv("CMAKE_ARGS", "-DGGML_BLAS=ON -DCMAKE_CXX_FLAGS=-Og")
+    bootstrap.set_up()
+    added = "-DGGML_BLAS=ON '-DCMAKE_CXX_FLAGS=-Og -fno-dse' -DLLAVA_BUILD=OFF"
+    assert [build.partition("AMX_INT8=ON ")[2] for build in shell.builds] == [added]
+    shell.commands.clear()
+    bootstrap.set_up()
+    assert not shell.ran(" wheel "), "the second run is short"
+    monkeypatch.delenv("CMAKE_ARGS")
+    bootstrap.set_up()
+    assert len(shell.builds) == 2 and "BLAS" not in shell.builds[1]

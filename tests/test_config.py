@@ -125,6 +125,7 @@ def test_the_shell_completes_names(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "roommates" in completed(monkeypatch, capsys, "localsim run roo")
     assert {"starter", "scripted"} <= set(completed(monkeypatch, capsys, "localsim run -m s"))
     assert "smollm2-135m" in completed(monkeypatch, capsys, "localsim models pull smo")
+    assert {"index", "hub"} <= set(completed(monkeypatch, capsys, "localsim models pull smollm2-135m --from "))
     assert "config" in completed(monkeypatch, capsys, "localsim con")
 
 

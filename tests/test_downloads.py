@@ -335,3 +335,37 @@ def test_a_file_that_is_called_like_another_model_is_refused(tmp_path: Path) -> 
             source = source.rename(tmp_path / name)
         with pytest.raises(InvalidInput, match="another model has a file called"):
             downloads.fetch(str(source), quietly, yes)
+
+
+# ---- a model that the registry lists -------------------------------------------------------------------------------
+
+LISTED = f"""
+[models.tiny]
+kind = "chat"
+title = "Tiny"
+why = "For tests"
+package = "llm-tiny==1.0"
+member = "llm_tiny/{FILE}"
+hub = "{REFERENCE.removeprefix("hf:")}"
+file = "{FILE}"
+sha256 = "{SHA}"
+bytes = {len(WHOLE)}
+licence = "MIT"
+"""
+
+
+def test_a_model_of_the_registry_comes_from_the_hub_if_the_user_wants_it(folder: Path, pull: Pull) -> None:
+    folder.mkdir()
+    (folder / "models.toml").write_text(LISTED)
+    done = pull("tiny", "--from", "hub", "-y", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
+    assert done.returncode == 0 and REFERENCE in done.stderr, done.stderr
+    assert (folder / FILE).read_bytes() == WHOLE and left(folder) == {FILE, f"{FILE}.json", "models.toml"}
+    assert models.verify("tiny") == folder / FILE
+
+
+def test_the_checksum_of_the_registry_beats_that_of_the_hub(hub: Hub, folder: Path, pull: Pull) -> None:
+    folder.mkdir()
+    (folder / "models.toml").write_text(LISTED.replace(SHA, "0" * 64))
+    done = pull("tiny", "--from", "hub", "-y")
+    assert done.returncode == 4 and "other bytes under this name" in done.stderr
+    assert hub.gets() == [] and left(folder) == {"models.toml"}

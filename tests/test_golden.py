@@ -15,7 +15,7 @@ import pytest
 
 from localsim.backends.scripted import open_scripted
 from localsim.conversation.episode import MODES, EpisodeSpec, Sampling
-from localsim.conversation.exchange import Generation
+from localsim.conversation.exchange import Generation, reply_begun
 from localsim.conversation.modes import MODES as PLAYS
 from localsim.conversation.modes import Ask, Say, roles
 from localsim.conversation.scenario import LoadedScenario
@@ -51,8 +51,10 @@ def fingerprint(loaded: LoadedScenario, spec: EpisodeSpec, player: str) -> dict[
         while True:
             if isinstance(step, Ask):
                 asked, count = step.request, count + 1
-                messages = [[message.role, message.content] for message in asked.messages]
-                row = [asked.session, asked.speaker, asked.turn, asked.attempt, messages, asked.prefill, asked.seed]
+                chat, begun = reply_begun(asked.messages)
+                messages = [[message.role, message.content] for message in chat]
+                start = "".join(f"{line}\n" for line in begun) + asked.prefill
+                row = [asked.session, asked.speaker, asked.turn, asked.attempt, messages, start, asked.seed]
                 row += [asked.max_tokens, asked.form.grammar(), asked.heard]
                 prompts.update(json.dumps(row).encode())
                 backend.submit(asked)

@@ -16,10 +16,10 @@ from localsim.conversation.transcript import ACTION_TYPES, Action, line_of
 NAMES = ("Ana", "Bo")
 
 
-def form(turns: int = 1, turn: int = 0, nones: int = 0, given: int = 0, chars: int = 60, **kw: Any) -> ActionLines:
+def form(turns: int = 1, turn: int = 0, nones: int = 0, chars: int = 60, **kw: Any) -> ActionLines:
     actions = kw.get("actions", ACTION_TYPES)
     lines = tuple(Line(NAMES[(turn + number) % 2], actions) for number in range(turns))
-    return ActionLines(lines, max_chars=chars, silence=3, nones=nones, given=given)
+    return ActionLines(lines, max_chars=chars, silence=3, nones=nones)
 
 
 def admits(model: LlamaModel, lines: ActionLines, text: str) -> bool:
@@ -88,7 +88,7 @@ def test_the_grammar_of_a_script_holds_the_stop_rules(engine_model: LlamaModel) 
     assert not admits(engine_model, four, script(leave, hi))
     assert admits(engine_model, four, script(none, none, none))
     assert not admits(engine_model, four, script(none, none, none, hi))
-    later = form(turns=4, turn=3, nones=2, given=3)
+    later = form(turns=1, turn=3, nones=2)
     assert admits(engine_model, later, script(none, start=3)), "two nones stand before"
 
 
@@ -129,10 +129,9 @@ def test_finished_and_in_text() -> None:
     assert one.in_text("Ana [action]: wa")
     assert not one.in_text("Ana")
     assert not one.in_text("Ana: Hi\n")
-    given = form(turns=2, turn=2, given=2)
-    before = "Ana [none]\nBo: x\n"
-    assert not given.finished(before + "Ana: y\n")
-    assert given.finished(before + "Ana: y\nBo: z\n")
-    silence = form(turns=6, turn=2, given=2, nones=1)
-    assert silence.finished("Ana: x\nBo [none]\nAna [none]\nBo [none]\n")
-    assert not silence.finished("Ana: x\nBo [none]\nAna: [none]\nBo [none]\n"), "said in brackets is said"
+    two = form(turns=2)
+    assert not two.finished("Ana: y\n")
+    assert two.finished("Ana: y\nBo: z\n")
+    silence = form(turns=4, nones=1)
+    assert silence.finished("Ana [none]\nBo [none]\n")
+    assert not silence.finished("Ana: [none]\nBo [none]\n"), "said in brackets is said"

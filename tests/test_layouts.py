@@ -1,132 +1,210 @@
-"""Tokens evaluated in other layouts: a case counted by hand, the engine's own count, and losses from a used cache."""
+"""Layouts of prompts: what a note says when, that it tells nobody anything new, and which model has which layout."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import json
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
-from localsim.backends.base import Done
+from localsim.backends.endpoint import server_messages
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
-from localsim.conversation.episode import Sampling
-from localsim.conversation.exchange import Generation, Message
-from localsim.conversation.scenario import LoadedScenario
-from localsim.conversation.transcript import Action, Turn
-from scripts.bench_layouts import Forced, LaidOut, loss_of, token_rows, work_of
-from scripts.layouts import LAYOUTS, PRESENT, Layout, reads
-from tests.conftest import spec_of
-from tests.test_llama import converse, engine, short
+from localsim.conversation.episode import EpisodeSpec, Mode
+from localsim.conversation.exchange import Generation, Request, reply_begun
+from localsim.conversation.modes import MODES, Ask, roles
+from localsim.conversation.scenario import WRITER, LoadedScenario
+from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.visibility import observe
+from localsim.conversation.wording.layouts import DEFAULT, FIRST, LAYOUTS
+from localsim.conversation.wording.notes import note, script_note
+from localsim.conversation.wording.wordings import WORDINGS, Wording
+from localsim.errors import InvalidInput
+from localsim.models import registry
+from localsim.reports.audit.prompts import leaks_at_first
+from localsim.runs.plan import Plan, command_of, free, layouts_of, plan_of
+from localsim.scenarios.find import find_scenarios, shipped
 
-BY_NAME = {layout.name: layout for layout in LAYOUTS}
-
-
-class Letters:
-    """A tokenizer with one token for each character, and the marks < > of other messages and = > of replies."""
-
-    def content(self, text: str) -> tuple[int, ...]:
-        """Return the characters."""
-        return tuple(map(ord, text))
-
-    def prompt(self, messages: Sequence[Message], prefill: str, written: dict[str, tuple[int, ...]]) -> list[int]:
-        """Return the characters of messages and their marks."""
-        del written
-        marked = (f"{'=' if each.role == 'assistant' else '<'}{each.content}>" for each in messages)
-        return list(map(ord, f"{''.join(marked)}={prefill}"))
+SEARCH = find_scenarios(["mutual_friends_01"])[0]
+TRIP = find_scenarios(["planning_a_trip"])[0]
+NOTES = ("who", "begin", "answer", "go_on", "settle", "end")
 
 
-TURNS = [
-    Turn(index, name, Action("speak", text))
-    for index, (name, text) in enumerate([("Ana", "hi"), ("Bo", "yo"), ("Ana", "ok"), ("Bo", "no")])
-]
-COUNTED = {
-    # Before Ana's "ok" her cache ends with "=Ana: hi", and before Bo's "no" his with "=Bo: yo".
-    "a message for each turn": (len("><Bo: yo>=Ana"), len("><Ana: ok>=Bo"), len(": ok")),
-    "a message for each turn, first letters": (len("><B: yo>=A"), len("><A: ok>=B"), len(": ok")),
-    "a message for each turn, no names": (len("><yo>="), len("><ok>="), len("ok")),
-    # Of the message that holds all lines, only the lines up to the own newest one are in the same place.
-    "lines of one message": (len("Ana: hi.Bo: yo>=Ana"), len(".Bo: yo.Ana: ok>=Bo"), len(": ok")),
-    "lines of one reply": (len(".Bo: yo.Ana"), len(".Ana: ok.Bo"), len(": ok")),
-    "lines of one reply, first letters": (len(".B: yo.A"), len(".A: ok.B"), len(": ok")),
-    "lines of one reply, no names": (len(".yo."), len(".ok."), len("ok")),
-}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_a_case_counted_by_hand(talk: LoadedScenario, layout: Layout) -> None:
-    found = list(reads(talk.scenario, TURNS, layout, Letters()))
-    assert [read.opens for read in found] == [True, True, False, False]
-    later = [len(read.prompt) - read.kept for read in found[2:]]
-    assert (*later, len(found[2].reply)) == COUNTED[layout.name]
-    assert all(read.kept == 0 for read in found[:2])
-
-
-def test_ratios_divide_by_what_the_present_layout_writes(talk: LoadedScenario) -> None:
-    chosen = (PRESENT, BY_NAME["lines of one reply, no names"])
-    works = {layout: work_of([(talk.scenario, TURNS)], layout, Letters()) for layout in chosen}
-    present, bare = token_rows(works)
-    assert present[1:4] == ["4.0", "13.0", f"{(26 + 16) / 16:.2f}"]
-    assert bare[1:4] == ["2.0", "4.0", f"{(8 + 8) / 16:.2f}"]
-
-
-def test_beginnings_of_names_tell_agents_apart() -> None:
-    layout = BY_NAME["lines of one reply, first letters"]
-    assert [layout.label(name, ["Anna", "Anton"]) for name in ("Anna", "Anton")] == ["Ann", "Ant"]
-    assert layout.label("Bo", ["Bo", "Bob"]) == "Bo"
-
-
-def test_instructions_show_lines_as_they_are_written(talk: LoadedScenario) -> None:
-    told = {}
-    for layout in LAYOUTS:
-        first, _, third, _ = (read.prompt for read in reads(talk.scenario, TURNS, layout, Letters()))
-        told[layout.name] = "".join(map(chr, third))
-        assert "JUDGE-ONLY" not in told[layout.name] and "garage" not in "".join(map(chr, first))
-    assert "To speak: Ana: ..." in told["lines of one reply"]
-    assert "To speak: A: ..." in told["lines of one reply, first letters"]
-    assert "A for Ana or B for Bo" in told["a message for each turn, first letters"]
-    assert (
-        "To speak: ...\n" in told["lines of one reply, no names"]
-        and "Ana begins" in told["lines of one reply, no names"]
-    )
-
-
-@dataclass
-class Noting(LaidOut):
-    """Notes how many tokens of each prompt were evaluated."""
-
-    evaluated: list[int] = field(default_factory=list)
-
-    def poll(self) -> list[Done]:
-        """Note what the finished replies have cost."""
-        done = super().poll()
-        self.evaluated += [each.result.evaluated_tokens for each in done if isinstance(each.result, Generation)]
-        return done
-
-
-@pytest.mark.model
-@pytest.mark.parametrize("name", [PRESENT.name, "lines of one message", "lines of one reply"])
-def test_the_engine_evaluates_what_was_counted(engine_model: LlamaModel, name: str) -> None:
-    layout, loaded = BY_NAME[name], short()
-    loaded = replace(loaded, scenario=loaded.scenario.model_copy(update={"actions": ("speak",)}))
-    backend = Noting(engine(engine_model), layout)
-    (said,) = converse(backend, [spec_of(loaded, sampling=Sampling(temperature=0))])
-    backend.close()
+def talk(loaded: LoadedScenario, turns: int) -> Transcript:
     names = loaded.scenario.names
-    turns = [Turn(index, names[index % 2], Action(kind, text)) for index, (kind, text) in enumerate(said)]
-    counted = [
-        len(read.prompt) - read.kept for read in reads(loaded.scenario, turns, layout, ChatTokenizer(engine_model))
-    ]
-    assert backend.evaluated == counted
+    return Transcript(tuple(Turn(i, names[i % len(names)], Action("speak", f"Line {i}.")) for i in range(turns)))
 
 
-@pytest.mark.model
-def test_losses_do_not_depend_on_what_the_cache_holds(talk: LoadedScenario, engine_model: LlamaModel) -> None:
-    chat, layout = ChatTokenizer(engine_model), BY_NAME["lines of one message"]
-    model = Forced(engine_model)
-    whole = loss_of((talk.scenario, TURNS), layout, model, chat)
-    alone = [model.losses(replace(read, kept=0), len(": ") - 1) for read in reads(talk.scenario, TURNS, layout, chat)]
-    model.close()
-    assert whole.words == pytest.approx(sum(words for words, _ in alone), rel=0.01)
-    assert whole.ends == pytest.approx(sum(end for _, end in alone), rel=0.01)
-    assert (whole.count, whole.turns) == (4, 4)
+def told(turns: int, loaded: LoadedScenario = SEARCH, mode: Mode = "agents") -> str:
+    """The note before the next line of a talk in turn."""
+    names = loaded.scenario.names
+    return note(observe(loaded.scenario, mode, names[turns % len(names)], talk(loaded, turns)), WORDINGS[0])
+
+
+def requests(loaded: LoadedScenario, mode: Mode, layout: str, lines: int = 5) -> list[Request]:
+    """The first requests of an episode in which everybody says a line of their own."""
+    models = dict.fromkeys(roles(mode, loaded.scenario.names), "m")
+    spec = EpisodeSpec(loaded.scenario, mode, models, 0, 7, layouts=dict.fromkeys(models, layout))
+    play, found = MODES[mode](spec), []
+    step = next(play)
+    while len(found) < lines:
+        if isinstance(step, Ask):
+            found.append(step.request)
+            step = play.send(Generation(f": Line {len(found)}.\n", "finished", "m"))
+        else:
+            step = next(play)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("turns", "holds", "lacks"),
+    [
+        (0, ("who", "begin"), ("answer", "end")),
+        (1, ("who", "answer"), ("begin", "settle")),
+        (2, ("who", "go_on"), ("settle", "end")),
+        (4, ("who", "go_on"), ("settle", "end")),
+        (5, ("who", "settle"), ("end", "begin")),
+        (15, ("who", "settle"), ("end", "begin")),
+        (16, ("who", "end"), ("settle", "go_on")),
+        (19, ("who", "end"), ("settle", "go_on")),
+    ],
+)
+def test_a_note_says_what_the_line_is_for(turns: int, holds: tuple[str, ...], lacks: tuple[str, ...]) -> None:
+    name = SEARCH.scenario.names[turns % 2]
+    words = {key: getattr(WORDINGS[0], key).format(name=name, start=f"{name} [leave]") for key in NOTES}
+    found = told(turns)
+    assert all(words[key] in found for key in holds)
+    assert not any(words[key].removesuffix(".") + "." in found for key in lacks if words[key] not in words[holds[1]])
+    goal = SEARCH.scenario.agents[turns % 2].goal
+    assert (goal in found) == (turns < 2), "the goal is repeated before the first line of each"
+    assert found.startswith("(") and found.endswith(")") and "\n" not in found
+
+
+def test_with_three_agents_everybody_has_a_first_and_a_last_note() -> None:
+    last, words = TRIP.scenario.limits.turns - 6, WORDINGS[0]
+    assert [words.answer in told(turns, TRIP) for turns in range(4)] == [False, True, True, False]
+    assert [words.end.partition(":")[0] in told(turns, TRIP) for turns in (last - 1, last)] == [False, True]
+
+
+@pytest.mark.parametrize("loaded", list(shipped().values()), ids=lambda loaded: loaded.scenario.id)
+def test_modes_differ_in_information_only(loaded: LoadedScenario) -> None:
+    """The same turns give an agent and a mindreader the same note: it names nothing but what both were told."""
+    if len(loaded.scenario.names) < 2:
+        return
+    for name in loaded.scenario.names:
+        both = [observe(loaded.scenario, mode, name, Transcript()) for mode in ("agents", "mindreaders")]
+        assert note(both[0], WORDINGS[0]) == note(both[1], WORDINGS[0])
+        hidden = [agent.secret for agent in loaded.scenario.agents if agent.secret]
+        assert not any(secret in note(seen, WORDINGS[0]) for seen in both for secret in hidden)
+    assert list(leaks_at_first(loaded)) == []
+
+
+def test_a_note_stands_before_its_line_only() -> None:
+    asked = requests(SEARCH, "agents", "4")
+    for number, request in enumerate(asked):
+        chat, lines = reply_begun(request.messages)
+        assert [message.role for message in chat] == ["system", "user"] and len(lines) == number
+        assert request.note.startswith(f"(You are {request.speaker}.") and request.prefill == request.speaker
+        assert not any(line.startswith("(") for line in lines)
+    assert asked[2].messages[: len(asked[0].messages)] == asked[0].messages, "a chat grows at its end"
+
+
+def test_the_writer_has_a_note_and_nobody_else_before_layout_4() -> None:
+    script = requests(SEARCH, "script", "4", 1)[0]
+    seen = observe(SEARCH.scenario, "script", WRITER, Transcript())
+    assert script.note == script_note(seen, WORDINGS[0]) and "Write 10 to 18 lines." in script.note
+    for mode in ("agents", "mindreaders", "script", "iterative"):
+        assert all(request.note == "" for request in requests(SEARCH, mode, FIRST, 1))
+
+
+def test_profiles_do_not_look_like_lines_of_the_conversation() -> None:
+    """A model of 1.5B went on from "Ana: 29 years old" with "Bo: 38 years old" for a whole script."""
+    for mode in ("mindreaders", "script"):
+        text = requests(SEARCH, mode, "4", 1)[0].messages[0].content
+        starts = [line for line in text.split("\n") for name in SEARCH.scenario.names if line.startswith(f"{name}: ")]
+        assert starts == []
+
+
+def test_the_engine_reads_a_note_before_the_line_and_forgets_it(engine_model: LlamaModel) -> None:
+    chat = ChatTokenizer(engine_model)
+    first, later = requests(SEARCH, "agents", "4")[0], requests(SEARCH, "agents", "4")[2]
+    texts = [engine_model.text_of(chat.prompt(r.messages, r.prefill, note=r.note)).decode() for r in (first, later)]
+    assert texts[0].endswith(f"{first.note}\n{first.prefill}") and texts[1].endswith(f"{later.note}\n{later.prefill}")
+    assert first.note not in texts[1] and "Line 1.\n" in texts[1]
+
+
+def test_a_server_gets_the_note_in_the_last_message() -> None:
+    first, later = requests(SEARCH, "agents", "4")[0], requests(SEARCH, "agents", "4")[2]
+    assert server_messages(first)[-1].content.endswith(first.note)
+    sent = server_messages(later)
+    assert [message.role for message in sent] == ["system", "user", "assistant", "user"]
+    assert "Line 2." in sent[2].content and sent[3].content.endswith(later.note)
+
+
+def test_every_wording_says_every_note() -> None:
+    texts = [field.name for field in fields(Wording) if isinstance(getattr(WORDINGS[0], field.name), str)]
+    for words in WORDINGS:
+        assert all(getattr(words, name) for name in texts if name != "about")
+        assert "{start}" in words.settle and "{start}" in words.end and "{start}" in words.leave
+        assert "{name}" in words.who and "{name}" in words.play and "{few}" in words.script_end
+    for name in ("play", "script", "length", "leave", *NOTES, "script_end", "lines"):
+        assert len({getattr(words, name) for words in WORDINGS}) == len(WORDINGS), name
+
+
+# ---- models --------------------------------------------------------------------------------------------------------
+
+
+def test_models_have_the_layout_that_they_were_taught_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert registry.layout_of("starter") == registry.layout_of("starter-peeks") == "3"
+    assert registry.layout_of("mix:starter-peeks@0.25,starter") == "3"
+    for other in ("smollm2-135m", "qwen2.5-coder-1.5b", "openai:http://127.0.0.1:9/v1#m", "scripted:honest", "unknown"):
+        assert registry.layout_of(other) == DEFAULT
+    with pytest.raises(InvalidInput, match="must share a layout"):
+        registry.layout_of("mix:starter@0.5,smollm2-135m")
+    monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path))
+    (tmp_path / "own.gguf").write_bytes(b"weights")
+    registry.write_sidecar(tmp_path / "own.gguf", name="own", source="starter", type="Q4_0")
+    assert registry.layout_of("own") == registry.layout_of(str(tmp_path / "own.gguf")) == "3", "as its source"
+
+
+def test_an_adapter_names_its_layout() -> None:
+    shipped_adapter = registry.merged_adapter(registry.entry("starter-135m"))
+    assert registry.layout_of(f"smollm2-135m+{shipped_adapter}") == FIRST, "adapters of before layouts had one"
+
+
+def test_a_run_takes_layout_and_sampling_of_its_model() -> None:
+    plan = Plan((SEARCH,), ("agents", "script"), "scripted", roles={"1": "starter"})
+    assert plan.layouts == {"scripted": "4"} and plan.draws == LAYOUTS["4"].sampling
+    agents, script = plan.specs()
+    one, two = SEARCH.scenario.names
+    assert (agents.layouts, script.layouts) == ({two: "4"}, {WRITER: "4"})
+    assert one not in agents.layouts, "the starter keeps the first layout"
+    assert Plan((SEARCH,), ("agents",), "starter").draws.temperature == 0.4
+    assert layouts_of(("human",)) == {}
+
+
+def test_a_plan_of_before_layouts_is_continued_in_the_first_one() -> None:
+    plan = Plan((SEARCH,), ("agents",), "scripted")
+    stored = json.loads(plan.as_json())
+    assert plan_of(plan.as_json(), lambda _hash: SEARCH).layouts == {"scripted": "4"}
+    del stored["layouts"]
+    old = plan_of(json.dumps(stored), lambda _hash: SEARCH)
+    assert old.layouts == {} and old.specs()[0].layouts == {} and "layouts" not in json.loads(old.as_json())
+
+
+def test_the_first_layout_leaves_hashes_as_they_were() -> None:
+    spec = EpisodeSpec(SEARCH.scenario, "agents", {}, 0, 7)
+    assert spec.hash != replace(spec, layouts={"Ana": "4"}).hash
+
+
+def test_length_free_asks_for_no_length_and_is_repeated_by_its_command() -> None:
+    usual, asked = (requests(SEARCH, "agents", layout, 1)[0].messages[0].content for layout in ("4", "4-free"))
+    assert usual.replace(f"{WORDINGS[0].length}\n", "") == asked != usual
+    layouts = free({"scripted": "4"}, ("scripted", "human"))
+    assert layouts == {"scripted": "4-free"}
+    plan = Plan((SEARCH,), ("agents", "script"), "scripted", layouts=layouts)
+    assert {layout for spec in plan.specs() for layout in spec.layouts.values()} == {"4-free"}
+    assert "--length free" in command_of(json.loads(plan.as_json()), ["a.yaml"])
+    with pytest.raises(InvalidInput, match="was taught short lines"):
+        free({}, ("starter",))

@@ -250,6 +250,35 @@ def test_what_the_likeliest_tokens_give_is_what_all_tokens_give(engine_model: Ll
         all_of_them.free()
 
 
+def test_a_refused_draw_is_drawn_again_as_from_the_whole_vocabulary(engine_model: LlamaModel) -> None:
+    """Letters only: the likeliest tokens are refused in some draws, and in some nearly all tokens are."""
+    letters, one = 'root ::= [a-z ]+ "\\n"', 'root ::= "ab" [a-z]*'
+    candidates, generator = Candidates(engine_model), np.random.default_rng(2)
+    refused = 0
+    for grammar in (letters, one):
+        few, whole = (Sampler(engine_model, Sampling(temperature=1.0), 7, grammar) for _ in range(2))
+        whole._most = None
+        for _ in range(20):
+            logits = generator.normal(0, 3, engine_model.n_vocab).astype(np.float32)
+            assert few.draw(candidates, logits, in_text=True) == whole.draw(candidates, logits, in_text=True)
+        refused += few.refused
+        few.free()
+        whole.free()
+    assert refused > 20
+
+
+def test_finished_lines_are_cut_into_tokens_as_in_one_text(engine_model: LlamaModel) -> None:
+    chat = ChatTokenizer(engine_model)
+    asked = (Message("system", "s"), Message("user", "u"))
+    lines = ("Ana: Hi there!", 'Bo: 漢字 "no"', "(Round 2 begins.)")
+    begun = chat.prompt((*asked, *(Message("line", line) for line in lines)), "Ana")
+    whole = chat.prompt(asked, "".join(f"{line}\n" for line in lines) + "Ana")
+    assert begun == whole
+    own = tuple(engine_model.tokenize("Bo: 漢字", special=False)) + tuple(engine_model.tokenize(' "no"', special=False))
+    drawn = chat.prompt((*asked, *(Message("line", line) for line in lines)), "Ana", {lines[1]: own})
+    assert engine_model.text_of(drawn) == engine_model.text_of(whole), "the words are the same however they were cut"
+
+
 def test_a_conversation_that_outgrows_its_context_says_so(engine_model: LlamaModel) -> None:
     tiny = engine(engine_model, sequences=1, context=192)
     try:

@@ -1,4 +1,4 @@
-"""Functions that depend on the machine: build flags, derived models, memory, windows, shared openings."""
+"""Functions that depend on the machine: derived models, memory, windows, shared openings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localsim.backends.llama import libraries
 from localsim.backends.llama.engine import LlamaBackend
 from localsim.backends.llama.lib import LlamaModel
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.machine import build_flags, forecast
+from localsim.machine import forecast
 from localsim.models import registry as models
 from localsim.runs import preview
 from localsim.runs.plan import Plan
@@ -24,31 +24,6 @@ from localsim.runs.runner import start
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 from tests.test_llama import SharedModel, converse, short, spec_of
-
-ALL = frozenset("avx2 avx512f avx512bw avx512dq avx512vl avx512cd avx512_vnni avx512vbmi avx512_bf16 amx_int8".split())
-
-
-# ---- build flags ---------------------------------------------------------------------------------------------------
-
-
-def test_avx512_is_used_and_amx_is_not() -> None:
-    fast, portable = build_flags.candidates(ALL, "x86_64")
-    assert portable == build_flags.PORTABLE and portable in fast
-    assert all(name in fast for name in ("AVX512=ON", "VNNI=ON", "VBMI=ON", "BF16=ON")) and "AMX" not in fast
-
-
-@pytest.mark.parametrize("missing", ["avx512f", "avx512vl"])
-def test_half_of_avx512_is_none(missing: str) -> None:
-    assert build_flags.candidates(ALL - {missing}, "x86_64") == [build_flags.PORTABLE]
-
-
-def test_what_a_build_leaves_unused() -> None:
-    portable = "CPU : SSE3 = 1 | AVX2 = 1 | REPACK = 1 | "
-    assert build_flags.unused(ALL, portable) == ["avx512f", "avx512_vnni", "avx512vbmi", "avx512_bf16"]
-    whole = "CPU : AVX2 = 1 | AVX512 = 1 | AVX512_VBMI = 1 | AVX512_VNNI = 1 | AVX512_BF16 = 1 | "
-    assert build_flags.unused(ALL, whole) == []
-    assert build_flags.unused(frozenset({"avx2"}), portable) == []
-
 
 # ---- derived models ------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import pytest
 
 from localsim.conversation.episode import MODES as MODE_NAMES
 from localsim.conversation.episode import EpisodeSpec, StopReason
-from localsim.conversation.exchange import Generation, StopCause
+from localsim.conversation.exchange import Generation, StopCause, reply_begun
 from localsim.conversation.modes import MODES, Ask, Reject, Say
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, line_of
@@ -118,7 +118,7 @@ def test_a_script_goes_on_after_its_last_good_turn(talk: LoadedScenario) -> None
     steps, reason = play(spec_of(talk, "script"), [first, rest("Ana", Action("leave"))])
     asks = [step for step in steps if isinstance(step, Ask)]
     assert reason == "left"
-    assert asks[1].request.prefill == good + "\nAna"
+    assert reply_begun(asks[1].request.messages)[1] == tuple(good.split("\n")) and asks[1].request.prefill == "Ana"
     assert (asks[1].request.turn, asks[1].request.attempt) == (2, 1)
     assert len(turns_of(steps)) == 3
 

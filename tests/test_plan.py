@@ -18,7 +18,7 @@ from localsim.cli.running import run
 from localsim.conversation.episode import OVERFLOWS, REPRO_LEVELS, SIMULATED, Sampling
 from localsim.conversation.wording.variants import MOST
 from localsim.errors import InvalidInput
-from localsim.runs.plan import Plan, command_of, primary_of
+from localsim.runs.plan import Plan, command_of, primary_of, sampling_of
 from localsim.runs.runner import resume, start
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row, runs_of_plan
@@ -59,7 +59,8 @@ def test_a_stored_plan_is_made_again_by_its_command(fields: dict[str, Any]) -> N
     parsed = run.make_context("run", words[2:]).params
     assert parsed["scenarios"] == ("one scenario.yaml",)
     assert (set(parsed["modes"]), tuple(parsed["see"])) == (set(plan.modes), plan.see)
-    assert (parsed["temperature"], not parsed["no_grammar"]) == (plan.sampling.temperature, plan.sampling.grammar)
+    warm = sampling_of(plan.model).temperature if parsed["temperature"] is None else parsed["temperature"]
+    assert (warm, not parsed["no_grammar"]) == (plan.draws.temperature, plan.draws.grammar)
     same = (
         "model",
         "roles",

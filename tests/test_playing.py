@@ -1,4 +1,4 @@
-"""Runs whose talks do not play: the decision, its sentences, and every place that says them and withholds conclusions."""
+"""Runs whose talks do not play: the decision, its sentences, and the places that say them and withhold conclusions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from localsim.store.records import ScoreRecord
 from localsim.study.answer import answer as study_answer
 from localsim.web.classroom import results
 from tests.conftest import Quiet, generated
-from tests.test_cli import FRIENDS, ask, as_json
+from tests.test_cli import FRIENDS, as_json, ask
 from tests.test_study_answer import model as studied
 from tests.web_server import client_of
 

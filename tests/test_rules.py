@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localsim.conversation.episode import EpisodeSpec, Mode
-from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.exchange import Generation, Request, reply_begun
 from localsim.conversation.modes import MODES, Ask, Reject, Say, roles
 from localsim.conversation.rules.deciding import PHASED, Act, Stop, ahead, present
 from localsim.conversation.scenario import WRITER, LoadedScenario, Scenario, ScenarioFile
@@ -78,6 +78,11 @@ def speakers(turns: list[Turn]) -> list[str]:
 
 def prompt(request: Request) -> str:
     return "\n".join([*(message.content for message in request.messages), request.prefill])
+
+
+def begun(request: Request) -> str:
+    """Return the reply as far as it is fixed."""
+    return "\n".join([*reply_begun(request.messages)[1], request.prefill])
 
 
 def heard(request: Request) -> list[str]:
@@ -255,16 +260,17 @@ def test_a_script_goes_on_line_by_line_where_the_next_speaker_is_not_certain() -
     loaded = scenario("[{name: a, order: addressed, turns: 3}]")
     requests, turns, _ = acts(loaded, ": Cy?", ": Ana?", ": Yes.", mode="script")
     assert speakers(turns) == ["Ana", "Cy", "Ana"]
-    assert [request.prefill for request in requests] == ["Ana", "Ana: Cy?\nCy", "Ana: Cy?\nCy: Ana?\nAna"]
-    assert len({request.session for request in requests}) == 1 and len({request.messages for request in requests}) == 1
+    assert [begun(request) for request in requests] == ["Ana", "Ana: Cy?\nCy", "Ana: Cy?\nCy: Ana?\nAna"]
+    assert len({request.session for request in requests}) == 1
+    assert len({reply_begun(request.messages)[0] for request in requests}) == 1
 
 
 def test_the_writer_of_a_script_reads_everything_also_of_one_beat() -> None:
     loaded = scenario("[{name: v, order: together, actions: [vote, leave], rounds: 1, announce: Vote.}]")
     requests, turns, _ = acts(loaded, " [vote Bo]\nBo [leave]\nCy [vote Ana]", mode="script")
-    assert requests[0].prefill == "(Vote.)\nAna" and len(turns) == 4
+    assert begun(requests[0]) == "(Vote.)\nAna" and len(turns) == 4
     single, _, _ = acts(loaded, " [vote Bo]", " [vote Cy]", " [vote Ana]", mode="iterative")
-    assert single[2].prefill == "(Vote.)\nAna [vote Bo]\nBo [vote Cy]\nCy"
+    assert begun(single[2]) == "(Vote.)\nAna [vote Bo]\nBo [vote Cy]\nCy"
 
 
 def test_what_is_ahead_is_certain() -> None:

@@ -34,7 +34,8 @@ def test_a_player_that_holds_the_talks(capsys: pytest.CaptureFixture[str]) -> No
     code, out, err = ask(capsys, "models", "try", "scripted:auto", "--strict")
     assert code == 0 and "4 scenarios in 3 modes: 12 talks" in err
     assert out.startswith(
-        "scripted:auto holds these conversations: 12 of 12 talks play (script 4 of 4, agents 4 of 4, mindreaders 4 of 4)."
+        "scripted:auto holds these conversations: 12 of 12 talks play "
+        "(script 4 of 4, agents 4 of 4, mindreaders 4 of 4)."
     )
     assert "worst talk" not in out and out.count("typical talk") == 2
     assert "Known to hold them" not in out and "tokens a second" not in out, "it wrote no tokens"
@@ -87,5 +88,5 @@ def test_excerpts_of_typical_talks_are_in_the_middle(store: Store) -> None:
     for excerpt in trial(store, run_id, "scripted:auto", MODES).excerpts:
         numbers = [turn for turn, _, _ in excerpt.turns]
         (last,) = store.rows("SELECT max(turn) AS turn FROM turns WHERE episode_id = ?", [excerpt.episode_id])
-        assert len(numbers) == 3 and 0 < numbers[0] and numbers[-1] < last["turn"]
+        assert len(numbers) == 3 and numbers[0] > 0 and numbers[-1] < last["turn"]
         assert excerpt.heading.startswith("typical talk, ") and "(plays; " in excerpt.heading

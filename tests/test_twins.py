@@ -17,6 +17,7 @@ from localsim.machine import convert
 from localsim.models import downloads, fetch, lora
 from localsim.models import registry as models
 from localsim.models.checksums import checksum
+from localsim.models.entries import ModelEntry
 from tests import tiny_model
 
 FIRST = b"the adapter that is merged into the starter"
@@ -197,7 +198,7 @@ def test_the_controls_that_ship_say_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("model", SHIPPED, ids=lambda model: model.name)
-def test_the_adapters_that_ship_fit_the_starter(model: models.ModelEntry) -> None:
+def test_the_adapters_that_ship_fit_the_starter(model: ModelEntry) -> None:
     adapter = lora.read_adapter(models.merged_adapter(model))
     source = models.resolve(model.source)
     lora.check_fits(adapter, source.path, {source.sha256, models.origin_of(source.path)})

@@ -40,7 +40,7 @@ from localsim.reports.markdown import as_markdown
 from localsim.reports.report import report
 from localsim.reports.validity.robustness import robustness, sentences, sign_turns
 from localsim.runs import runner
-from localsim.runs.plan import Plan
+from localsim.runs.plan import Plan, sampling_of
 from localsim.scenarios.parse import parse_scenario
 from localsim.stats.crossed import crossed, pooled
 from localsim.store.database import Store
@@ -64,14 +64,14 @@ def factors(number: int) -> dict[str, Any]:
     variant = variant_of(number)
     return {
         "wording": variant.wording,
-        "layout": variant.layout.name,
+        "spacing": variant.spacing.name,
         "temperature": variant.temperature,
         "penalties": (variant.dry, variant.repeat),
     }
 
 
 def test_variant_0_is_the_run_as_it_is() -> None:
-    assert factors(0) == {"wording": 0, "layout": "plain", "temperature": 1.0, "penalties": (False, False)}
+    assert factors(0) == {"wording": 0, "spacing": "plain", "temperature": 1.0, "penalties": (False, False)}
     usual = Sampling(temperature=0.123456789, repeat_penalty=1.3)
     assert variant_of(0).sampling(usual) is usual
 
@@ -180,7 +180,7 @@ def test_every_variant_tells_all_that_a_mode_grants_and_nothing_more(number: int
             granted = [scenario.setting, str(scenario.limits.turns), *scenario.names]
             for agent in seen.agents:
                 granted += [text for text in (agent.goal, agent.secret) if text]
-                mark = variant_of(number).layout.mark
+                mark = variant_of(number).spacing.mark
                 for fact in agent.facts:
                     owner = "" if agent.name == viewer or agent.name in fact.text else f"{agent.name}: "
                     granted.append(f"{mark}{owner}{fact.text}\n")
@@ -355,7 +355,7 @@ def test_a_player_that_depends_on_the_variant_is_found(
     assert row["contrast"] == "information" and row["cells"] == 5
     if turns:
         signs = [cell["estimate"] for cell in row["by_variant"]]
-        blank = ["blank" in variant["layout"] for variant in found["variants"]]
+        blank = ["blank" in variant["spacing"] for variant in found["variants"]]
         assert signs == [1.0 if each else -1.0 for each in blank]
         assert (row["estimate"], row["holds"], row["withheld"]) == (-0.2, blank.count(False), True)
     assert sign_turns(found, "mutual_friends", "success_rate", "information") is turns
@@ -431,6 +431,6 @@ def test_the_settings_of_a_variant_are_stored_with_its_episodes(played: tuple[St
     store, run_id = played
     rows = store.rows("SELECT DISTINCT variant, spec_json FROM episodes WHERE run_id = ? AND mode = 'script'", [run_id])
     for row in rows:
-        wanted = variant_of(row["variant"]).sampling(Sampling())
+        wanted = variant_of(row["variant"]).sampling(sampling_of("scripted"))
         assert json.loads(row["spec_json"])["sampling"]["temperature"] == wanted.temperature
         assert json.loads(row["spec_json"])["sampling"]["dry_multiplier"] == wanted.dry_multiplier

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from localsim.backends.base import THINKING_TEMPERATURE, Done
-from localsim.conversation.exchange import THINK, THOUGHT, Generation, Message, Request, Thought
+from localsim.conversation.exchange import THINK, THOUGHT, Generation, Message, Request, Thought, reply_begun
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
 from localsim.errors import BackendUnavailable, GenerationFailed, InvalidInput
@@ -232,7 +232,7 @@ class EndpointBackend:
             "stream": False,
         }
         if self._takes_grammar and sampling.grammar:
-            start = json.dumps(_start(request), ensure_ascii=False)
+            start = json.dumps(request.prefill, ensure_ascii=False)
             body["grammar"] = request.form.grammar().replace("root ::= ", f"root ::= {start} ", 1)
         return body
 
@@ -354,18 +354,14 @@ def _with_thought(request: Request, thought: str) -> tuple[Message, ...]:
     return (*request.messages, Message("assistant", thought), Message("user", _VERDICT))
 
 
-def _start(request: Request) -> str:
-    """The fixed beginning of the reply's first line."""
-    return request.prefill.rpartition("\n")[2]
-
-
 def server_messages(request: Request) -> tuple[Message, ...]:
-    """The chat; finished lines of a script become an assistant message, because a server takes no prefill."""
-    before = request.prefill.rpartition("\n")[0]
-    if not before:
-        return request.messages
-    go_on = Message("user", f"Go on from there. The next line begins with {_start(request)}.")
-    return (*request.messages, Message("assistant", before), go_on)
+    """The chat; finished lines of the reply become an assistant message, because a server takes no begun reply."""
+    chat, lines = reply_begun(request.messages)
+    note = f"\n{request.note}" if request.note else ""
+    if not lines:
+        return (*chat[:-1], replace(chat[-1], content=f"{chat[-1].content}{note}")) if note else chat
+    go_on = Message("user", f"Go on from there. The next line begins with {request.prefill}.{note}")
+    return (*chat, Message("assistant", "\n".join(lines)), go_on)
 
 
 def after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
@@ -380,9 +376,8 @@ def after_start(request: Request, content: str) -> tuple[str, dict[str, Any]]:
     one_line = isinstance(request.form, ActionLines) and len(request.form.lines) == 1
     if request.observation is not None and (request.speaker != WRITER or one_line):
         text = text.partition("\n")[0] + "\n"
-    start = _start(request)
-    if text.startswith(start):
-        return text[len(start) :], details
+    if text.startswith(request.prefill):
+        return text.removeprefix(request.prefill), details
     if request.observation is None:  # a judge, whose lines have no speaker
         return f" {text}", details
     return f": {text}", {**details, "name_added": True}

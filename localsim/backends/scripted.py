@@ -93,8 +93,7 @@ class ScriptedBackend:
         if request.speaker != WRITER:
             return [Turn(request.turn, request.speaker, self._action(player, seen, rng))]
         turns: list[Turn] = list(seen.transcript.turns)
-        written = "".join(turn.line + "\n" for turn in turns)
-        form = request.form
+        begun, written, form = len(turns), "", request.form
         assert isinstance(form, ActionLines), "a writer's reply has the form of lines"
         for _ in form.lines:
             line = form.line(written)
@@ -103,7 +102,7 @@ class ScriptedBackend:
             written += turns[-1].line + "\n"
             if form.finished(written):
                 break
-        return turns
+        return turns[begun:]
 
     def _action(self, player: Player, seen: Observation, rng: random.Random) -> Action:
         """The action of a player; what is none ends the episode with the reason."""

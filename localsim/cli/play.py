@@ -31,7 +31,7 @@ from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, ActionType, Transcript, Turn, typed_move
 from localsim.conversation.visibility import observe
 from localsim.conversation.wording.personas import persona_lines
-from localsim.conversation.wording.variants import LAYOUTS
+from localsim.conversation.wording.variants import SPACINGS
 from localsim.errors import Interrupted, InvalidInput, suggest
 from localsim.models.registry import labelled
 from localsim.runs import runner
@@ -292,7 +292,7 @@ def _side(agent: AgentView, whose: str) -> None:
     """Print the visible side of an agent; goals and secrets in the words that the agent was given."""
     if agent.profile:
         click.echo(f"{whose} background: " + "; ".join(f"{label}: {clean(text)}" for label, text in agent.profile))
-    for line in persona_lines(agent, LAYOUTS[0], own=whose == "Your"):
+    for line in persona_lines(agent, SPACINGS[0], own=whose == "Your"):
         click.echo(clean(line))
     for label, text in (("goal", agent.goal), ("secret", agent.secret)):
         if text:

@@ -84,6 +84,8 @@ class EpisodeSpec:
     """Number of the variant of the prompt (`variants`); `sampling` is already that of the variant."""
     grants: Grants = NOTHING
     """Private items of others that the agents see; only in agents mode."""
+    layouts: Mapping[str, str] = field(default_factory=dict)
+    """Role -> layout of its prompts (`wording.layouts`); a role that is not named has the first one."""
     rules: Rules | None = field(default=None, compare=False, repr=False)
     """The rules of the scenario's game; None: its phases, or everybody in turn. The family and its version name them,
     so they are not hashed.
@@ -102,7 +104,7 @@ class EpisodeSpec:
     def hash(self) -> str:
         """The sha256 of everything that the episode depends on.
 
-        Variant 0 and grants of nothing are left out, as in runs before there were variants and grants.
+        Variant 0, grants of nothing and the first layout are left out, as in runs before there were any of them.
         """
         parts = {
             "scenario": self.scenario.hash,
@@ -113,7 +115,7 @@ class EpisodeSpec:
             "sampling": asdict(self.sampling),
             "repro": self.repro,
         }
-        given = {"variant": self.variant, "see": self.grants.text}
+        given = {"variant": self.variant, "see": self.grants.text, "layouts": dict(self.layouts)}
         return canonical_hash({**parts, **{name: value for name, value in given.items() if value}})
 
 

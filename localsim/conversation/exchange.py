@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from localsim.conversation.episode import Observation, Sampling
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "line"]
+"""`line`: a finished line of the reply that is being written; such messages come last."""
 StopCause = Literal["finished", "end_of_text", "length"]
 THINK, THOUGHT = "<think>", "</think>"
 """The marks that open and close a thought, in templates and replies."""
@@ -19,6 +21,12 @@ class Message:
 
     role: Role
     content: str
+
+
+def reply_begun(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """Return the messages of a chat before the reply, and the finished lines of the reply."""
+    chat = tuple(message for message in messages if message.role != "line")
+    return chat, tuple(message.content for message in messages[len(chat) :])
 
 
 class Form(Protocol):
@@ -63,8 +71,10 @@ class Request:
     turn: int = 0
     attempt: int = 0
     messages: tuple[Message, ...]
+    note: str = ""
+    """A line before the one that is written; later prompts do not have it."""
     prefill: str
-    """The fixed start of the reply; the generation holds the text after it."""
+    """The fixed start of the next line of the reply; the generation holds the text after it."""
     seed: int
     """1 .. 2**31-1."""
     max_tokens: int

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
-from localsim.conversation.prompts import agent_messages, script_prefill, writer_messages
+from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
 from localsim.conversation.rules.deciding import PHASED, Slot, ahead, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.rules.lines import Bound, shown
@@ -25,6 +25,7 @@ from localsim.conversation.rules.steps import Stop, Tell
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
+from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import MalformedReply
 
 ATTEMPTS = 2
@@ -192,12 +193,13 @@ def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot)
         speaker=speaker,
         turn=len(talk),
         attempt=attempt,
-        messages=agent_messages(seen, spec.variant),
+        messages=agent_messages(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
+        note=note_of(seen, spec.variant, spec.layouts.get(speaker, FIRST)),
         prefill=speaker,
         seed=spec.turn_seed(len(talk), attempt),
         max_tokens=spec.scenario.limits.tokens,
         sampling=spec.sampling,
-        form=_form(spec, talk, (slot,), given=0),
+        form=_form(spec, talk, (slot,)),
         heard=_heard(seen.transcript),
         observation=seen,
     )
@@ -212,12 +214,13 @@ def _script_request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: t
         speaker=WRITER,
         turn=turn,
         attempt=attempt,
-        messages=writer_messages(seen, spec.variant),
-        prefill=script_prefill(talk.turns, coming[0].speaker),
+        messages=(*writer_messages(seen, spec.variant, spec.layouts.get(WRITER, FIRST)), *lines_of(talk)),
+        note=note_of(seen, spec.variant, spec.layouts.get(WRITER, FIRST)),
+        prefill=coming[0].speaker,
         seed=spec.turn_seed(turn, attempt),
         max_tokens=spec.scenario.limits.tokens * len(coming),
         sampling=spec.sampling,
-        form=_form(spec, talk, coming, given=turn),
+        form=_form(spec, talk, coming),
         heard=_heard(talk),
         observation=seen,
     )
@@ -227,7 +230,7 @@ def _heard(talk: Transcript) -> tuple[tuple[str, str], ...]:
     return tuple((turn.speaker, turn.action.text) for turn in talk.acts if turn.action.text)
 
 
-def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...], *, given: int) -> ActionLines:
+def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> ActionLines:
     limits = spec.scenario.limits
     lines = tuple(slot.line for slot in coming)
-    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), given)
+    return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk))

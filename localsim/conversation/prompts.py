@@ -11,22 +11,31 @@ import re
 
 from localsim.conversation.episode import AgentView, Observation
 from localsim.conversation.exchange import Message
-from localsim.conversation.transcript import Action, ActionType, Turn, line_of
+from localsim.conversation.scenario import WRITER
+from localsim.conversation.transcript import Action, ActionType, Transcript, line_of
+from localsim.conversation.wording.layouts import FIRST, LAYOUTS, Layout
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
+from localsim.conversation.wording.notes import note, script_note
 from localsim.conversation.wording.personas import persona_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
-from localsim.conversation.wording.variants import Layout, variant_of
+from localsim.conversation.wording.variants import Spacing, variant_of
 from localsim.conversation.wording.wordings import WORDINGS, Wording
 
-VERSION = "3"
+VERSION = "4"
 INTERVIEWER = "an interviewer"
 """Whom an agent talks with who is alone in a scenario: the rules ask it questions."""
 
 
-def agent_messages(seen: Observation, variant: int = 0) -> tuple[Message, ...]:
-    """Return the chat of one agent: instructions, then others' turns (user) and its own (assistant)."""
+def agent_messages(seen: Observation, variant: int = 0, layout: str = FIRST) -> tuple[Message, ...]:
+    """Return the chat of one agent. `layout` is a key of LAYOUTS.
+
+    Without notes it holds the instructions, then others' turns (user) and its own (assistant). With notes, all turns
+    are lines of one reply.
+    """
     words, alone = variant_of(variant).words, len(seen.agents) == 1
-    messages = [Message("system", agent_instructions(seen, variant))]
+    messages = [Message("system", agent_instructions(seen, variant, layout))]
+    if LAYOUTS[layout].notes and not alone:
+        return (*messages, Message("user", words.lines), *lines_of(seen.transcript))
     others: list[str] = []
     for turn in seen.transcript.turns:
         if turn.speaker == seen.viewer:
@@ -40,68 +49,75 @@ def agent_messages(seen: Observation, variant: int = 0) -> tuple[Message, ...]:
     return tuple(messages)
 
 
+def note_of(seen: Observation, variant: int = 0, layout: str = FIRST) -> str:
+    """Return the note before the viewer's next line; '' in a layout without notes, and for an agent who is alone."""
+    if not LAYOUTS[layout].notes or len(seen.agents) == 1:
+        return ""
+    return (script_note if seen.viewer == WRITER else note)(seen, variant_of(variant).words)
+
+
 def _heard(lines: list[str], words: Wording, *, first: bool) -> str:
     if lines:
         return "\n".join(lines)
     return words.first_turn if first else words.your_turn
 
 
-def agent_instructions(seen: Observation, variant: int = 0) -> str:
+def agent_instructions(seen: Observation, variant: int = 0, layout: str = FIRST) -> str:
     """Return the system message of one agent, in agents and mindreaders mode."""
-    words, layout = variant_of(variant).words, variant_of(variant).layout
+    words, spacing = variant_of(variant).words, variant_of(variant).spacing
     me = seen.me()
     if len(seen.agents) == 1:
         parts = [words.role.format(me=me.name, others=INTERVIEWER), words.setting.format(text=seen.setting)]
-        return layout.between.join([*parts, *_about(me, words, layout, own=True), *_ways(seen, words, me.name)])
+        return spacing.between.join([*parts, *_about(me, words, spacing, own=True), *_ways(seen, words, me.name)])
     others = [agent for agent in seen.agents if agent.name != me.name]
     names = _listing([agent.name for agent in others])
     parts = [words.role.format(me=me.name, others=names), words.setting.format(text=seen.setting)]
     parts += relationship_lines(seen, words)
-    parts += _about(me, words, layout, own=True)
+    parts += _about(me, words, spacing, own=True)
     for other in others:
-        parts += _about(other, words, layout)
+        parts += _about(other, words, spacing, layout)
     for person in seen.decoys:
-        parts += [*_about(person, words, layout), ABSENT.format(name=person.name)]
+        parts += [*_about(person, words, spacing, layout), ABSENT.format(name=person.name)]
     closed = words.closed if me.secret or me.facts or me.persona else words.closed_goal
     usual = (words.open if seen.omniscient else closed).format(others=names)
-    parts += [*visibility_lines(seen, names, usual), words.reply]
-    parts += _rules(seen, words, me.name)
-    return layout.between.join(parts)
+    parts += visibility_lines(seen, names, usual)
+    parts += _task(seen, words, me.name, LAYOUTS[layout], words.reply, words.play)
+    return spacing.between.join(parts)
 
 
-def writer_messages(seen: Observation, variant: int = 0) -> tuple[Message, ...]:
+def writer_messages(seen: Observation, variant: int = 0, layout: str = FIRST) -> tuple[Message, ...]:
     """Return the chat of the model that writes a whole script."""
-    words, layout = variant_of(variant).words, variant_of(variant).layout
+    words, spacing = variant_of(variant).words, variant_of(variant).spacing
     names = _listing([agent.name for agent in seen.agents])
     parts = [words.write.format(names=names), words.setting.format(text=seen.setting)]
     parts += relationship_lines(seen, words)
     for agent in seen.agents:
-        parts += _about(agent, words, layout)
-    parts.append(words.each_line)
-    parts += _rules(seen, words, seen.agents[0].name)
+        parts += _about(agent, words, spacing, layout)
+    parts += _task(seen, words, seen.agents[0].name, LAYOUTS[layout], words.each_line, words.script)
     ask = WRITE_PHASES if seen.phased else words.write_now.format(first=seen.agents[0].name, names=names)
-    return (Message("system", layout.between.join(parts)), Message("user", ask))
+    return (Message("system", spacing.between.join(parts)), Message("user", ask))
 
 
-def script_prefill(turns: tuple[Turn, ...], next_speaker: str) -> str:
-    """Return the fixed part of a script: the turns so far, and the start of the next line."""
-    return "".join(turn.line + "\n" for turn in turns) + next_speaker
+def lines_of(talk: Transcript) -> tuple[Message, ...]:
+    """Return the turns so far as finished lines of the reply."""
+    return tuple(Message("line", turn.line) for turn in talk.turns)
 
 
-def _about(agent: AgentView, words: Wording, layout: Layout, *, own: bool = False) -> list[str]:
+def _about(agent: AgentView, words: Wording, spacing: Spacing, layout: str = FIRST, *, own: bool = False) -> list[str]:
     """Return the visible parts of one agent: profile, persona, goal, secret, and a list of facts."""
     form = 0 if own else 1
+    profile = words.about if words.about and LAYOUTS[layout].notes and not own else words.profiles[form]
     parts = []
     if agent.profile:
         text = ", ".join(_field(label, value, words) for label, value in agent.profile)
-        parts.append(words.profiles[form].format(name=agent.name, text=text))
-    parts += persona_lines(agent, layout, own=own)
+        parts.append(profile.format(name=agent.name, text=text))
+    parts += persona_lines(agent, spacing, own=own)
     if agent.goal:
         parts.append(words.goals[form].format(name=agent.name, text=agent.goal))
     if agent.secret:
         parts.append(words.secrets[form].format(name=agent.name, text=agent.secret))
     if agent.facts:
-        facts = [f"{layout.mark}{'' if own else _owner(agent, fact.text)}{fact.text}" for fact in agent.facts]
+        facts = [f"{spacing.mark}{'' if own else _owner(agent, fact.text)}{fact.text}" for fact in agent.facts]
         parts.append("\n".join([words.facts[form].format(name=agent.name), *facts]))
     return parts
 
@@ -126,9 +142,18 @@ def relationship_lines(seen: Observation, words: Wording = WORDINGS[0]) -> list[
     ]
 
 
-def _rules(seen: Observation, words: Wording, name: str) -> list[str]:
-    """Return an example line for each action and move, and the limit of turns."""
-    return [*_ways(seen, words, name), words.limit.format(turns=seen.turn_limit)]
+def _task(seen: Observation, words: Wording, name: str, layout: Layout, reply: str, play: str) -> list[str]:
+    """Return how to write a line, how to act, and the limit of turns.
+
+    With a note, `play` stands for `reply`, and of the plain actions only the goodbye is mentioned: small models copy
+    the dots of examples into their lines, and take up actions for no reason.
+    """
+    limit = words.limit.format(turns=seen.turn_limit)
+    if not layout.notes:
+        return [reply, *_ways(seen, words, name), limit]
+    leave = [words.leave.format(start=f"{name} [leave]")] if "leave" in seen.actions else []
+    short = [words.length] if layout.short else []
+    return [play.format(name=name), *short, *leave, *move_lines(seen, name), limit]
 
 
 def _ways(seen: Observation, words: Wording, name: str) -> list[str]:

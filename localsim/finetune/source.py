@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from localsim.conversation.exchange import Message
+from localsim.conversation.exchange import Message, Role
 from localsim.errors import InvalidInput
 from localsim.finetune.chats import Chat, chats_of
 from localsim.paths import read_json_lines
@@ -16,9 +16,8 @@ from localsim.store.episodes import load_episode
 from localsim.store.queries import training as training_queries
 
 FORMATS = ("sft", "sharegpt")
-_Role = Literal["system", "user", "assistant"]
-_SHAREGPT: dict[_Role, str] = {"system": "system", "user": "human", "assistant": "gpt"}
-_ROLES: dict[str, _Role] = {name: role for role, name in _SHAREGPT.items()} | {role: role for role in _SHAREGPT}
+_SHAREGPT: dict[Role, str] = {"system": "system", "user": "human", "assistant": "gpt"}
+_ROLES: dict[str, Role] = {name: role for role, name in _SHAREGPT.items()} | {role: role for role in _SHAREGPT}
 
 
 def episodes_of_run(store: Store, run_id: str) -> list[str]:

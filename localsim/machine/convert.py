@@ -15,7 +15,8 @@ from localsim.backends.open import physical_cores
 from localsim.errors import ModelMissing
 from localsim.models import lora, registry
 from localsim.models.checksums import checksum
-from localsim.models.registry import ModelEntry, ModelFile
+from localsim.models.entries import ModelEntry
+from localsim.models.registry import ModelFile
 
 
 def derive(model: ModelEntry, say: Callable[[str], None]) -> Path:
@@ -58,7 +59,23 @@ def optimize(name: str, kind: str, say: Callable[[str], None]) -> ModelFile:
         )
     derived = f"{source.name}-{kind.lower()}"
     if derived not in {model.name for model in registry.entries()}:
-        derive(ModelEntry.derived(derived, source=name, kind=kind, file=f"{source.path.stem}.{kind}.gguf"), say)
+        derive(_copy_of(name, derived, kind, f"{source.path.stem}.{kind}.gguf"), say)
     elif registry.installed_path(registry.entry(derived)) is None:
         derive(registry.entry(derived), say)
     return registry.resolve(derived)
+
+
+def _copy_of(source: str, name: str, kind: str, file: str) -> ModelEntry:
+    """The entry of a copy of a model, a name or path, in another type."""
+    origin = registry.entry(source) if not registry.is_path(source) else None
+    return ModelEntry(
+        name=name,
+        kind="chat",
+        title=f"{origin.title if origin else source} as {kind}",
+        why=f"Made on this machine from {source}",
+        file=file,
+        bytes=origin.bytes if origin else 0,
+        licence=origin.licence if origin else "as its source",
+        source=source,
+        type=kind,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -112,13 +113,15 @@ def _speed() -> Finding:
 
 def _room() -> Finding:
     """Sort the larger models of the registry by whether they fit into the memory that is free now."""
-    free = psutil.virtual_memory().available / 1e6
-    fitting = [model.name for model in models.entries() if model.ram_mb and model.ram_mb <= free]
-    others = [model.name for model in models.entries() if model.ram_mb > free]
-    text = (
-        f"free memory is enough for {', '.join(fitting)}" if fitting else "free memory is enough for the starter only"
-    )
-    return Finding("other models", text + (f"; too little for {', '.join(others)}" if others else ""))
+
+    def sort() -> str:
+        free = psutil.virtual_memory().available / 1e6
+        fitting = [model.name for model in models.entries() if model.ram_mb and model.ram_mb <= free]
+        others = [model.name for model in models.entries() if model.ram_mb > free]
+        enough = ", ".join(fitting) or "the starter only"
+        return f"free memory is enough for {enough}" + (f"; too little for {', '.join(others)}" if others else "")
+
+    return _checked("other models", sort)
 
 
 def _library() -> list[Finding]:
@@ -141,14 +144,17 @@ def build_finding(build: str) -> Finding:
     """List the features of the processor that a build leaves unused, with the command of a build that uses them."""
     features = build_flags.processor_features()
     missing = build_flags.unused(features, build.partition(";")[2])
-    best = build_flags.candidates(features, platform.machine())[0]
     if not missing:
-        return Finding("build", "uses all of this processor's features that help (AMX is unstable and left out)")
-    return Finding(
-        "build",
-        f"works, but does not use {', '.join(missing)}",
-        advice=f'for a faster build: CMAKE_ARGS="{best}" pip install --no-cache-dir --force-reinstall llama-cpp-python',
-    )
+        return Finding("build", "uses all of this processor's features that help")
+    best = build_flags.here()[0]
+    value = f"works, but does not use {', '.join(missing)}"
+    if "amx_int8" in missing and "AMX_INT8" not in best:
+        value += "; the C++ compiler cannot compile for AMX (gcc 11 and newer can)"
+        if missing == ["amx_int8"]:
+            return Finding("build", value, advice="name a newer compiler in CXX, then call localsim doctor again")
+    quoted = re.sub(r'(["$`\\])', r"\\\1", best)
+    command = f'CMAKE_ARGS="{quoted}" pip install --no-cache-dir --force-reinstall llama-cpp-python'
+    return Finding("build", value, advice=f"for a faster build: {command}")
 
 
 def _devices() -> list[Finding]:

@@ -19,7 +19,7 @@ from localsim import paths
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry
 from localsim.models.checksums import BLOCK, checksum
-from localsim.models.registry import ModelEntry
+from localsim.models.entries import ModelEntry
 from localsim.models.remembered import read_object
 
 HUB = "hf:"
@@ -91,7 +91,13 @@ def export(folder: Path, say: Say) -> list[Path]:
 
 
 def entry_in(folder: Path, name: str) -> ModelEntry:
-    """The model that a sidecar in the folder names, else a model of the registry. Raises ModelMissing."""
+    """The model that a sidecar in the folder names, else a model of the registry. Raises ModelMissing.
+
+    A checksum of the registry decides about a file; no sidecar replaces it.
+    """
+    listed = next((model for model in registry.entries() if model.name == name and model.sha256), None)
+    if listed is not None:
+        return listed
     for beside in sorted(folder.rglob("*.gguf.json")):
         model = registry.entry_of_sidecar(beside)
         if model is not None and model.name == name and (beside.parent / model.file).is_file():
@@ -112,17 +118,18 @@ def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
             where=str(source),
             hint=f"localsim models pull {source} --sha256 ... installs it under its own name",
         )
-    target = registry.writable_folder() / model.file
-    say(f"{model.name}: copying {source}")
-    _receive(_blocks_of(source), target, expected, source.stat().st_size)
-    for extra in sorted(source.parent.rglob("*")) if "/" in model.file else []:
-        if extra.is_file() and extra != source:
-            place = target.parent / extra.relative_to(source.parent)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(extra, place)
-    beside = registry.sidecar_path(source)
-    if beside.is_file():
-        shutil.copyfile(beside, registry.sidecar_path(target))
+    with registry.pulling(model, say) as own:
+        target = own / model.file
+        say(f"{model.name}: copying {source}")
+        _receive(_blocks_of(source), target, expected, source.stat().st_size)
+        for extra in sorted(source.parent.rglob("*")) if "/" in model.file else []:
+            if extra.is_file() and extra != source:
+                place = target.parent / extra.relative_to(source.parent)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(extra, place)
+        beside = registry.sidecar_path(source)
+        if beside.is_file():
+            shutil.copyfile(beside, registry.sidecar_path(target))
     return target
 
 

@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import BackendUnavailable, ModelMissing
 from localsim.models import registry
 
 _BASE_SHA = "localsim.base.sha256"
 _BASE_ORIGIN = "localsim.base.origin"
 _BASE_NAME = "localsim.base.name"
+_LAYOUT = "localsim.layout"
 _PEFT = "base_model.model."
 _PERMUTED = ("attn_q", "attn_k")
 Array = np.ndarray[Any, Any]
@@ -84,15 +86,35 @@ def read_adapter(path: Path) -> Adapter:
     )
 
 
+def layout_in(path: Path) -> str:
+    """Return the layout of the prompts that an adapter was taught on; only its header is read. Raises ModelMissing."""
+    import gguf
+
+    try:
+        return _text(gguf.GGUFReader(str(path)), _LAYOUT) or FIRST
+    except (OSError, ValueError) as error:
+        raise ModelMissing(f"not a GGUF file: {error}", where=str(path)) from error
+
+
 def _text(reader: Any, key: str) -> str:
     field = reader.get_field(key)
     return str(field.contents()) if field else ""
 
 
 def write_adapter(
-    target: Path, weights: Mapping[str, Array], *, alpha: float, base: Path, base_name: str, base_sha256: str
+    target: Path,
+    weights: Mapping[str, Array],
+    *,
+    alpha: float,
+    base: Path,
+    base_name: str,
+    base_sha256: str,
+    layout: str = FIRST,
 ) -> None:
-    """Write peft's tensors (its names -> float arrays) as an adapter for the GGUF file `base`, in 16 bits."""
+    """Write peft's tensors (its names -> float arrays) as an adapter for the GGUF file `base`, in 16 bits.
+
+    `layout` is that of the prompts that it was taught on.
+    """
     import gguf
 
     places = _Places.read(base)
@@ -104,6 +126,7 @@ def write_adapter(
     writer.add_string(_BASE_SHA, base_sha256)
     writer.add_string(_BASE_NAME, base_name)
     writer.add_string(_BASE_ORIGIN, registry.origin_of(base))
+    writer.add_string(_LAYOUT, layout)
     for key, array in sorted(weights.items()):
         name, side, heads = places.find(key)
         values = np.asarray(array, dtype=np.float32)

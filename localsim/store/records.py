@@ -319,6 +319,8 @@ def scenario_record(loaded: LoadedScenario) -> ScenarioRecord:
 def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: EpisodeSpec) -> EpisodeRecord:
     """Return the record of an episode that begins; `scenario_hash` includes the answer key."""
     settings = {"models": dict(spec.models), "sampling": asdict(spec.sampling), "repro": spec.repro}
+    if spec.layouts:
+        settings["layouts"] = dict(spec.layouts)
     return EpisodeRecord(
         episode_id=episode_id,
         run_id=run_id,

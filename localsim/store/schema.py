@@ -95,7 +95,7 @@ TABLES: dict[str, Table] = {
             "error": ("VARCHAR", "Reason why the episode failed; NULL if it did not fail"),
             "turns": ("INTEGER NOT NULL", "Number of valid turns"),
             "spec_hash": ("VARCHAR NOT NULL", "sha256 of everything that the episode depends on"),
-            "spec_json": ("VARCHAR NOT NULL", "Models, sampling and level of reproducibility"),
+            "spec_json": ("VARCHAR NOT NULL", "Models, layouts of prompts, sampling and level of reproducibility"),
             "duration_ms": (
                 "DOUBLE",
                 "Milliseconds from the first request to the end, while other episodes may run too",

@@ -16,7 +16,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from localsim.backends.llama.lib import LlamaModel, library
-from localsim.conversation.exchange import THINK, THOUGHT, Message
+from localsim.conversation.exchange import THINK, THOUGHT, Message, reply_begun
 from localsim.errors import BackendUnavailable, InvalidInput
 
 _MARK = re.compile("\ue000(\\d+)\ue001")
@@ -225,6 +225,7 @@ class ChatTokenizer:
         prefill: str,
         written: dict[str, tuple[int, ...]] | None = None,
         *,
+        note: str = "",
         thinking: bool = False,
     ) -> list[int]:
         """Tokens of a whole prompt and the reply's fixed start, or with `thinking` the opening of a thought.
@@ -232,14 +233,25 @@ class ChatTokenizer:
         `written` gives the tokens in which a model wrote some contents itself, so that its cache still fits them.
         """
         tokens: list[int] = []
-        for piece in self.template.pieces(messages, thinking=thinking):
+        chat, lines = reply_begun(messages)
+        for piece in self.template.pieces(chat, thinking=thinking):
             known = written.get(piece.text) if written and piece.is_content else None
             if known is None:
                 known = self.content(piece.text) if piece.is_content else self._template_part(piece.text)
             tokens += known
         if self._begin and tuple(tokens[:1]) != self._begin:
             tokens[:0] = self._begin
-        return tokens if thinking else tokens + list(self.content(prefill))
+        if thinking:
+            return tokens
+        for line in lines:
+            tokens += self._line(line, written.get(line) if written else None)
+        return [*tokens, *(self.content(f"{note}\n") if note else ()), *self.content(prefill)]
+
+    def _line(self, line: str, known: tuple[int, ...] | None) -> tuple[int, ...]:
+        """Tokens of a finished line with its break, which some vocabularies join with the last character."""
+        if known is None:
+            return self.content(f"{line}\n")
+        return known if self._model.piece(known[-1]).endswith(b"\n") else (*known, *self.content("\n"))
 
     def after_thought(self, thought: str, prefill: str) -> list[int]:
         """Tokens that close a thought, as far as its text has not closed it, and begin the reply."""

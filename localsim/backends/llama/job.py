@@ -90,7 +90,7 @@ class Tools:
         """Tokens of the prompt, and the number of messages (or lines of a script) that the window left out of it."""
         # Under `exact` the prompt must not depend on how the model happened to cut its own words into tokens.
         written = None if self.exact else session.written
-        tokens = self.chat.prompt(request.messages, request.prefill, written)
+        tokens = self.chat.prompt(request.messages, request.prefill, written, note=request.note)
         if self._overflow == "window":
             room = self.context - min(request.max_tokens, self.context // 4)
             if len(tokens) > room:
@@ -272,9 +272,7 @@ class Job:
         """The finished reply. The job is over: its sampler is freed, and its session remembers how it was written."""
         tools, request = self._tools, self.request
         if not tools.exact:
-            broken = bool(self.tokens) and tools.model.piece(self.tokens[-1]) == b"\n"
-            reply = (*tools.chat.content(request.prefill), *(self.tokens[:-1] if broken else self.tokens))
-            self.cache.written[self.full_text.removesuffix("\n")] = reply
+            self._keep_lines()
         details = {"forced": self._forced, "refused": self.sampler.refused, "sampling": asdict(request.sampling)}
         if self._weighed:
             details["options"] = self._weighed
@@ -292,6 +290,21 @@ class Job:
             details=details,
             thought=self.thought,
         )
+
+    def _keep_lines(self) -> None:
+        """Remember the tokens of each line of the reply, without a break that is a token of its own."""
+        model = self._tools.model
+        line, text = list(self._tools.chat.content(self.request.prefill)), self.request.prefill.encode()
+        for token in self.tokens:
+            piece = model.piece(token)
+            text += piece
+            if piece != b"\n":
+                line.append(token)
+            if piece.endswith(b"\n"):
+                self.cache.written[text.decode("utf-8", "replace").removesuffix("\n")] = tuple(line)
+                line, text = [], b""
+        if line:
+            self.cache.written[text.decode("utf-8", "replace")] = tuple(line)
 
 
 def opening_of(request: Request) -> str:

@@ -17,6 +17,7 @@ from localsim.conversation.prompts import agent_messages, writer_messages
 from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
+from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import ModelMissing
 from localsim.families import family_of
 
@@ -110,7 +111,7 @@ def context_needed(specs: Sequence[EpisodeSpec], name: str, model: LlamaModel) -
                 continue
             seen = observe(spec.scenario, spec.mode, role, Transcript(), spec.grants)
             prompt = writer_messages if role == WRITER else agent_messages
-            messages = prompt(seen, spec.variant)
+            messages = prompt(seen, spec.variant, spec.layouts.get(role, FIRST))
             needed = max(needed, len(tokenizer.prompt(messages, "")) + turns + _STEP)
     return min(-(-needed // _STEP) * _STEP, model.n_ctx_train)
 

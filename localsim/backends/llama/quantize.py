@@ -6,9 +6,7 @@ from pathlib import Path
 
 from localsim.backends.llama.lib import library
 from localsim.errors import BackendUnavailable
-
-TYPES = {"Q8_0": 7, "Q4_0": 2}
-"""Types that llama.cpp repacks for the processor when it loads them -> their numbers (llama_ftype)."""
+from localsim.models.weights import TYPES
 
 
 def requantize(source: Path, target: Path, kind: str, threads: int) -> None:
@@ -16,11 +14,13 @@ def requantize(source: Path, target: Path, kind: str, threads: int) -> None:
 
     Raises BackendUnavailable where llama.cpp refuses.
     """
-    lib = library()
+    lib, wanted = library(), TYPES[kind]
     params = lib.llama_model_quantize_default_params()
-    params.ftype = TYPES[kind]
+    params.ftype = wanted.number
     params.nthread = threads
     params.allow_requantize = True
+    if wanted.output is not None:
+        params.output_tensor_type = wanted.output
     part = target.with_name(target.name + ".part")
     try:
         if lib.llama_model_quantize(str(source).encode(), str(part).encode(), params) != 0:

@@ -23,6 +23,10 @@ _BREAKERS = (b"\n", b":", b'"', b"*")
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
+_SHARES = (8, 64)
+"""Multiples of the tokens that a draw can depend on that a grammar is asked about before the whole vocabulary."""
+
+
 class Candidates:
     """A reusable array of all tokens with their logits, in the form that llama.cpp's samplers take.
 
@@ -53,6 +57,10 @@ class Candidates:
         loaded["id"] = ids
         loaded["logit"] = self._logits[ids]
         return self._wrap(loaded)
+
+    def possible(self, array: Any) -> int:
+        """The number of loaded tokens that can still be drawn."""
+        return int(np.isfinite(self._all[: array.size]["logit"]).sum())
 
     def single(self, token: int) -> Any:
         """One token alone, to ask a grammar about it."""
@@ -96,11 +104,25 @@ class Sampler:
 
     def draw(self, candidates: Candidates, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """Draw a next token that the grammar allows; it counts only after `take`."""
-        token = self._pick(candidates.load(logits, self._most), in_text, masked=False)
+        token = self._pick(candidates.load(logits, self._most), in_text)
         if self._grammar is not None and not self._allows(candidates, token):
             self.refused += 1
-            token = self._pick(candidates.load(logits), in_text, masked=True)
+            token = self._pick(self._allowed(candidates, logits), in_text)
         return token
+
+    def _allowed(self, candidates: Candidates, logits: npt.NDArray[np.float32]) -> Any:
+        """The tokens that the grammar allows, or at least all of them that a draw can depend on.
+
+        The grammar is asked about the likeliest tokens first: about a vocabulary of 152,000 it takes 25 ms.
+        """
+        for most in () if self._most is None else (self._most * share for share in _SHARES):
+            array = candidates.load(logits, most)
+            self._lib.llama_sampler_apply(self._grammar, ctypes.byref(array))
+            if candidates.possible(array) >= (self._most or 0):
+                return array
+        array = candidates.load(logits)
+        self._lib.llama_sampler_apply(self._grammar, ctypes.byref(array))
+        return array
 
     def take(self, tokens: Iterable[int], *, in_text: bool) -> None:
         """Add tokens to the reply, for the grammar and, within an utterance, for the penalties."""
@@ -110,10 +132,8 @@ class Sampler:
             if in_text:
                 self._lib.llama_sampler_accept(self._repeat, token)
 
-    def _pick(self, array: Any, in_text: bool, *, masked: bool) -> int:
+    def _pick(self, array: Any, in_text: bool) -> int:
         reference = ctypes.byref(array)
-        if masked:
-            self._lib.llama_sampler_apply(self._grammar, reference)
         if in_text:
             self._lib.llama_sampler_apply(self._repeat, reference)
         self._lib.llama_sampler_apply(self._draw, reference)

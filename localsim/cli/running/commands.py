@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from localsim.backends.open import absolute, memory_plans
+from localsim.backends.open import absolute, chosen_model, memory_plans
 from localsim.cli import completion
 from localsim.cli.common import (
     Progress,
@@ -46,7 +46,7 @@ from localsim.conversation.episode import OVERFLOWS
 from localsim.conversation.wording.variants import MOST
 from localsim.models.registry import constructed, labelled
 from localsim.runs import preview, runner
-from localsim.runs.plan import PRIMARY, Plan
+from localsim.runs.plan import PRIMARY, Plan, free, layouts_of
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.queries.runs import progress_of
@@ -138,6 +138,13 @@ from localsim.store.queries.runs import progress_of
 )
 @name_option
 @cluster_option("Play the episodes on this Ray cluster: auto is the one of this machine [this process].")
+@click.option(
+    "--length",
+    type=click.Choice(["short", "free"]),
+    default="short",
+    show_default=True,
+    help="Ask for short lines, or for no length, so that words per turn are a finding.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan with memory and time, and simulate nothing.")
 @fail_option
 @strict_option
@@ -157,9 +164,12 @@ def run(scenarios: tuple[str, ...], **options: Any) -> None:
     localsim run mutual_friends_01 --mode all -m scripted:omniscient --leaks
     localsim run roommates --role Kit=scripted:smalltalk --live
     """
+    roles = {role: absolute(model) for role, model in options["roles"].items()}
+    models = (chosen_model(options["model"]), *roles.values())
     plan = Plan(
         scenarios=tuple(find_scenarios(scenarios)),
-        roles={role: absolute(model) for role, model in options["roles"].items()},
+        roles=roles,
+        layouts=free(layouts_of(models), models) if options["length"] == "free" else None,
         overflow=options["overflow"],
         primary=options["primary"],
         perturb=options["perturb"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,10 +11,11 @@ import click
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.common import Finite
-from localsim.conversation.episode import MODES, REPRO_LEVELS, SIMULATED, Mode, Sampling
+from localsim.conversation.episode import MODES, REPRO_LEVELS, SIMULATED, Mode
 from localsim.conversation.grants import ANNOUNCED, DECOYS, NONE, parse
 from localsim.errors import suggest
 from localsim.runs import telling
+from localsim.runs.plan import sampling_of
 
 
 def modes_of(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> tuple[Mode, ...]:
@@ -101,9 +103,7 @@ parallel_option = click.option(
 temperature_option = click.option(
     "--temperature",
     type=Finite(0, 5),
-    default=Sampling.temperature,
-    show_default=True,
-    help="Sample with this temperature; 0 always takes the likeliest token.",
+    help="Sample with this temperature; 0 always takes the likeliest token [that of the model's layout].",
 )
 grammar_option = click.option(
     "--no-grammar", is_flag=True, help="Do not force the model to write in the format of actions."
@@ -135,8 +135,11 @@ name_option = click.option(
 def settings_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a plan that all commands with these options share."""
     same = ("modes", "episodes", "seed", "repro", "parallel", "context", "gpu", "threads")
+    model = chosen_model(options["model"])
+    usual = sampling_of(model)
+    warm = usual.temperature if options["temperature"] is None else options["temperature"]
     return {
         **{name: options[name] for name in same},
-        "model": chosen_model(options["model"]),
-        "sampling": Sampling(temperature=options["temperature"], grammar=not options["no_grammar"]),
+        "model": model,
+        "sampling": replace(usual, temperature=warm, grammar=not options["no_grammar"]),
     }

@@ -41,8 +41,6 @@ class ActionLines:
     silence: int
     nones: int
     """Number of consecutive `none` turns directly before the first line."""
-    given: int = 0
-    """Number of whole lines in the prefill."""
 
     def grammar(self) -> str:
         """Return the GBNF of the text after the start of the first line."""
@@ -91,7 +89,7 @@ class ActionLines:
         return ":" in text.rpartition("\n")[2]
 
     def utterances(self, text: str) -> tuple[tuple[str, str], ...]:
-        """Return (speaker, text) of the closed lines after those that were given."""
+        """Return (speaker, text) of the closed lines."""
         written = enumerate(self._written(text))
         said = ((self._line(number).speaker, line.partition(": ")[2]) for number, line in written)
         return tuple((name, body) for name, body in said if body)
@@ -109,8 +107,8 @@ class ActionLines:
         return self.lines[min(number, len(self.lines) - 1)]
 
     def _written(self, text: str) -> list[str]:
-        """Return the closed lines after those that were given, without blank ones."""
-        return [line for line in text.split("\n")[self.given : -1] if line]
+        """Return the closed lines without blank ones."""
+        return [line for line in text.split("\n")[:-1] if line]
 
     def _ends(self, lines: list[str]) -> bool:
         """Return True if a stop rule or the number of lines forbids another line after these."""

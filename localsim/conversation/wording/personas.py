@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from localsim.conversation.episode import AgentView
-from localsim.conversation.wording.variants import Layout
+from localsim.conversation.wording.variants import Spacing
 
 _LISTS: Mapping[str, tuple[str, str]] = {
     "statements": ("You would say of yourself:", "{name} says:"),
@@ -20,13 +20,13 @@ SENTENCES = tuple(form.format(name="-", text="-") for forms in (_LISTS, _SENTENC
                   for form in pair)  # fmt: skip
 
 
-def persona_lines(agent: AgentView, layout: Layout, *, own: bool = False) -> list[str]:
+def persona_lines(agent: AgentView, spacing: Spacing, *, own: bool = False) -> list[str]:
     """Return what one agent would say and knows, as its view shows it."""
     form = 0 if own else 1
     parts = []
     for field, texts in agent.persona:
         if field in _LISTS:
-            lines = [f"{layout.mark}{text}" for text in texts]
+            lines = [f"{spacing.mark}{text}" for text in texts]
             parts.append("\n".join([_LISTS[field][form].format(name=agent.name), *lines]))
         else:
             text = _listing(texts, "and" if field == "knows" else "or")

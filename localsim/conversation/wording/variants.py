@@ -19,7 +19,7 @@ from localsim.conversation.wording.wordings import WORDINGS, Wording
 
 
 @dataclass(frozen=True)
-class Layout:
+class Spacing:
     """The white space of a prompt."""
 
     name: str
@@ -29,11 +29,11 @@ class Layout:
     """Before each fact of a list."""
 
 
-LAYOUTS = (
-    Layout("plain", "\n", "- "),
-    Layout("blank lines and stars", "\n\n", "* "),
-    Layout("indented lists", "\n", "  - "),
-    Layout("blank lines", "\n\n", "- "),
+SPACINGS = (
+    Spacing("plain", "\n", "- "),
+    Spacing("blank lines and stars", "\n\n", "* "),
+    Spacing("indented lists", "\n", "  - "),
+    Spacing("blank lines", "\n\n", "- "),
 )
 TEMPERATURES = (1.25, 0.9, 0.75, 1.1)
 """Factors of the temperature."""
@@ -47,7 +47,7 @@ class Variant:
 
     number: int
     wording: int = 0
-    layout: Layout = LAYOUTS[0]
+    spacing: Spacing = SPACINGS[0]
     temperature: float = 1.0
     dry: bool = False
     repeat: bool = False
@@ -81,7 +81,7 @@ _TIMES_3 = (0, 3, 1, 2)
 _SHIFTS = (1, 3, 2)
 """Added to layout, temperature and penalties in the second half of the wordings."""
 
-MOST = 1 + (len(WORDINGS) - 1) * len(LAYOUTS)
+MOST = 1 + (len(WORDINGS) - 1) * len(SPACINGS)
 """The largest number of variants."""
 
 
@@ -93,11 +93,11 @@ def variant_of(number: int) -> Variant:
     if number == 0:
         return Variant(0)
     row, place = divmod(number - 1, len(WORDINGS) - 1)
-    half, column = divmod(place, len(LAYOUTS))
-    layout, temperature, penalties = (
+    half, column = divmod(place, len(SPACINGS))
+    spacing, temperature, penalties = (
         row ^ product ^ half * shift
         for product, shift in zip((column, _TIMES_2[column], _TIMES_3[column]), _SHIFTS, strict=True)
     )
     return Variant(
-        number, 1 + place, LAYOUTS[layout], TEMPERATURES[temperature], bool(penalties & 1), bool(penalties & 2)
+        number, 1 + place, SPACINGS[spacing], TEMPERATURES[temperature], bool(penalties & 1), bool(penalties & 2)
     )

@@ -41,6 +41,30 @@ class Wording:
     write: str
     each_line: str
     write_now: str
+    lines: str
+    """Asks for the lines of a conversation, in a layout with notes."""
+    play: str
+    """How to write a line as one agent, in a layout with notes; `script` is the same for a writer."""
+    script: str
+    length: str
+    """The length of a line in a layout with notes; left out where a run asks for no length."""
+    leave: str
+    """How to leave; `{start}` begins a line that leaves."""
+    who: str
+    begin: str
+    """A note tells the agent what its next line is for: this one before the first line of the conversation."""
+    answer: str
+    """Before the first line of every other agent."""
+    go_on: str
+    settle: str
+    """After the first quarter of the turns."""
+    end: str
+    """Before the last turns."""
+    script_end: str
+    """The note for a writer; `{few}` and `{many}` are numbers of lines."""
+    about: str = ""
+    """The profile of another person in a layout with notes, where the usual one looks like a line of the conversation.
+    """
 
 
 _LEVELS: dict[RelationshipLevel, str] = {
@@ -92,6 +116,23 @@ _USUAL = Wording(
     write="Write a conversation between {names}.",
     each_line="Write one line for each turn, one or two short sentences.",
     write_now="Write the conversation now. {first} begins, then they take turns in this order: {names}.",
+    lines="Write the conversation, one line for each turn.",
+    play=(
+        "You write {name}'s lines only. Answer what was said last, truthfully, and then ask or "
+        "tell something that brings {name} nearer to the goal. Do not repeat a line. Once the goal "
+        "is settled, say goodbye."
+    ),
+    script="Write lines that answer the last line and bring the speaker nearer to the goal. Do not repeat a line.",
+    length="Each line is one or two short spoken sentences.",
+    leave="To say goodbye and go, begin the line with {start}",
+    who="You are {name}.",
+    begin="You begin the conversation.",
+    answer="Answer, and say something that serves your goal.",
+    go_on="Say something new that serves your goal.",
+    settle="Say something new that serves your goal; when it is settled, say goodbye with {start}.",
+    end="The time is over: say goodbye with {start}.",
+    script_end="Write {few} to {many} lines. Say something new in each line. The last line is a goodbye with [leave].",
+    about="About {name}: {text}",
 )
 
 _OTHERS = (
@@ -122,6 +163,24 @@ _OTHERS = (
         write="Compose a conversation between {names}.",
         each_line="Every turn is one line of one or two short sentences.",
         write_now="Now compose the conversation. The first turn is {first}'s, and the order of turns is: {names}.",
+        lines="Compose the conversation: each turn is one line.",
+        play=(
+            "You write the lines of {name} and nobody else's. Reply truthfully to the last line, then "
+            "ask or tell something that helps {name} with the aim. Say no line twice. When the aim is "
+            "settled, say goodbye."
+        ),
+        script="Write lines that reply to the last one and help the speaker with the aim. Say no line twice.",
+        length="A line is one or two short sentences, as people speak.",
+        leave="If you want to say goodbye and go, start the line with {start}",
+        who="Your name is {name}.",
+        begin="The first line is yours.",
+        answer="Reply, and say something that helps your aim.",
+        go_on="Say something new that helps your aim.",
+        settle="Say something new that helps your aim; if it is settled, say goodbye with {start}.",
+        end="There is no more time: say goodbye with {start}.",
+        script_end=(
+            "Compose {few} to {many} lines. Every line says something new. The last one is a goodbye with [leave]."
+        ),
     ),
     Wording(
         role="You play {me} and talk with {others}. Remain in this role.",
@@ -150,6 +209,28 @@ _OTHERS = (
         write="Your task is to write a conversation between {names}.",
         each_line="A turn takes one line: one short sentence, or two.",
         write_now="Please write the conversation. It begins with {first}; the turns follow this order: {names}.",
+        lines="Please write the conversation, with a line for each turn.",
+        play=(
+            "Write only the lines of {name}. React truthfully to what was said last, and then ask or "
+            "say something that brings {name} closer to the objective. Do not write a line twice. Say "
+            "goodbye once the objective is settled."
+        ),
+        script=(
+            "Write lines that react to the last one and bring the speaker closer to the objective. Do "
+            "not write a line twice."
+        ),
+        length="One line has one or two short spoken sentences.",
+        leave="A line that says goodbye and goes begins with {start}",
+        who="You play {name}.",
+        begin="You start the conversation.",
+        answer="React, and say something for your objective.",
+        go_on="Say something new for your objective.",
+        settle="Say something new for your objective; once it is settled, say goodbye with {start}.",
+        end="Time is up: say goodbye with {start}.",
+        script_end=(
+            "There are {few} to {many} lines. Let each line say something new. In the last line somebody "
+            "says goodbye with [leave]."
+        ),
     ),
     Wording(
         role="In this conversation with {others} you are {me}. Do not step out of this role.",
@@ -178,6 +259,24 @@ _OTHERS = (
         write="Produce a conversation between {names}.",
         each_line="Give each turn one line, with one or two short sentences.",
         write_now="Produce the conversation now. {first} takes the first turn. The turns go in this order: {names}.",
+        lines="Produce the conversation. Each turn takes one line.",
+        play=(
+            "The lines that you write are {name}'s only. Give a truthful answer to the last line, then "
+            "ask or tell something that moves {name} towards the goal. No line comes twice. After the "
+            "goal is settled, say goodbye."
+        ),
+        script="The lines answer the last one and move the speaker towards the goal. No line comes twice.",
+        length="Lines are short: one or two spoken sentences.",
+        leave="For a goodbye before going, the line begins with {start}",
+        who="In this conversation you are {name}.",
+        begin="You have the first turn.",
+        answer="Give an answer, and say something towards your goal.",
+        go_on="Say something new towards your goal.",
+        settle="Say something new towards your goal; where it is settled, say goodbye with {start}.",
+        end="The end has come: say goodbye with {start}.",
+        script_end=(
+            "Length: {few} to {many} lines. Something new is said in each line. It ends with a goodbye with [leave]."
+        ),
     ),
     Wording(
         role="You take the part of {me}, who is talking with {others}. Stay with this part.",
@@ -206,6 +305,25 @@ _OTHERS = (
         write="Please write a conversation that takes place between {names}.",
         each_line="For each turn write one line; one or two short sentences are enough, not more.",
         write_now="Begin the conversation now. {first} opens it, and then the turns pass on in this order: {names}.",
+        lines="Write the conversation that takes place, one line a turn.",
+        play=(
+            "Only {name}'s lines are written by you. Answer the last words truthfully, and go on with "
+            "a question or a word that helps {name} to achieve the goal. Repeat no line. When "
+            "everything is settled, say goodbye."
+        ),
+        script="Each line answers the last words and helps the speaker to achieve the goal. Repeat no line.",
+        length="For each line, one or two short spoken sentences are enough.",
+        leave="Words of goodbye before you go begin with {start}",
+        who="You take the part of {name}.",
+        begin="You open the conversation.",
+        answer="Answer, with a word that helps you to achieve your goal.",
+        go_on="Say a new thing that helps you to achieve your goal.",
+        settle="Say a new thing that helps you to achieve your goal; if all is settled, say goodbye with {start}.",
+        end="It is time to go: say goodbye with {start}.",
+        script_end=(
+            "It takes {few} to {many} lines. A new thing is said in each line. The final line is a goodbye "
+            "with [leave]."
+        ),
     ),
     Wording(
         role="Be {me} in a talk with {others}. Do not give up this role.",
@@ -234,6 +352,21 @@ _OTHERS = (
         write="Write down how {names} talk with each other.",
         each_line="Put each turn on one line, in no more than two short sentences.",
         write_now="Write down the talk now. {first} goes first. After that this order of turns holds: {names}.",
+        lines="Write down the conversation, a line for every turn.",
+        play=(
+            "Write for {name} alone. Respond honestly to the last line, then ask or tell something to "
+            "get what {name} wants. Never say the same line again. Say goodbye when it is settled."
+        ),
+        script="Let each line respond to the last one, to get what the speaker wants. Never say the same line again.",
+        length="Keep each line to one or two short sentences, as in speech.",
+        leave="Begin a line with {start} to say goodbye and go",
+        who="Be {name}.",
+        begin="You go first.",
+        answer="Respond, and say something to get what you want.",
+        go_on="Say something new to get what you want.",
+        settle="Say something new to get what you want; if that is settled, say goodbye with {start}.",
+        end="No time is left: say goodbye with {start}.",
+        script_end="Use {few} to {many} lines. Say new things in each line. Close with a goodbye with [leave].",
     ),
     Wording(
         role="The conversation is with {others}, and your role is {me}. Act in this role only.",
@@ -262,6 +395,22 @@ _OTHERS = (
         write="Create a conversation. Its participants are {names}.",
         each_line="One turn is one line, and one line is one or two short sentences.",
         write_now="Create it now. {first} is the first to have a turn. Order of turns: {names}.",
+        lines="Create the conversation, one line to a turn.",
+        play=(
+            "Your lines are those of {name}, and no others. First comes a truthful answer to the last "
+            "line, then a question or a statement that serves {name}'s goal. Lines are not repeated. "
+            "With the goal settled, say goodbye."
+        ),
+        script="A line is an answer to the last one and serves the speaker's goal. Lines are not repeated.",
+        length="Length of a line: one or two short spoken sentences.",
+        leave="Form for a goodbye before going: a line that begins with {start}",
+        who="Your role: {name}.",
+        begin="First turn of the conversation.",
+        answer="Next: an answer, and something for your goal.",
+        go_on="Next: something new for your goal.",
+        settle="Next: something new for your goal or, with the goal settled, a goodbye with {start}.",
+        end="End of the time. Next: a goodbye with {start}.",
+        script_end="Number of lines: {few} to {many}. In each line something new. Last line: a goodbye with [leave].",
     ),
     Wording(
         role="Imagine that you are {me} and that you talk with {others}. Do not fall out of this role.",
@@ -290,6 +439,28 @@ _OTHERS = (
         write="Imagine a conversation between {names}, and write it.",
         each_line="Use one line for a turn. Use one or two short sentences.",
         write_now="Write it now. Let {first} begin, and let them take turns in this order: {names}.",
+        lines="Imagine the conversation and write it, a line for each turn.",
+        play=(
+            "Think of the lines that {name} says, and write these only. Answer truthfully what you "
+            "heard last, then ask or tell something that helps {name} with the goal. Do not say a line "
+            "that was said. When the goal is settled, say goodbye."
+        ),
+        script=(
+            "Think of lines that answer the last one and help the speaker with the goal. Do not say a "
+            "line that was said."
+        ),
+        length="Use one or two short spoken sentences for a line.",
+        leave="You say goodbye and go with a line that begins with {start}",
+        who="Imagine that you are {name}.",
+        begin="It is you who begins.",
+        answer="Answer, and say something that helps you with the goal.",
+        go_on="Say something new that helps you with the goal.",
+        settle="Say something new that helps you with the goal; when it is settled, say goodbye with {start}.",
+        end="The conversation is at its end: say goodbye with {start}.",
+        script_end=(
+            "Take {few} to {many} lines. Think of something new for each line. At the end there is a "
+            "goodbye with [leave]."
+        ),
     ),
     Wording(
         role="Role: {me}. You talk with: {others}. Do not change your role.",
@@ -318,6 +489,26 @@ _OTHERS = (
         write="Task: a conversation between {names}.",
         each_line="Each turn: one line. Length: one or two short sentences.",
         write_now="Write the conversation. First turn: {first}. Order of turns: {names}.",
+        lines="Put the conversation into lines, one for each turn.",
+        play=(
+            "Write what {name} says, line by line, and nothing of the others. Answer truthfully to "
+            "what was just said, then ask or tell something on the way to the goal of {name}. No line "
+            "is said twice. When the goal is settled, say goodbye."
+        ),
+        script=(
+            "Let each line answer what was just said, on the way to the goal of the speaker. No line is said twice."
+        ),
+        length="A line holds one or two short spoken sentences.",
+        leave="To part with a goodbye, begin the line with {start}",
+        who="This turn is {name}'s, and you are {name}.",
+        begin="It opens the conversation.",
+        answer="Answer, with something on the way to your goal.",
+        go_on="Say something new on the way to your goal.",
+        settle="Say something new on the way to your goal; when it is settled, say goodbye with {start}.",
+        end="The time has run out: say goodbye with {start}.",
+        script_end=(
+            "Fill {few} to {many} lines. New things are said in each line. At last somebody says goodbye with [leave]."
+        ),
     ),
 )
 

@@ -29,6 +29,7 @@ from localsim.conversation.scenario import WRITER, Agent, Fact, LoadedScenario, 
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.conversation.wording import moving, personas
+from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.conversation.wording.sight import SENTENCES
 from localsim.conversation.wording.variants import variant_of
 from localsim.families import rules_of
@@ -153,9 +154,11 @@ def leaks_at_first(loaded: LoadedScenario) -> Iterator[str]:
         for viewer in roles(mode, loaded.scenario.names):
             seen = observe(loaded.scenario, mode, viewer, Transcript())
             render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
-            prompt = APART.join(message.content for message in render(seen))
-            for what, text in held(prompt, loaded, mode, viewer, []):
-                yield f"{what} is in the first prompt of {viewer} in {mode}: {text}"
+            for layout in LAYOUTS:
+                texts = [*(message.content for message in render(seen, 0, layout)), prompts.note_of(seen, 0, layout)]
+                prompt = APART.join(texts)
+                for what, text in held(prompt, loaded, mode, viewer, []):
+                    yield f"{what} is in the first prompt of {viewer} in {mode}, layout {layout}: {text}"
 
 
 def found_in(
@@ -273,8 +276,9 @@ def _known_view(loaded: LoadedScenario, view: _View, variant: int) -> _Known:
     if key not in _known:
         if len(_known) >= _KNOWN_AT_MOST:
             _known.clear()
-        granted = [*_granted(view, variant_of(variant).words.age)]
-        loosely = END.join(map(words, [*granted, *_framing(view, variant)]))
+        # A withheld word that stands in the fixed wording as well, such as "last", cannot be told from it.
+        granted = [*_granted(view, variant_of(variant).words.age), *_framing(view, variant)]
+        loosely = END.join(map(words, granted))
         checks = tuple(_new_checks(loaded, view, variant, "\n".join(map(visible, granted)), loosely))
         _known[key] = _Known(checks, loosely)
     return _known[key]
@@ -322,7 +326,10 @@ def _framing(view: _View, variant: int) -> Iterator[str]:
         phased=bool(scenario.phases or scenario.game),
     )
     render = prompts.writer_messages if viewer == WRITER else prompts.agent_messages
-    yield from (message.content for message in render(seen, variant))
+    for layout in LAYOUTS:
+        yield from (message.content for message in render(seen, variant, layout))
+    words = variant_of(variant).words
+    yield from (words.who, words.begin, words.answer, words.go_on, words.settle, words.end)
     yield variant_of(variant).words.your_turn
     yield from SENTENCES if view.see else ()
     yield from personas.SENTENCES if any(agent.statements or agent.background for agent in scenario.agents) else ()

@@ -61,8 +61,8 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
 
 
 def answer(data: Row) -> list[str]:
-    """Return the sentences that a report begins with: whose talks do not play, conclusions about several runs, those about
-    its own run.
+    """Return the sentences that a report begins with: whose talks do not play, and the conclusions about several
+    runs and about its own run.
     """
     if not any(row["completed"] for row in data["comparison"]):
         return [_nothing(data["run"], sum(row["failed"] for row in data["comparison"]))]
@@ -138,8 +138,8 @@ def _other(row: Row) -> str:
 
 
 def _kept(data: Row, family: str) -> set[str]:
-    """Return the keys that always stand in the head: success, length, what the answer of the family is about, and how many
-    talks play if that withholds an answer.
+    """Return the keys that always stand in the head: success, length, what the answer of the family is about, and how
+    many talks play if that withholds an answer.
     """
     told = {row["measure"] for row in data.get("headline", {}).get("families", []) if row["family"] == family}
     withheld = any(each["family"] == family for each in data.get("playing", {}).get("withheld", ()))

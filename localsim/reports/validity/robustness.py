@@ -58,7 +58,7 @@ def _described(number: int) -> Row:
     return {
         "variant": number,
         "wording": variant.wording,
-        "layout": variant.layout.name,
+        "spacing": variant.spacing.name,
         "temperature": variant.temperature,
         "dry_switched": variant.dry,
         "repeat_penalty_switched": variant.repeat,

@@ -16,8 +16,8 @@ Row = dict[str, Any]
 HELD: Mapping[str, str] = {}
 """Models that hold the talks of a trial, with how many played. Only what was measured stands here."""
 RULE = (
-    "The rule of choice: the talks are ordered by the share of their turns with their most frequent fault. The worst ones "
-    "are the first two of those that do not play, the typical ones the two in the middle of all others."
+    "The rule of choice: the talks are ordered by the share of their turns with their most frequent fault. The worst "
+    "ones are the first two of those that do not play, the typical ones the two in the middle of all others."
 )
 SHOWN, LINES = 2, 3
 """Talks of each kind, and turns of each."""

@@ -15,7 +15,7 @@ from localsim.backends.scripted import PREFIX as FALLBACK
 from localsim.conversation.episode import EpisodeSpec, Mode
 from localsim.conversation.scenario import Scenario
 from localsim.families import rules_of
-from localsim.runs.plan import Plan
+from localsim.runs.plan import Plan, by_role, layouts_of, sampling_of
 from localsim.store.queries import annotation as annotation_queries
 from localsim.web.classroom.ledger import Opening
 from localsim.web.classroom.replaying import PREFIX, EarlierClass, decisions_of, is_earlier, told
@@ -34,7 +34,10 @@ def spec_of(scenario: Scenario, talk: Talk, opening: Opening) -> EpisodeSpec:
     """The episode of a talk."""
     models = {name: NAME if name in talk.people else opening.computer for name in scenario.names}
     rules = rules_of(scenario, talk.index)
-    return EpisodeSpec(scenario, talk.mode, models, index=talk.index, run_seed=opening.seed, rules=rules)
+    return EpisodeSpec(
+        scenario, talk.mode, models, index=talk.index, run_seed=opening.seed, sampling=sampling_of(opening.computer),
+        layouts=by_role(layouts_of(models.values()), models), rules=rules,
+    )  # fmt: skip
 
 
 class Playing(Talks):

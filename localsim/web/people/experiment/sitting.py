@@ -17,7 +17,7 @@ from localsim.backends.person import NAME
 from localsim.conversation.episode import EpisodeSpec
 from localsim.evaluators.judge import Judge
 from localsim.families import rules_of
-from localsim.runs.plan import Plan
+from localsim.runs.plan import Plan, by_role, layouts_of, sampling_of
 from localsim.scenarios.experiments.document import MODEL, PARTICIPANT
 from localsim.scenarios.experiments.read import Arm, Study
 from localsim.store.queries.annotation import AnswerRow
@@ -44,7 +44,8 @@ def spec_of(study: Study, talk: ArmTalk, model: str) -> EpisodeSpec:
     models = {name: NAME if name in talk.people else partner for name in scenario.names}
     return EpisodeSpec(
         scenario, talk.mode, models, index=talk.index, run_seed=study.experiment.seed,
-        grants=arm.grants(talk.place), rules=rules_of(scenario, talk.index),
+        sampling=sampling_of(partner), grants=arm.grants(talk.place),
+        layouts=by_role(layouts_of(models.values()), models), rules=rules_of(scenario, talk.index),
     )  # fmt: skip
 
 
