@@ -250,6 +250,8 @@ def test_a_talk_needs_two_who_speak() -> None:
     nobody = scored(Action("none"), Action("none"))
     assert (nobody["plays"].value, nobody["plays"].label) == (0, "says nothing") and "play_loop" not in nobody
     assert scored("I am off.", Action("leave", ""))["plays"].label == "says nothing"
+    assert scored(Action("leave", "Hello, Bo! Where is the cake?"))["plays"].value == 0
+    assert scored(Action("leave", "I have to go. Goodbye!"))["plays"].value == 1
     third = TALKING.agents[1].model_copy(update={"name": "Cy", "facts": ()})
     three = TALKING.model_copy(update={"agents": (*TALKING.agents, third)})
     talk = ["Where is the cake?", "I ate it.", Action("none"), "All of it?", "To the crumb.", Action("none")]

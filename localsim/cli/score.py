@@ -92,7 +92,7 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 def score(conditions: tuple[str, ...], cluster: str | None, db: str | None, as_json: bool, **by: Any) -> None:
-    """Score the stored episodes of a run: outcome, style and checks, leaked private facts, and models as judges.
+    """Score the stored episodes of a run: outcome, style, play and checks, leaked private facts, and models as judges.
 
     Episodes that a version of an evaluator has scored are skipped. Nothing is simulated again. With conditions of
     several runs, such as @last:agents @last-1:agents, --naturalness compares each of one with each of another. With

@@ -72,7 +72,6 @@ def _check(result: Result, store: Store) -> None:
 
 def _print(found: Any, result: Result, store: Store) -> None:
     from localsim.reports.validity.playing import clipped
-    from localsim.reports.validity.trials import layout_of
 
     click.secho(clean(found.verdict), bold=True, fg=None if found.holds else "yellow")
     for excerpt in found.excerpts:
@@ -85,7 +84,7 @@ def _print(found: Any, result: Result, store: Store) -> None:
     rate = result.summary.tokens_generated / result.seconds if result.seconds else 0
     if rate:
         click.echo(f"Speed: {rate:.0f} tokens a second, {result.seconds:.0f} s in all.")
-    click.echo(f"Layout of the prompt: {layout_of(found.model)}.")
+        click.echo(found.settings)
     if found.instead:
         click.echo(found.instead)
     database = shlex.quote(str(store.path))

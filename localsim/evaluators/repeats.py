@@ -64,9 +64,9 @@ class Utterance:
         return frozenset(self.words)
 
     @property
-    def is_offer(self) -> bool:
-        """True for a short answer with a number: two who stand by their prices are in no loop."""
-        return self.is_short and any(mark[0].isdigit() for mark in self.marks)
+    def has_number(self) -> bool:
+        """True if a number is among the words."""
+        return any(mark[0].isdigit() for mark in self.marks)
 
     @property
     def is_short(self) -> bool:

@@ -187,8 +187,8 @@ TABLES: dict[str, Table] = {
             "episode_id": ("VARCHAR NOT NULL", "The episode that was scored"),
             "evaluator": (
                 "VARCHAR NOT NULL",
-                "Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, "
-                "leak_judge.MODEL, corpus",
+                "Name of the evaluator: outcome.FAMILY, style, play, checks, leakage, judge.MODEL, "
+                "naturalness.MODEL, leak_judge.MODEL, corpus",
             ),
             "version": (
                 "VARCHAR NOT NULL",

@@ -15,7 +15,6 @@ from localsim.families import family_of
 
 QUOTED = 60
 """Most characters of a turn in a reason."""
-SILENT = "says nothing"
 
 
 class Play(Scorer):
@@ -39,11 +38,12 @@ class Play(Scorer):
         """
         talk = Talk(transcript, scenario, answer)
         scores = list(_touched(talk))
-        if not talk.said:
-            return scores if scenario.moves else [*scores, Score("plays", 0.0, SILENT, reason="nobody says a word")]
+        if not transcript.acts or (not talk.said and scenario.moves):
+            return scores
         found = {fault: fault.find(talk) for fault in FAULTS if talk.is_english or not fault.english}
         for fault, turns in found.items():
-            scores.append(Score(f"play_{fault.name}", len(turns) / fault.base(talk), turns=tuple(turns)))
+            if base := fault.base(talk):
+                scores.append(Score(f"play_{fault.name}", len(turns) / base, turns=tuple(turns)))
         return [*scores, _plays(talk, scores)]
 
 

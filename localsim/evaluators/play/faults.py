@@ -22,6 +22,8 @@ BACK = 60
 """Earlier utterances that one is compared with, so that the work does not grow with the square of a long talk."""
 LOOP = 4
 """Fewest turns of a loop: A B A B."""
+STUBBORN = 4
+"""Times that a price may be repeated word by word."""
 PLACES = 2
 """Own turns at the beginning, and at the end, in which polite words alone are in their place."""
 
@@ -101,7 +103,7 @@ def loops(talk: Talk) -> list[int]:
     run: list[int] = []
     for at, now in enumerate(talk.utterances):
         back = [each for each in range(max(0, at - period), at) if now.like(talk.utterances[each])]
-        if back and not now.is_offer and not (now.is_short and talk.is_polite(now.turn)):
+        if back and not _stands_by(talk, at) and not (now.is_short and talk.is_polite(now.turn)):
             run = [*(run or range(back[0], at)), at]
         else:
             found += run if len(run) >= LOOP else []
@@ -110,15 +112,30 @@ def loops(talk: Talk) -> list[int]:
     return [talk.utterances[at].turn.index for at in dict.fromkeys(found)]
 
 
+def _stands_by(talk: Talk, at: int) -> bool:
+    """Return True for a short answer with a number, such as a price, that has been given a few times only."""
+    now = talk.utterances[at]
+    return now.is_short and now.has_number and sum(map(now.same, talk.utterances[:at])) < STUBBORN
+
+
 def silence(talk: Talk) -> list[int]:
-    """Return the turns of agents who never speak, where there is nothing to do but talk, and the only speaker's."""
+    """Return the turns of agents who never speak, where there is nothing to do but talk, or all if only one speaks.
+
+    One may leave at once, with a goodbye.
+    """
     if talk.scenario.moves or talk.scenario.phases:
         return []
     speakers, acts = {turn.speaker for turn in talk.said}, talk.transcript.acts
     if len(speakers) < PAIR:
-        return [turn.index for turn in acts]
+        return [] if _left_at_once(talk) else [turn.index for turn in acts]
     counts = Counter(turn.speaker for turn in acts)
     return [turn.index for turn in acts if turn.speaker not in speakers and counts[turn.speaker] >= MUTE]
+
+
+def _left_at_once(talk: Talk) -> bool:
+    first, *more = talk.transcript.acts
+    leaves = not more and first.said and first.action.type == "leave"
+    return leaves and (not talk.is_english or says_farewell(first.action.text))
 
 
 # ---- words of an assistant -----------------------------------------------------------------------------------------
@@ -230,7 +247,7 @@ def farewells(talk: Talk) -> list[int]:
 
 
 FAULTS = (
-    Fault("silence", "says nothing", "are those of somebody who says or hears nothing", silence, 1, acts=True),
+    Fault("silence", "says nothing", "belong to no talk, since somebody never speaks", silence, 1, acts=True),
     Fault("read_out", "reads out instructions", "read out the instructions", read_out, 2, 0.1),
     Fault("other_role", "speaks as another", "speak as another person", other_role, 2, english=True),
     Fault("refusals", "refuses as an assistant", "refuse as an assistant does", refusals, 3, 0.1, english=True),
@@ -239,7 +256,7 @@ FAULTS = (
     Fault("loop", "goes in a loop", "go in a loop", loops, LOOP),
     Fault("own_repeats", "repeats itself", "repeat what their speaker said before", own_repeats, 2, 0.1),
     Fault("parroting", "repeats the other", "repeat what the other said", parroting, 3, 0.2),
-    Fault("politeness", "polite words alone", "hold polite words alone", politeness, 4, 0.25, english=True),
+    Fault("politeness", "polite words alone", "hold polite words alone", politeness, 4, 0.4, english=True),
     Fault("farewells", "goodbyes go on", "go on after both have said goodbye", farewells, 4, english=True),
 )
 """The faults, the gravest first: of two that are equally far above their limits, the first names the talk."""

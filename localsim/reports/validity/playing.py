@@ -295,7 +295,8 @@ def _quoted(example: Example) -> str:
 
 
 def _named(model: str) -> str:
-    return "|".join(map(called, model.split("|")))
+    """Return the name of a model in a sentence: A with B if two models play."""
+    return " with ".join(map(called, dict.fromkeys(model.split("|"))))
 
 
 def clipped(text: str) -> str:

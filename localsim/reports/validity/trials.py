@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from localsim.conversation.wording.layouts import LAYOUTS
+from localsim.models.registry import layout_of
 from localsim.reports.validity import playing
 from localsim.runs.telling import called
 from localsim.store.database import Store
@@ -73,12 +75,25 @@ class Trial:
         known = [f"{name} ({count} play)" for name, count in HELD.items() if name != self.model]
         return "" if self.holds or not known else f"Known to hold them: {', '.join(known)}."
 
+    @property
+    def settings(self) -> str:
+        """The settings of the trial, which are the best ones that the registry knows for the model."""
+        layout = LAYOUTS[layout_of(self.model)]
+        return f"Best settings known: layout {layout.name}, temperature {layout.sampling.temperature}. {layout.tells}"
+
     def as_json(self) -> Row:
         """Return the object of `models try --json`."""
         modes = {mode: {"plays": some, "talks": every} for mode, (some, every) in self.modes.items()}
         named = {"model": self.model, "run_id": self.run_id, "holds": self.holds, "verdict": self.verdict}
         excerpts = [asdict(each) for each in self.excerpts]
-        return {**named, "modes": modes, "instead": self.instead, "excerpts": excerpts, "rule": RULE}
+        return {
+            **named,
+            "modes": modes,
+            "instead": self.instead,
+            "settings": self.settings,
+            "excerpts": excerpts,
+            "rule": RULE,
+        }
 
 
 def trial(store: Store, run_id: str, model: str, modes: Sequence[str]) -> Trial:
@@ -105,8 +120,3 @@ def _excerpt(kind: str, talk: playing.Talk, rows: Sequence[Row]) -> Excerpt:
     start = max(0, (len(spoken) - LINES) // 2)
     turns = tuple((row["turn"], row["speaker"], row["text"]) for row in (shown or spoken[start:])[:LINES])
     return Excerpt(kind, talk.episode_id, talk.scenario_id, talk.condition.name, talk.fault, turns)
-
-
-def layout_of(model: str) -> str:  # noqa: ARG001 - layouts with names will depend on the model
-    """Return which layout of the prompt the model was tried with: the best one that is known for it."""
-    return "the usual one, a message for each turn; no other one is known to suit this model better"
