@@ -392,7 +392,7 @@ COMMENT ON COLUMN episodes.turns IS 'Number of valid turns';
 
 COMMENT ON COLUMN episodes.spec_hash IS 'sha256 of everything that the episode depends on';
 
-COMMENT ON COLUMN episodes.spec_json IS 'Models, sampling and level of reproducibility';
+COMMENT ON COLUMN episodes.spec_json IS 'Models, layouts of prompts, sampling and level of reproducibility';
 
 COMMENT ON COLUMN episodes.duration_ms IS 'Milliseconds from the first request to the end, while other episodes may run too';
 
@@ -482,7 +482,7 @@ COMMENT ON TABLE scores IS 'One row for each score, with its evidence';
 
 COMMENT ON COLUMN scores.episode_id IS 'The episode that was scored';
 
-COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, leak_judge.MODEL, corpus';
+COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, play, checks, leakage, judge.MODEL, naturalness.MODEL, leak_judge.MODEL, corpus';
 
 COMMENT ON COLUMN scores.version IS 'Version of the evaluator, for leakage as in the table leaks; scores of older versions are kept';
 
