@@ -19,7 +19,8 @@ from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.conversation.visibility import observe
 from localsim.conversation.wording.layouts import DEFAULT, FIRST, LAYOUTS
 from localsim.conversation.wording.notes import note, script_note
-from localsim.conversation.wording.wordings import WORDINGS, Wording
+from localsim.conversation.wording.paraphrases import WORDINGS
+from localsim.conversation.wording.wordings import Wording
 from localsim.errors import InvalidInput
 from localsim.models import registry
 from localsim.reports.audit.prompts import leaks_at_first

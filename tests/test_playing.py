@@ -13,13 +13,14 @@ import pytest
 from localsim.models.registry import constructed
 from localsim.reports import card as cards
 from localsim.reports.comparison import compare
+from localsim.reports.conversation import playing
+from localsim.reports.conversation.playing import LIMIT, Talk, cells_of, chosen_of, of_run
 from localsim.reports.figures.beside import with_conditions
 from localsim.reports.html import render
 from localsim.reports.markdown import as_markdown
 from localsim.reports.report import report
-from localsim.reports.validity import head, playing
+from localsim.reports.validity import head
 from localsim.reports.validity.aloud import with_paragraph
-from localsim.reports.validity.playing import LIMIT, Talk, cells_of, chosen_of, of_run
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.conditions import Condition, conditions_of

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from localsim.conversation.episode import MODES
-from localsim.reports.validity import trials
-from localsim.reports.validity.trials import Trial, trial
+from localsim.reports.conversation import trials
+from localsim.reports.conversation.trials import Trial, trial
 from localsim.runs.trials import SCENARIOS, trial_of, trials_path
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row

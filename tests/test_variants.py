@@ -28,8 +28,9 @@ from localsim.conversation.prompts import agent_messages, writer_messages
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
+from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.variants import MOST, variant_of
-from localsim.conversation.wording.wordings import WORDINGS, Wording
+from localsim.conversation.wording.wordings import Wording
 from localsim.errors import InvalidInput
 from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.families import player_of, vocabulary

@@ -19,7 +19,7 @@ from localsim.cli.common import (
     print_table,
     store_of,
 )
-from localsim.cli.playing import print_playing
+from localsim.cli.running.playing import print_playing
 from localsim.families import family_of, title_of
 from localsim.models.registry import constructed, labelled
 from localsim.store.conditions import Choice, choices
@@ -56,7 +56,7 @@ def compare(
     localsim compare before=@last-1:agents taught=@last:agents script=@last-1:script
     """
     from localsim.reports import comparison
-    from localsim.reports.validity.playing import of_conditions
+    from localsim.reports.conversation.playing import of_conditions
 
     if equivalent == 0:
         raise click.BadParameter("a margin above 0", param_hint="--equivalent")

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from localsim.cli import completion
 from localsim.cli.common import Reassurance, gpu_option, json_option, print_json, print_table, say
-from localsim.cli.trying import try_
+from localsim.cli.running.trying import try_
 from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.models import registry

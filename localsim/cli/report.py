@@ -26,7 +26,7 @@ from localsim.cli.common import (
     weights_from,
     weights_option,
 )
-from localsim.cli.playing import refuse, strict_option
+from localsim.cli.running.playing import refuse, strict_option
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled

@@ -16,10 +16,11 @@ from localsim.conversation.transcript import Action, ActionType, Transcript, lin
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS, Layout
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
 from localsim.conversation.wording.notes import note, script_note
+from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.personas import persona_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
 from localsim.conversation.wording.variants import Spacing, variant_of
-from localsim.conversation.wording.wordings import WORDINGS, Wording
+from localsim.conversation.wording.wordings import Wording
 
 VERSION = "4"
 INTERVIEWER = "an interviewer"

@@ -11,8 +11,8 @@ from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.base import Scorer
-from localsim.evaluators.language import in_others, language_of, long_enough
-from localsim.evaluators.repeats import plain_words, repeated
+from localsim.evaluators.play.language import in_others, language_of, long_enough
+from localsim.evaluators.play.repeats import plain_words, repeated
 
 MEASURES = (
     Measure(

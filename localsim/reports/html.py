@@ -24,14 +24,14 @@ from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
 from localsim.reports import marks
 from localsim.reports.card import sections as card_sections
-from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, remark_on
+from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, playing, remark_on
 from localsim.reports.conversation.asked import tables
 from localsim.reports.figures.beside import with_colours
 from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import INVENTED, interval_of, shown
 from localsim.reports.report import foremost
-from localsim.reports.validity import correction, head, instruments, playing, robustness
+from localsim.reports.validity import correction, head, instruments, robustness
 from localsim.reports.validity.typical import RULE, typical
 from localsim.runs import words
 from localsim.runs.plan import command_of

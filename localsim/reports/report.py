@@ -19,12 +19,12 @@ from localsim.conversation.measures import Measure
 from localsim.families import EVERYDAY, family_of, title_of
 from localsim.models.registry import constructed
 from localsim.reports.comparison import compare
+from localsim.reports.conversation import playing
 from localsim.reports.conversation.choices import choices
 from localsim.reports.conversation.interviews import interviews
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import COUNTS, Cell, as_json, estimate, measures_of, of_family, sided
-from localsim.reports.validity import playing
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.head import answer
 from localsim.reports.validity.headline import headline

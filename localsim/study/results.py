@@ -12,9 +12,9 @@ from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed as constructed_as
 from localsim.reports.comparison import compare, differences_of, values_of
+from localsim.reports.conversation import playing
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
 from localsim.reports.report import cells, report
-from localsim.reports.validity import playing
 from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries

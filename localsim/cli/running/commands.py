@@ -22,7 +22,6 @@ from localsim.cli.common import (
     weights_from,
     weights_option,
 )
-from localsim.cli.playing import strict_option
 from localsim.cli.running.ending import conclude, simulate
 from localsim.cli.running.options import (
     ModesOption,
@@ -42,6 +41,7 @@ from localsim.cli.running.options import (
     temperature_option,
     threads_option,
 )
+from localsim.cli.running.playing import strict_option
 from localsim.conversation.episode import OVERFLOWS
 from localsim.conversation.wording.variants import MOST
 from localsim.models.registry import constructed, labelled

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from localsim.cli.common import Progress, Reassurance, print_json, say
-from localsim.cli.playing import print_playing, refuse
+from localsim.cli.running.playing import print_playing, refuse
 from localsim.conversation.episode import counted
 from localsim.errors import Interrupted, TooManyFailures
-from localsim.reports.validity import playing
+from localsim.reports.conversation import playing
 from localsim.runs import runner, telling
 from localsim.runs.plan import Plan
 from localsim.store.database import Store

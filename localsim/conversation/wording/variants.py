@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from localsim.conversation.episode import Sampling
-from localsim.conversation.wording.wordings import WORDINGS, Wording
+from localsim.conversation.wording.paraphrases import WORDINGS
+from localsim.conversation.wording.wordings import Wording
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from localsim.conversation.rules.farewells import says_farewell
 from localsim.conversation.transcript import ACTION_TYPES, Turn
 from localsim.evaluators.play import phrases
+from localsim.evaluators.play.repeats import SHORT, Utterance, plain_words
 from localsim.evaluators.play.talk import Talk
-from localsim.evaluators.repeats import SHORT, Utterance, plain_words
 from localsim.families import family_of
 
 PAIR = 2

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from localsim.conversation.scenario import Agent
-from localsim.conversation.wording.wordings import WORDINGS
-from localsim.evaluators.repeats import covered, runs, words_in
+from localsim.conversation.wording.paraphrases import WORDINGS
+from localsim.evaluators.play.repeats import covered, runs, words_in
 
 RUN = 4
 """Words in a row that are the same: shorter ones meet by chance."""

@@ -8,10 +8,10 @@ from functools import cached_property
 
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
-from localsim.evaluators.language import language_of
 from localsim.evaluators.play.instructions import Instructions, instructions
+from localsim.evaluators.play.language import language_of
 from localsim.evaluators.play.phrases import is_polite
-from localsim.evaluators.repeats import Utterance, utterance, words_in
+from localsim.evaluators.play.repeats import Utterance, utterance, words_in
 from localsim.families import family_of
 
 ENGLISH = "en"

@@ -13,9 +13,9 @@ from typing import Any
 from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
 from localsim.models.registry import constructed, labelled
+from localsim.reports.conversation.playing import of_conditions
 from localsim.reports.figures import draw
 from localsim.reports.report import of_models, table
-from localsim.reports.validity.playing import of_conditions
 from localsim.store.conditions import Condition, condition_of, conditions_of, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries

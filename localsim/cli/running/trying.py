@@ -10,9 +10,9 @@ import click
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
 from localsim.cli.common import clean, db_option, gpu_option, json_option, print_json, say, store_of
-from localsim.cli.playing import strict_option
 from localsim.cli.running.ending import played
 from localsim.cli.running.options import live_option, parallel_option, threads_option
+from localsim.cli.running.playing import strict_option
 from localsim.errors import DoesNotPlay, Interrupted, TooManyFailures
 from localsim.runs import preview
 from localsim.runs.runner import Result
@@ -41,7 +41,7 @@ def try_(name: str, db: str | None, as_json: bool, strict: bool, **options: Any)
     localsim models try path/to/file.gguf --strict
     localsim models try openai:http://127.0.0.1:8080/v1#model
     """
-    from localsim.reports.validity.trials import trial
+    from localsim.reports.conversation.trials import trial
 
     model = chosen_model(name)
     plan = trial_of(model, parallel=options["parallel"], gpu=options["gpu"], threads=options["threads"])
@@ -71,7 +71,7 @@ def _check(result: Result, store: Store) -> None:
 
 
 def _print(found: Any, result: Result, store: Store) -> None:
-    from localsim.reports.validity.playing import clipped
+    from localsim.reports.conversation.playing import clipped
 
     click.secho(clean(found.verdict), bold=True, fg=None if found.holds else "yellow")
     for excerpt in found.excerpts:

@@ -8,7 +8,7 @@ from typing import Any
 
 from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.models.registry import layout_of
-from localsim.reports.validity import playing
+from localsim.reports.conversation import playing
 from localsim.runs.telling import called
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
