@@ -42,7 +42,7 @@ HEAVY = {
     "httpx2": {"backends.endpoint", "models.downloads"},
     "huggingface_hub": {"models.downloads"},
     "matplotlib": {"reports.figures.draw"},
-    "py3langid": {"evaluators.language"},
+    "py3langid": {"evaluators.play.language"},
     "inspect_ai": {"runs.exchange.inspect_task"},
 }
 

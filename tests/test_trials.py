@@ -9,8 +9,7 @@ import pytest
 
 from localsim.conversation.episode import MODES
 from localsim.reports.conversation import trials
-from localsim.reports.conversation.trials import Trial, trial
-from localsim.runs.trials import SCENARIOS, trial_of, trials_path
+from localsim.reports.conversation.trials import SCENARIOS, Trial, trial, trial_of, trials_path
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from tests.test_cli import ask

@@ -107,7 +107,7 @@ def lines_of(talk: Transcript) -> tuple[Message, ...]:
 def _about(agent: AgentView, words: Wording, spacing: Spacing, layout: str = FIRST, *, own: bool = False) -> list[str]:
     """Return the visible parts of one agent: profile, persona, goal, secret, and a list of facts."""
     form = 0 if own else 1
-    profile = words.about if words.about and LAYOUTS[layout].notes and not own else words.profiles[form]
+    profile = words.about if LAYOUTS[layout].notes and not own else words.profiles[form]
     parts = []
     if agent.profile:
         text = ", ".join(_field(label, value, words) for label, value in agent.profile)

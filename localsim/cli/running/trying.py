@@ -14,9 +14,9 @@ from localsim.cli.running.ending import played
 from localsim.cli.running.options import live_option, parallel_option, threads_option
 from localsim.cli.running.playing import strict_option
 from localsim.errors import DoesNotPlay, Interrupted, TooManyFailures
+from localsim.reports.conversation.trials import trial_of, trials_path
 from localsim.runs import preview
 from localsim.runs.runner import Result
-from localsim.runs.trials import trial_of, trials_path
 from localsim.store.database import Store
 
 

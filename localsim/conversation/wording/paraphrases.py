@@ -32,6 +32,7 @@ OTHERS = (
         write="Compose a conversation between {names}.",
         each_line="Every turn is one line of one or two short sentences.",
         write_now="Now compose the conversation. The first turn is {first}'s, and the order of turns is: {names}.",
+        about="On {name}: {text}",
         lines="Compose the conversation: each turn is one line.",
         play=(
             "You write the lines of {name} and nobody else's. Reply truthfully to the last line, then "
@@ -78,6 +79,7 @@ OTHERS = (
         write="Your task is to write a conversation between {names}.",
         each_line="A turn takes one line: one short sentence, or two.",
         write_now="Please write the conversation. It begins with {first}; the turns follow this order: {names}.",
+        about="Who {name} is: {text}",
         lines="Please write the conversation, with a line for each turn.",
         play=(
             "Write only the lines of {name}. React truthfully to what was said last, and then ask or "
@@ -128,6 +130,7 @@ OTHERS = (
         write="Produce a conversation between {names}.",
         each_line="Give each turn one line, with one or two short sentences.",
         write_now="Produce the conversation now. {first} takes the first turn. The turns go in this order: {names}.",
+        about="Profile of {name}: {text}",
         lines="Produce the conversation. Each turn takes one line.",
         play=(
             "The lines that you write are {name}'s only. Give a truthful answer to the last line, then "
@@ -174,6 +177,7 @@ OTHERS = (
         write="Please write a conversation that takes place between {names}.",
         each_line="For each turn write one line; one or two short sentences are enough, not more.",
         write_now="Begin the conversation now. {first} opens it, and then the turns pass on in this order: {names}.",
+        about="This is {name}: {text}",
         lines="Write the conversation that takes place, one line a turn.",
         play=(
             "Only {name}'s lines are written by you. Answer the last words truthfully, and go on with "
@@ -221,6 +225,7 @@ OTHERS = (
         write="Write down how {names} talk with each other.",
         each_line="Put each turn on one line, in no more than two short sentences.",
         write_now="Write down the talk now. {first} goes first. After that this order of turns holds: {names}.",
+        about="{name}, in short: {text}",
         lines="Write down the conversation, a line for every turn.",
         play=(
             "Write for {name} alone. Respond honestly to the last line, then ask or tell something to "
@@ -264,6 +269,7 @@ OTHERS = (
         write="Create a conversation. Its participants are {names}.",
         each_line="One turn is one line, and one line is one or two short sentences.",
         write_now="Create it now. {first} is the first to have a turn. Order of turns: {names}.",
+        about="Description of {name}: {text}",
         lines="Create the conversation, one line to a turn.",
         play=(
             "Your lines are those of {name}, and no others. First comes a truthful answer to the last "
@@ -308,6 +314,7 @@ OTHERS = (
         write="Imagine a conversation between {names}, and write it.",
         each_line="Use one line for a turn. Use one or two short sentences.",
         write_now="Write it now. Let {first} begin, and let them take turns in this order: {names}.",
+        about="A picture of {name}: {text}",
         lines="Imagine the conversation and write it, a line for each turn.",
         play=(
             "Think of the lines that {name} says, and write these only. Answer truthfully what you "
@@ -358,6 +365,7 @@ OTHERS = (
         write="Task: a conversation between {names}.",
         each_line="Each turn: one line. Length: one or two short sentences.",
         write_now="Write the conversation. First turn: {first}. Order of turns: {names}.",
+        about="Profile ({name}): {text}",
         lines="Put the conversation into lines, one for each turn.",
         play=(
             "Write what {name} says, line by line, and nothing of the others. Answer truthfully to "

@@ -62,9 +62,8 @@ class Wording:
     """Before the last turns."""
     script_end: str
     """The note for a writer; `{few}` and `{many}` are numbers of lines."""
-    about: str = ""
-    """The profile of another person in a layout with notes, where the usual one looks like a line of the conversation.
-    """
+    about: str
+    """The profile of another person in a layout with notes: nothing may look like a line of the conversation there."""
 
 
 LEVELS: dict[RelationshipLevel, str] = {
@@ -86,6 +85,7 @@ RELATED: dict[RelationshipLevel, str] = {
 
 
 def acts(speak: str, look: str, act: str, leave: str, none: str) -> dict[ActionType, str]:
+    """Return the words for each of the five actions."""
     return {"speak": speak, "non-verbal communication": look, "action": act, "leave": leave, "none": none}
 
 

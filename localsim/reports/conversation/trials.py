@@ -1,19 +1,26 @@
-"""What the trial of a model found: if it holds the talks, some of their words, and what to take instead."""
+"""The trial of a model: four short scenarios in the three modes, and what it found."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from localsim import paths
+from localsim.conversation.episode import MODES
 from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.models.registry import layout_of
 from localsim.reports.conversation import playing
+from localsim.runs.plan import Plan
 from localsim.runs.telling import called
+from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
+SCENARIOS = ("mutual_friends_01", "craigslist_01", "roommates", "a_bad_week")
+"""A search, a bargain, an everyday talk and a situation: two people each, and at most 20 turns."""
 
 HELD: Mapping[str, str] = {}
 """Models that hold the talks of a trial, with how many played. Only what was measured stands here."""
@@ -97,7 +104,7 @@ class Trial:
 
 
 def trial(store: Store, run_id: str, model: str, modes: Sequence[str]) -> Trial:
-    """Return what a run of `runs.trials.trial_of` found."""
+    """Return what a run of `trial_of` found."""
     talks = playing.talks_of(store, run_id)
     counts = {mode: [each.plays for each in talks if each.condition.mode == mode] for mode in modes}
     shares: dict[str, float] = {}
@@ -120,3 +127,14 @@ def _excerpt(kind: str, talk: playing.Talk, rows: Sequence[Row]) -> Excerpt:
     start = max(0, (len(spoken) - LINES) // 2)
     turns = tuple((row["turn"], row["speaker"], row["text"]) for row in (shown or spoken[start:])[:LINES])
     return Excerpt(kind, talk.episode_id, talk.scenario_id, talk.condition.name, talk.fault, turns)
+
+
+def trial_of(model: str, *, parallel: int | None = None, gpu: str = "auto", threads: int | None = None) -> Plan:
+    """Return the plan of a model's trial: one talk for each scenario and mode, with the same seeds for all models."""
+    scenarios = tuple(find_scenarios(SCENARIOS))
+    return Plan(scenarios, MODES, model, parallel=parallel, gpu=gpu, threads=threads)
+
+
+def trials_path() -> Path:
+    """Return the database of all trials on this machine."""
+    return paths.cache_folder() / "trials.duckdb"
