@@ -479,7 +479,7 @@ COMMENT ON TABLE scores IS 'One row for each score, with its evidence';
 
 COMMENT ON COLUMN scores.episode_id IS 'The episode that was scored';
 
-COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, checks, leakage, judge.MODEL, naturalness.MODEL, leak_judge.MODEL, corpus';
+COMMENT ON COLUMN scores.evaluator IS 'Name of the evaluator: outcome.FAMILY, style, play, checks, leakage, judge.MODEL, naturalness.MODEL, leak_judge.MODEL, corpus';
 
 COMMENT ON COLUMN scores.version IS 'Version of the evaluator, for leakage as in the table leaks; scores of older versions are kept';
 
