@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,13 @@ def test_the_registry_of_a_checkout_is_read_once_and_never_as_a_users(
     monkeypatch.setenv("LOCALSIM_MODELS", str(copy))
     with pytest.raises(InvalidInput, match="'aliases' is no table"):
         models.entries()
+
+
+def test_the_example_of_the_documentation_is_right(own: Path) -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "models.md").read_text()
+    own.write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
+    model = models.entry("our-model")
+    assert [part.package for part in model.parts] == ["our-model-part1==1.0", "our-model-part2==1.0"]
 
 
 # ---- errors --------------------------------------------------------------------------------------------------------
