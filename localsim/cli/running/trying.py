@@ -9,10 +9,9 @@ import click
 
 from localsim.backends.open import chosen_model
 from localsim.cli import completion
-from localsim.cli.common import clean, db_option, gpu_option, json_option, print_json, say, store_of
+from localsim.cli.common import clean, gpu_option, json_option, print_json, say, store_of
 from localsim.cli.running.ending import played
 from localsim.cli.running.options import live_option, parallel_option, threads_option
-from localsim.cli.running.playing import strict_option
 from localsim.errors import DoesNotPlay, Interrupted, TooManyFailures
 from localsim.reports.conversation.trials import trial_of, trials_path
 from localsim.runs import preview
@@ -25,9 +24,9 @@ from localsim.store.database import Store
 @parallel_option
 @gpu_option
 @threads_option
-@strict_option
+@click.option("--strict", is_flag=True, help="Exit with code 6 if the model does not hold these conversations.")
 @live_option
-@db_option
+@click.option("--db", metavar="FILE", help="Keep the talks in this database file [trials.duckdb in the cache folder].")
 @json_option
 def try_(name: str, db: str | None, as_json: bool, strict: bool, **options: Any) -> None:
     """Try if a model can hold these conversations: twelve talks, a few minutes, a verdict with excerpts.

@@ -22,14 +22,15 @@ Row = dict[str, Any]
 SCENARIOS = ("mutual_friends_01", "craigslist_01", "roommates", "a_bad_week")
 """A search, a bargain, an everyday talk and a situation: two people each, and at most 20 turns."""
 
-HELD: Mapping[str, str] = {}
+HELD: Mapping[str, str] = {"starter": "11 of 12"}
 """Models that hold the talks of a trial, with how many played. Only what was measured stands here."""
 RULE = (
     "The rule of choice: the talks are ordered by the share of their turns with their most frequent fault. The worst "
-    "ones are the first two of those that do not play, the typical ones the two in the middle of all others."
+    "ones are the first two of those that do not play. The typical ones are the middle one of all others, and the "
+    "nearest one of another scenario."
 )
-SHOWN, LINES = 2, 3
-"""Talks of each kind, and turns of each."""
+WORST, LINES = 2, 3
+"""Worst talks that are shown, and turns of each talk."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,11 @@ def trial(store: Store, run_id: str, model: str, modes: Sequence[str]) -> Trial:
         if row["name"].startswith("play_") and row["value"] is not None:
             shares[row["episode_id"]] = max(row["value"], shares.get(row["episode_id"], 0.0))
     ordered = sorted(talks, key=lambda each: (each.plays, -shares.get(each.episode_id, 0.0)))
-    worst = [each for each in ordered if not each.plays][:SHOWN]
+    worst = [each for each in ordered if not each.plays][:WORST]
     rest = ordered[len(worst) :]
-    middle = max(0, (len(rest) - SHOWN) // 2)
-    chosen = [("worst", each) for each in worst] + [("typical", each) for each in rest[middle : middle + SHOWN]]
+    near = sorted(rest, key=lambda each: abs(rest.index(each) - len(rest) // 2))
+    typical = near[:1] + [each for each in near if each.scenario_id != near[0].scenario_id][:1]
+    chosen = [("worst", each) for each in worst] + [("typical", each) for each in typical]
     said = queries.words(store, [each.episode_id for _, each in chosen])
     excerpts = tuple(_excerpt(kind, each, said.get(each.episode_id, ())) for kind, each in chosen)
     return Trial(model, run_id, {mode: (sum(own), len(own)) for mode, own in counts.items()}, excerpts)
