@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,23 @@ from localsim.conversation.transcript import Turn
 from localsim.families.craigslist import limits
 from localsim.families.craigslist.endings import Offer, offers
 from localsim.families.prices import find_prices
+
+_WISH = (
+    r"i(?:'m| am) (?:also )?(?:looking|trying|willing|ready) to {0}"
+    r"|i(?:'d| would) (?:like|love|be happy|be willing) to {0}|i (?:want|need|have) to {0}"
+    r"|i(?:'ll| will| can| can't| cannot| won't) {0}"
+)
+_THING = r"(?:it|this|that|the|an?|one|your|my|our|some)"
+SELLS = re.compile(
+    rf"\b(?:i(?:'m| am) (?:also )?selling|i sell|{_WISH.format('sell')}) {_THING}\b|\bmy asking price\b"
+    r"|\bsell (?:it|this|that|the \w+) to you\b"
+)
+"""What only a seller says of itself, in lower case with plain apostrophes; `BUYS`: what only a buyer says."""
+BUYS = re.compile(
+    rf"\b(?:i(?:'m| am) (?:also )?(?:(?:really |very )?interested in )?buying|{_WISH.format('buy')}) {_THING}\b"
+    r"|\bi(?:'m| am) (?:looking|searching) for an? (?:\w+ )?(?:second[- ]hand|used)\b"
+    r"|\bi(?:'m| am) willing to pay\b|\bi(?:'d| would) (?:like|love) to pay\b"
+)
 
 NAMED = "the {other} had named a price before"
 EASY = "a guess would hit the {other}'s target in more than half of all cases"
