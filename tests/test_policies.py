@@ -309,7 +309,8 @@ def test_auto_plays_what_fits_the_family(play: Play) -> None:
 def test_every_policy_plays_every_scenario(play: Play, policy: str) -> None:
     """Also those in which nobody may leave."""
     talk = parse_scenario(TALK, "talk.yaml")
-    spoken = parse_scenario(TALK.replace("id: talk", "id: spoken") + "actions: [speak]\n", "spoken.yaml")
+    endless = "actions: [speak]\nlimits: {closing: false, stale: 0}\n"
+    spoken = parse_scenario(TALK.replace("id: talk", "id: spoken") + endless, "spoken.yaml")
     made = [generated("mutual_friends"), generated("craigslist"), generated("craigslist", 2, zone="no")]
     modes = (
         MODES if policy in ("omniscient", "mix-up") else ("agents", "script")

@@ -253,11 +253,7 @@ def test_a_cell_in_which_all_failed_has_no_rates(store: Store, tmp_path: Path) -
     assert (result.summary.completed, result.summary.failed) == (0, 1)
     (row,) = found["comparison"]
     assert (row["n"], row["completed"], row["failed"]) == (1, 0, 1)
-    of_turns = (
-        "malformed_rate",
-        "repaired_rate",
-        "truncated_rate",
-    )  # of what was written, whatever came of the episode
+    of_turns = ("malformed_rate", "repaired_rate", "truncated_rate")  # of what was written, whatever came of it
     rates = {measure.key: row[measure.key] for measure in measures_of() if measure.key not in of_turns}
     assert set(rates.values()) == {None}, "nothing is 0 that was not seen"
     assert any("1 of 1 episode failed" in warning for warning in found["warnings"])
