@@ -95,7 +95,7 @@ CONTROLS = (
     exactly("honest", "task_touched_rate", 1, _HONEST),
     exactly("parrot", "task_touched_rate", 0, "it speaks of walks only"),
     exactly("honest", "own_repeat_rate", 0, _HONEST),
-    exactly("parrot", "own_repeat_rate", 0.9, "all of its 20 turns but the first of each agent repeat one"),
+    exactly("parrot", "own_repeat_rate", 5 / 7, "all of its seven turns but the first of each agent repeat one"),
     exactly("rephraser", "own_repeat_rate", 0.9, "all of its 20 turns but the first of each agent repeat one"),
     exactly("rephraser", "repeated_turn_rate", 0, "no two of its turns have the same words"),
     exactly("honest", "loop_rate", 0, _HONEST),
