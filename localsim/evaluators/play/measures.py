@@ -109,7 +109,8 @@ CONTROLS = (
     exactly("refusing-assistant", "refusal_rate", 1, "each of its turns refuses"),
     exactly("assistant", "refusal_rate", 0, "it offers help"),
     exactly("honest", "spill_rate", 0, _HONEST),
-    exactly("spiller", "spill_rate", 1, "each of its turns holds a line of the other"),
+    exactly("spiller", "spill_rate", 0, "the line of the other is cut off from each of its turns"),
+    exactly("spiller", "repaired_rate", 1, "each of its turns is cut"),
     exactly("honest", "farewell_rate", 0, "it leaves when it says goodbye"),
     exactly("never-leaves", "farewell_rate", 0.9, "18 of its 20 turns come after both have said goodbye"),
 )
