@@ -266,7 +266,7 @@ def child(served: Index, tmp_path: Path, folder: Path) -> Child:
     (folder / "models.toml").write_text(OWN.format(parts=rows, sha256=whole, bytes=len(WHOLE)))
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
     settings = {"PIP_INDEX_URL": served.url, "PIP_CONFIG_FILE": os.devnull, "LOCALSIM_MODELS": str(folder)}
-    settings["LOCALSIM_CACHE"] = str(tmp_path / "cache")
+    settings |= {"LOCALSIM_CACHE": str(tmp_path / "cache"), "PIP_DEFAULT_TIMEOUT": "500"}  # pip asks no second time
 
     def start(*arguments: str) -> subprocess.Popen[str]:
         command = [sys.executable, *(arguments or COMMAND)]
