@@ -87,7 +87,6 @@ _FAULTS = {
     "refusing-assistant": "it refuses to play",
     "spiller": "it writes the other's lines",
     "reader-out": "it reads out its goal",
-    "never-leaves": "it says goodbye and stays",
 }
 CONTROLS = (
     exactly("honest", "plays_rate", 1, _HONEST),
@@ -112,5 +111,6 @@ CONTROLS = (
     exactly("spiller", "spill_rate", 0, "the line of the other is cut off from each of its turns"),
     exactly("spiller", "repaired_rate", 1, "each of its turns is cut"),
     exactly("honest", "farewell_rate", 0, "it leaves when it says goodbye"),
-    exactly("never-leaves", "farewell_rate", 0.9, "18 of its 20 turns come after both have said goodbye"),
+    exactly("never-leaves", "farewell_rate", 0, "the talk ends when both have said goodbye"),
+    exactly("never-leaves", "plays_rate", 1, "the talk ends when both have said goodbye"),
 )
