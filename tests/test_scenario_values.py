@@ -62,7 +62,8 @@ def test_a_language_is_part_of_the_hash_only_where_one_is_named() -> None:
     plain = read(BASE).scenario
     data = plain.model_dump(mode="json")
     before = {key: value for key, value in data.items() if key not in ("language", "moves", "phases", "game")}
-    del before["limits"]["leave"]
+    for field in ("leave", "closing", "stale"):
+        del before["limits"][field]
     for agent in before["agents"]:
         for field in PERSONA:
             del agent[field]

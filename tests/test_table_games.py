@@ -14,7 +14,7 @@ from scripts.tables import play
 def test_the_plans_name_every_game_once_with_and_without_grammar() -> None:
     found = dict(plans("starter", 0, None))
     assert list(found) == [f"starter {GRAMMAR} 0", f"{RANDOM} 0", f"{SENSIBLE} 0", f"starter {FREE} 0"]
-    assert [plan.sampling.grammar for plan in found.values()] == [True, True, True, False]
+    assert [plan.draws.grammar for plan in found.values()] == [True, True, True, False]
     assert found[f"{RANDOM} 0"].episodes == EPISODES
     ids = [loaded.scenario.id for loaded in found[f"starter {GRAMMAR} 0"].scenarios]
     assert len({loaded.scenario.family for loaded in found[f"{RANDOM} 0"].scenarios}) == len(ids)

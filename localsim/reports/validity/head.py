@@ -110,7 +110,8 @@ def _constants(data: Row, family: str, rows: Sequence[Row]) -> tuple[list[Row], 
 def constants(measures: Sequence[Row], rows: Sequence[Row], keep: Iterable[str] = ()) -> tuple[list[Row], list[str]]:
     """Return the measures that differ between rows, and lines about the others, such as "0 in every mode: mix-ups".
 
-    Measures of `keep`, and those with published values for one of the rows, are never left out.
+    Measures of `keep`, and those with published values for one of the rows, are never left out. That all talks play is
+    what a reader expects, and has no line.
     """
     kept, names = set(keep), {row.get("condition") or row["mode"] for row in rows}
     played = [row for row in rows if row["completed"]]
@@ -121,7 +122,7 @@ def constants(measures: Sequence[Row], rows: Sequence[Row], keep: Iterable[str] 
         published = names & set(measure["published"])
         if len(played) < 2 or len(values) != 1 or None in values or measure["key"] in kept or published:
             differ.append(measure)
-        else:
+        elif (measure["key"], *values) != ("plays_rate", 1):
             same.setdefault(_plain(values.pop(), measure["kind"]), []).append(measure["heading"])
     return differ, [f"{value} in every mode: {', '.join(headings)}." for value, headings in same.items()]
 
