@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from inspect_ai import Task, task
@@ -21,11 +21,12 @@ from inspect_ai.scorer import mean, scorer, stderr
 from inspect_ai.solver import solver
 
 from localsim.backends.endpoint import after_start, server_messages
-from localsim.conversation.episode import EpisodeSpec, Mode, Sampling, Score, Subject
+from localsim.conversation.episode import EpisodeSpec, Mode, Score, Subject
 from localsim.conversation.exchange import Generation, Message, Request, StopCause
 from localsim.conversation.modes import MODES, Ask, Reject, Say, roles
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action, Transcript, Turn
+from localsim.conversation.wording.layouts import DEFAULT, LAYOUTS
 from localsim.errors import InvalidInput, MalformedReply, suggest
 from localsim.evaluators.outcome import Outcome
 from localsim.families import FAMILIES, rules_of
@@ -33,7 +34,7 @@ from localsim.scenarios.find import find_scenarios, shipped
 
 TURNS, FAILED = "localsim:turns", "localsim:failed"
 _ROLES: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-_SAMPLING = Sampling(grammar=False)
+_SAMPLING = replace(LAYOUTS[DEFAULT].sampling, grammar=False)
 _LIMITS = ("length", "max_tokens", "model_length")
 
 
@@ -77,10 +78,12 @@ def _scenarios(family: str, names: str) -> dict[str, LoadedScenario]:
 def _talk(chosen: Mapping[str, LoadedScenario], mode: Mode, seed: int) -> Any:
     async def solve(state: Any, generate: Any) -> Any:  # noqa: ARG001 - Inspect's signature
         scenario = chosen[str(state.sample_id)].scenario
+        played = roles(mode, scenario.names)
         spec = EpisodeSpec(
             scenario=scenario,
             mode=mode,
-            models=dict.fromkeys(roles(mode, scenario.names), str(state.model)),
+            models=dict.fromkeys(played, str(state.model)),
+            layouts=dict.fromkeys(played, DEFAULT),
             index=state.epoch - 1,
             run_seed=seed,
             sampling=_SAMPLING,
