@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from localsim.backends.llama.lib import LlamaModel, library
 from localsim.backends.llama.sampler import Candidates, _cloned_grammar
-from localsim.conversation.rules.grammar import ActionLines, Line, _head
+from localsim.conversation.rules.grammar import ActionLines, Barred, Line, _head
 from localsim.conversation.transcript import ACTION_TYPES, Action, line_of
 
 NAMES = ("Ana", "Bo")
@@ -71,6 +72,13 @@ def test_a_turn_of_any_text_is_admitted(engine_model: LlamaModel, text: str, kin
 )
 def test_anything_else_is_refused(engine_model: LlamaModel, text: str) -> None:
     assert not admits(engine_model, form(), text)
+
+
+@pytest.mark.parametrize("text", ['"Hi"', "(smiling) Hi", "*smiles* Hi", "Hi [leave]"])
+def test_marks_of_another_form_are_kept_out_of_speech(engine_model: LlamaModel, text: str) -> None:
+    barred = replace(form(), barred=Barred('"(*', "[]"))
+    assert admits(engine_model, form(), f": {text}") and not admits(engine_model, barred, f": {text}")
+    assert admits(engine_model, barred, ': Hi (and *welcome*, "Bo")')
 
 
 def script(*actions: Action, start: int = 0) -> str:

@@ -289,5 +289,5 @@ def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> Acti
     limits = spec.scenario.limits
     lines = tuple(slot.line for slot in coming)
     over = _WhileWritten(spec, talk, coming) if len(coming) > 1 and spec.edition > 1 else None
-    barred = Barred() if spec.edition == 1 else Barred('"', "" if spec.scenario.has_brackets else "[]")
+    barred = Barred() if spec.edition == 1 else Barred('"(*', "" if spec.scenario.has_brackets else "[]")
     return ActionLines(lines, limits.chars, limits.silence, silent_turns(talk), barred, over)

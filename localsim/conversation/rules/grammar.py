@@ -8,6 +8,7 @@ GBNF: https://github.com/ggml-org/llama.cpp/tree/master/grammars
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -36,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Barred:
-    """Characters that a text must not have, of those with an escape in GBNF: quotation mark and brackets."""
+    """Characters that a text must not have."""
 
     first: str = ""
     """At its start."""
@@ -202,7 +203,7 @@ def _grammar(lines: tuple[Line, ...], max_chars: int, silence: int, nones: int, 
 
 def _shared_rules(max_chars: int, barred: Barred) -> list[str]:
     """Return the rules of a text of 1 to max_chars characters on one line that does not begin with a space."""
-    never, first = ("".join(f"\\{char}" for char in chars) for chars in (barred.never, barred.first))
+    never, first = (re.sub(r'(["\[\]])', r"\\\1", chars) for chars in (barred.never, barred.first))
     return [
         f'text ::= ": " first char{{0,{max_chars - 1}}}',
         rf"first ::= [^ \x00-\x1f\x7f{first}{never}]",

@@ -98,13 +98,14 @@ _MARKUP = _any(
     ```
     ^\s*#{1,6}\s
     ^\s*[*•]\s
+    ^\s*(?:\*[^*]+\*|\([^()]+\))
     \[[^\]]+\]\([^)]+\)
     \[(?:your|my|the|insert|name|item|price|buyer|seller)\b[^\]]*\]
     <\|[^|>]*\|>
     </?(?:s|think|answer|response|br|p|b)>
     """
 )
-"""Marks of Markdown and HTML, of the templates of chats, and of letters to be filled in."""
+"""Marks of Markdown and HTML, of the templates of chats, of stage directions, and of letters to be filled in."""
 _QUOTES = {
     '"': '"',
     "“": "”",
