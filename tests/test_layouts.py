@@ -43,11 +43,15 @@ def told(turns: int, loaded: LoadedScenario = SEARCH, mode: Mode = "agents") -> 
     return note(observe(loaded.scenario, mode, names[turns % len(names)], talk(loaded, turns)), WORDINGS[0])
 
 
+def spec_in(loaded: LoadedScenario, mode: Mode, layout: str) -> EpisodeSpec:
+    """An episode in which every role has a layout."""
+    models = dict.fromkeys(roles(mode, loaded.scenario.names), "m")
+    return EpisodeSpec(loaded.scenario, mode, models, 0, 7, layouts=dict.fromkeys(models, layout))
+
+
 def requests(loaded: LoadedScenario, mode: Mode, layout: str, lines: int = 5) -> list[Request]:
     """The first requests of an episode in which everybody says a line of their own."""
-    models = dict.fromkeys(roles(mode, loaded.scenario.names), "m")
-    spec = EpisodeSpec(loaded.scenario, mode, models, 0, 7, layouts=dict.fromkeys(models, layout))
-    play, found = MODES[mode](spec), []
+    play, found = MODES[mode](spec_in(loaded, mode, layout)), []
     step = next(play)
     while len(found) < lines:
         if isinstance(step, Ask):
@@ -78,7 +82,7 @@ def test_a_note_says_what_the_line_is_for(turns: int, holds: tuple[str, ...], la
     assert all(words[key] in found for key in holds)
     assert not any(words[key].removesuffix(".") + "." in found for key in lacks if words[key] not in words[holds[1]])
     goal = SEARCH.scenario.agents[turns % 2].goal
-    assert (goal in found) == (turns < 2), "the goal is repeated before the first line of each"
+    assert (goal in found) == (turns < 16), "the goal is repeated until the time is over"
     assert found.startswith("(") and found.endswith(")") and "\n" not in found
 
 
@@ -115,8 +119,28 @@ def test_the_writer_has_a_note_and_nobody_else_before_layout_4() -> None:
     script = requests(SEARCH, "script", "4", 1)[0]
     seen = observe(SEARCH.scenario, "script", WRITER, Transcript())
     assert script.note == script_note(seen, WORDINGS[0]) and "Write 10 to 18 lines." in script.note
+    assert "goodbye" not in script.note, "as for agents, nothing speaks of the end in the first quarter"
     for mode in ("agents", "mindreaders", "script", "iterative"):
         assert all(request.note == "" for request in requests(SEARCH, mode, FIRST, 1))
+
+
+def test_a_script_is_written_in_parts_each_with_a_note_of_its_own() -> None:
+    """The parts end where an agent's note changes: after a quarter, and before the last turns."""
+    play, asked = MODES["script"](spec_in(SEARCH, "script", "4")), []
+    step = next(play)
+    while len(asked) < 3:
+        if isinstance(step, Ask):
+            asked.append(step.request)
+            lines = [f"{line.speaker}: {place} of {len(asked)}." for place, line in enumerate(step.request.form.lines)]
+            text = "\n".join(lines).removeprefix(step.request.prefill)
+            step = play.send(Generation(f"{text}\n", "finished", "m"))
+        else:
+            step = next(play)
+    assert [request.turn for request in asked] == [0, 5, 16]
+    goal = SEARCH.scenario.agents[1].goal
+    assert [goal in request.note for request in asked] == [True, True, False]
+    assert ["[leave]" in request.note for request in asked] == [False, True, True]
+    assert [len(requests(SEARCH, "script", FIRST, 1)[0].form.lines)] == [20], "one part in a layout without notes"
 
 
 def test_profiles_do_not_look_like_lines_of_the_conversation() -> None:
@@ -148,8 +172,9 @@ def test_every_wording_says_every_note() -> None:
     for words in WORDINGS:
         assert all(getattr(words, name) for name in texts)
         assert "{start}" in words.settle and "{start}" in words.end and "{start}" in words.leave
-        assert "{name}" in words.who and "{name}" in words.play and "{few}" in words.script_end
-    for name in ("play", "script", "length", "leave", *NOTES, "script_end", "lines"):
+        assert "{name}" in words.who and "{name}" in words.play and "{few}" in words.script_begin
+        assert "[leave]" in words.script_settle
+    for name in ("play", "script", "length", "leave", *NOTES, "script_begin", "script_settle", "lines"):
         assert len({getattr(words, name) for words in WORDINGS}) == len(WORDINGS), name
 
 

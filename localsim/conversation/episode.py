@@ -50,7 +50,7 @@ with, so that a resumed episode goes on as it would have. 2: goodbyes and repeti
 
 @dataclass(frozen=True)
 class Sampling:
-    """Settings for drawing tokens, equal in every mode. Penalties look only at the speaker's own utterances."""
+    """Settings for drawing tokens, equal in every mode. Penalties look at the speaker's own utterances, but for one."""
 
     temperature: float = 0.4
     """0 takes the most likely token. A small model makes more mistakes at high temperatures (models/starter.md); at low
@@ -67,8 +67,20 @@ class Sampling:
     """Strength of DRY against repeated sequences (llama.cpp's sampler); 0 is off."""
     dry_length: int = 6
     """Length in tokens up to which a repeated sequence gets no penalty."""
+    dry_others: int = 0
+    """As `dry_length`, for sequences of others' utterances, so that a model does not say after what it hears; 0 is off:
+    repeating another's words is an answer.
+    """
+    act_min_p: float = 0.0
+    """As `min_p`, outside utterances where there are no moves: an action less likely than this share of the likeliest
+    is never drawn. Small models give `[leave]` some per cent at every turn, settled or not.
+    """
     grammar: bool = True
     """True if a grammar restricts the output to lines of actions."""
+
+    def stated(self) -> dict[str, Any]:
+        """Return the settings by name, without those that came later and are off: hashes of older runs stay."""
+        return {name: value for name, value in asdict(self).items() if value or name not in ("dry_others", "act_min_p")}
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,7 @@ class EpisodeSpec:
             "models": dict(self.models),
             "index": self.index,
             "run_seed": self.run_seed,
-            "sampling": asdict(self.sampling),
+            "sampling": self.sampling.stated(),
             "repro": self.repro,
         }
         given = {

@@ -12,13 +12,13 @@ and repair are the same code.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, StopReason
+from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Sampling, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
-from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
+from localsim.conversation.prompts import agent_messages, lines_at_once, lines_of, note_of, writer_messages
 from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines, Barred
 from localsim.conversation.rules.lines import Bound, shown
@@ -137,8 +137,9 @@ def _unread(turn: int, slot: Slot, reason: str, wrote: str) -> MalformedReply:
 def script(spec: EpisodeSpec) -> Play:
     """Let one model that sees everything write the whole conversation, as much of it at once as is certain.
 
-    That is all of it in one generation, unless phases make the next speaker depend on what is said. If a line does not
-    parse, the model tries once more from there; the turns before it are kept.
+    That is all of it in one generation, unless phases make the next speaker depend on what is said. In a layout with
+    notes a generation goes as far as its note. If a line does not parse, the model tries once more from there; the
+    turns before it are kept.
     """
     rules, talk, attempt = rules_in(spec), Transcript(), 0
     coming: tuple[Slot, ...] = ()
@@ -151,6 +152,8 @@ def script(spec: EpisodeSpec) -> Play:
                 talk = yield from _tell(talk, step)
                 continue
             coming = ahead(rules, spec.scenario, talk, spec.seed, step)
+            seen = observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, coming[0].ways)
+            coming = coming[: lines_at_once(seen, spec.layouts.get(WRITER, FIRST))]
         reply = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
         lines, cut = reply.lines, reply.cut
         if cut and len(lines) > 1:
@@ -253,7 +256,7 @@ def _turn_request(spec: EpisodeSpec, talk: Transcript, attempt: int, slot: Slot)
         prefill=speaker,
         seed=spec.turn_seed(len(talk), attempt),
         max_tokens=spec.scenario.limits.tokens,
-        sampling=spec.sampling,
+        sampling=_sampling(spec, (slot,)),
         form=_form(spec, talk, (slot,)),
         heard=_heard(seen.transcript),
         observation=seen,
@@ -274,11 +277,17 @@ def _script_request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: t
         prefill=coming[0].speaker,
         seed=spec.turn_seed(turn, attempt),
         max_tokens=spec.scenario.limits.tokens * len(coming),
-        sampling=spec.sampling,
+        sampling=_sampling(spec, coming),
         form=_form(spec, talk, coming),
         heard=_heard(talk),
         observation=seen,
     )
+
+
+def _sampling(spec: EpisodeSpec, coming: tuple[Slot, ...]) -> Sampling:
+    """Return the settings for the next lines. Moves are decisions to be measured, however unlikely."""
+    moving = any(isinstance(way, Bound) for slot in coming for way in slot.ways)
+    return replace(spec.sampling, act_min_p=0.0) if moving else spec.sampling
 
 
 def _heard(talk: Transcript) -> tuple[tuple[str, str], ...]:

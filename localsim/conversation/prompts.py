@@ -15,7 +15,7 @@ from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Action, ActionType, Transcript, line_of
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS, Layout
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
-from localsim.conversation.wording.notes import note, script_note
+from localsim.conversation.wording.notes import lines_of_note, note, script_note
 from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.personas import persona_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
@@ -55,6 +55,11 @@ def note_of(seen: Observation, variant: int = 0, layout: str = FIRST) -> str:
     if not LAYOUTS[layout].notes or len(seen.agents) == 1:
         return ""
     return (script_note if seen.viewer == WRITER else note)(seen, variant_of(variant).words)
+
+
+def lines_at_once(seen: Observation, layout: str = FIRST) -> int | None:
+    """Return how many lines a writer may write before its next note; None: as many as it can."""
+    return lines_of_note(seen) if LAYOUTS[layout].notes else None
 
 
 def _heard(lines: list[str], words: Wording, *, first: bool) -> str:
@@ -118,17 +123,19 @@ def _about(agent: AgentView, words: Wording, spacing: Spacing, layout: str = FIR
     if agent.secret:
         parts.append(words.secrets[form].format(name=agent.name, text=agent.secret))
     if agent.facts:
-        facts = [f"{spacing.mark}{'' if own else _owner(agent, fact.text)}{fact.text}" for fact in agent.facts]
+        owned = words.known if LAYOUTS[layout].notes else "{name}: {text}"
+        facts = [spacing.mark + (fact.text if own else _owned(agent, fact.text, owned)) for fact in agent.facts]
         parts.append("\n".join([words.facts[form].format(name=agent.name), *facts]))
     return parts
 
 
-def _owner(agent: AgentView, fact: str) -> str:
-    """Return the owner's name for a fact that does not name it: a small model forgets the heading of a list.
+def _owned(agent: AgentView, fact: str, owned: str) -> str:
+    """Return a fact with its owner's name: a small model forgets the heading of a list.
 
-    A model of 135M mixed up the lists of two people without it (docs/log/starter.md).
+    A model of 135M mixed up the lists of two people without it (docs/log/starter.md), and one of 1.5B wrote scripts
+    without their friends (docs/log/prompts.md).
     """
-    return "" if re.search(rf"\b{re.escape(agent.name)}\b", fact) else f"{agent.name}: "
+    return fact if re.search(rf"\b{re.escape(agent.name)}\b", fact) else owned.format(name=agent.name, text=fact)
 
 
 def _field(label: str, value: str, words: Wording) -> str:

@@ -206,7 +206,7 @@ class Plan:
 
     def as_json(self) -> str:
         """Return everything that `resume` needs, with scenarios by hash; what is not given is left out."""
-        own = {"scenarios": [loaded.hash for loaded in self.scenarios], "sampling": asdict(self.draws)}
+        own = {"scenarios": [loaded.hash for loaded in self.scenarios], "sampling": self.draws.stated()}
         data = asdict(self) | own
         for name in ("perturb", "see", "weights", "layouts"):
             if not data[name]:

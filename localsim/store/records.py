@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from localsim.conversation.episode import EpisodeSpec, Score
@@ -319,7 +319,7 @@ def scenario_record(loaded: LoadedScenario) -> ScenarioRecord:
 
 def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: EpisodeSpec) -> EpisodeRecord:
     """Return the record of an episode that begins; `scenario_hash` includes the answer key."""
-    settings = {"models": dict(spec.models), "sampling": asdict(spec.sampling), "repro": spec.repro}
+    settings = {"models": dict(spec.models), "sampling": spec.sampling.stated(), "repro": spec.repro}
     if spec.layouts:
         settings["layouts"] = dict(spec.layouts)
     return EpisodeRecord(

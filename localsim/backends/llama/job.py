@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -235,15 +235,18 @@ class Job:
         return True
 
     def _hear(self) -> None:
-        """Give the penalties, at the start of a line, the earlier utterances of its speaker."""
-        window, form = self.request.sampling.repeat_window, self.request.form
+        """Give the penalties, at the start of a line, the earlier utterances of its speaker and of the others."""
+        window, form, chat = self.request.sampling.repeat_window, self.request.form, self._tools.chat
         # In a script the lines written so far count as heard, just as they would turn by turn.
         said = (*self.request.heard, *form.utterances(self.full_text))
-        own = [words for name, words in said if name == form.speaker(self.full_text)]
-        tokens: list[int] = []
-        for text in own[-window:]:
-            tokens += self._tools.chat.content(text)  # without a line break: penalties on it would drag lines out
-        self.sampler.hear(tokens[-window:])
+        own: list[int] = []
+        others: list[int] = []
+        for name, words in said[-2 * window :]:
+            if name == form.speaker(self.full_text):
+                own += chat.content(words)  # without a line break: penalties on it would drag lines out
+            elif self.request.sampling.dry_others:
+                others += [*chat.content(words), *chat.content("\n")]  # no sequence goes on from line to line
+        self.sampler.hear(own[-window:], others[-window:])
 
     # ---- thinking ----------------------------------------------------------------------------------------------
 
@@ -273,7 +276,7 @@ class Job:
         tools, request = self._tools, self.request
         if not tools.exact:
             self._keep_lines()
-        details = {"forced": self._forced, "refused": self.sampler.refused, "sampling": asdict(request.sampling)}
+        details = {"forced": self._forced, "refused": self.sampler.refused, "sampling": request.sampling.stated()}
         if self._weighed:
             details["options"] = self._weighed
         self.sampler.free()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -78,8 +79,10 @@ class Sampler:
     def __init__(self, model: LlamaModel, sampling: Sampling, seed: int, grammar: str | None) -> None:
         self._lib = library()
         self._draw = self._draw_chain(sampling, seed)
+        self._act = self._draw_chain(replace(sampling, min_p=max(sampling.min_p, sampling.act_min_p)), seed)
         self._most = _most_that_count(sampling)
         self._repeat = self._lib.llama_sampler_clone(_repeat_chain(model, sampling))
+        self._others = self._lib.llama_sampler_clone(_repeat_chain(model, _for_others(sampling)))
         self._grammar = _cloned_grammar(model, grammar) if grammar is not None else None
         self.refused = 0
 
@@ -96,11 +99,12 @@ class Sampler:
         lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed))
         return chain
 
-    def hear(self, tokens: Iterable[int]) -> None:
-        """Replace the tokens of earlier utterances that the penalties look back on."""
-        self._lib.llama_sampler_reset(self._repeat)
-        for token in tokens:
-            self._lib.llama_sampler_accept(self._repeat, token)
+    def hear(self, own: Iterable[int], others: Iterable[int]) -> None:
+        """Replace the tokens of earlier utterances, the speaker's own and others', that the penalties look back on."""
+        for chain, tokens in ((self._repeat, own), (self._others, others)):
+            self._lib.llama_sampler_reset(chain)
+            for token in tokens:
+                self._lib.llama_sampler_accept(chain, token)
 
     def draw(self, candidates: Candidates, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """Draw a next token that the grammar allows; it counts only after `take`."""
@@ -131,12 +135,14 @@ class Sampler:
                 self._lib.llama_sampler_accept(self._grammar, token)
             if in_text:
                 self._lib.llama_sampler_accept(self._repeat, token)
+                self._lib.llama_sampler_accept(self._others, token)
 
     def _pick(self, array: Any, in_text: bool) -> int:
         reference = ctypes.byref(array)
         if in_text:
             self._lib.llama_sampler_apply(self._repeat, reference)
-        self._lib.llama_sampler_apply(self._draw, reference)
+            self._lib.llama_sampler_apply(self._others, reference)
+        self._lib.llama_sampler_apply(self._draw if in_text else self._act, reference)
         return int(array.data[array.selected].id)
 
     def _allows(self, candidates: Candidates, token: int) -> bool:
@@ -146,10 +152,10 @@ class Sampler:
 
     def free(self) -> None:
         """Release the native samplers."""
-        for sampler in (self._draw, self._repeat, self._grammar):
+        for sampler in (self._draw, self._act, self._repeat, self._others, self._grammar):
             if sampler is not None:
                 self._lib.llama_sampler_free(sampler)
-        self._draw = self._repeat = self._grammar = None
+        self._draw = self._act = self._repeat = self._others = self._grammar = None
 
 
 def _most_that_count(sampling: Sampling) -> int | None:
@@ -162,7 +168,13 @@ def _most_that_count(sampling: Sampling) -> int | None:
     kept = sampling.top_k if sampling.temperature > 0 else 1
     if kept <= 0 or sampling.repeat_penalty < 1.0 or sampling.repeat_window < 0:
         return None
-    return kept + sampling.repeat_window
+    return kept + sampling.repeat_window * (2 if sampling.dry_others else 1)
+
+
+def _for_others(sampling: Sampling) -> Sampling:
+    """The penalties on what others said: DRY alone, or none."""
+    multiplier = sampling.dry_multiplier if sampling.dry_others else 0.0
+    return replace(sampling, repeat_penalty=1.0, dry_multiplier=multiplier, dry_length=sampling.dry_others)
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from localsim.conversation.wording.wordings import Wording
 EARLY = 4
 """The limit of turns divided by this is the number of turns in which no note speaks of an end."""
 LAST = 2
-"""Turns of each agent before the limit whose notes ask for a goodbye."""
+"""Turns of each agent before the limit whose notes ask for a goodbye, and nothing else."""
 
 
 def note(seen: Observation, words: Wording) -> str:
@@ -24,24 +24,42 @@ def note(seen: Observation, words: Wording) -> str:
 def _sentences(seen: Observation, words: Wording) -> list[str]:
     me, agents, turn = seen.me(), len(seen.agents), len(seen.transcript.acts) + 1
     who = words.who.format(name=me.name)
+    goal = words.goals[0].format(name=me.name, text=me.goal) if me.goal else ""
     if not seen.may("speak"):
         return [who]
     if seen.phased:
-        return [who, words.go_on]
+        return [who, goal, words.go_on]
     if turn <= agents:
-        goal = words.goals[0].format(name=me.name, text=me.goal) if me.goal else ""
         return [who, goal, words.begin if turn == 1 else words.answer]
-    if not seen.may("leave") or turn <= max(agents, seen.turn_limit // EARLY):
-        return [who, words.go_on]
+    early, late = _stages(seen.turn_limit, agents)
+    if not seen.may("leave") or turn <= early:
+        return [who, goal, words.go_on]
     start = f"{me.name} [leave]"
-    late = turn > seen.turn_limit - LAST * agents
-    return [who, (words.end if late else words.settle).format(start=start)]
+    return [who, words.end.format(start=start)] if turn > late else [who, goal, words.settle.format(start=start)]
 
 
 def script_note(seen: Observation, words: Wording) -> str:
-    """Return the note for the writer of a script: everybody's goal, the number of lines, and how it ends."""
+    """Return the note for the writer of a script: everybody's goal, and what the next lines are for."""
     goals = [words.goals[1].format(name=agent.name, text=agent.goal) for agent in seen.agents if agent.goal]
+    early, late = _stages(seen.turn_limit, len(seen.agents))
+    turn = len(seen.transcript.acts) + 1
     if seen.phased or "leave" not in seen.actions:
         return told_line(" ".join([*goals, words.script]), None)
+    if turn > late:
+        return told_line(words.end.format(start="[leave]"), None)
     few, many = max(2, seen.turn_limit // 2), max(2, seen.turn_limit - LAST)
-    return told_line(" ".join([*goals, words.script_end.format(few=few, many=many)]), None)
+    now = words.script_begin.format(few=few, many=many) if turn <= early else words.script_settle
+    return told_line(" ".join([*goals, now]), None)
+
+
+def lines_of_note(seen: Observation) -> int | None:
+    """Return how many lines a writer writes with one note; None: as many as it can."""
+    turn = len(seen.transcript.acts) + 1
+    ends = () if seen.phased else (*_stages(seen.turn_limit, len(seen.agents)), seen.turn_limit)
+    return next((end - turn + 1 for end in ends if end >= turn), None)
+
+
+def _stages(limit: int, agents: int) -> tuple[int, int]:
+    """Return the last turn in which no note speaks of an end, and the last in which none asks for it."""
+    early = max(agents, limit // EARLY)
+    return early, max(early, limit - LAST * agents)

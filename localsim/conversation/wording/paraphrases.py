@@ -33,6 +33,7 @@ OTHERS = (
         each_line="Every turn is one line of one or two short sentences.",
         write_now="Now compose the conversation. The first turn is {first}'s, and the order of turns is: {names}.",
         about="On {name}: {text}",
+        known="Known to {name}: {text}",
         lines="Compose the conversation: each turn is one line.",
         play=(
             "You write the lines of {name} and nobody else's. Reply truthfully to the last line, then "
@@ -48,9 +49,8 @@ OTHERS = (
         go_on="Say something new that helps your aim.",
         settle="Say something new that helps your aim; if it is settled, say goodbye with {start}.",
         end="There is no more time: say goodbye with {start}.",
-        script_end=(
-            "Compose {few} to {many} lines. Every line says something new. The last one is a goodbye with [leave]."
-        ),
+        script_begin="Compose {few} to {many} lines. Every line says something new.",
+        script_settle="Every line says something new. The last one is a goodbye with [leave].",
     ),
     Wording(
         role="You play {me} and talk with {others}. Remain in this role.",
@@ -80,6 +80,7 @@ OTHERS = (
         each_line="A turn takes one line: one short sentence, or two.",
         write_now="Please write the conversation. It begins with {first}; the turns follow this order: {names}.",
         about="Who {name} is: {text}",
+        known="{name} knows this: {text}",
         lines="Please write the conversation, with a line for each turn.",
         play=(
             "Write only the lines of {name}. React truthfully to what was said last, and then ask or "
@@ -98,10 +99,8 @@ OTHERS = (
         go_on="Say something new for your objective.",
         settle="Say something new for your objective; once it is settled, say goodbye with {start}.",
         end="Time is up: say goodbye with {start}.",
-        script_end=(
-            "There are {few} to {many} lines. Let each line say something new. In the last line somebody "
-            "says goodbye with [leave]."
-        ),
+        script_begin="There are {few} to {many} lines. Let each line say something new.",
+        script_settle="Let each line say something new. In the last line somebody says goodbye with [leave].",
     ),
     Wording(
         role="In this conversation with {others} you are {me}. Do not step out of this role.",
@@ -131,6 +130,7 @@ OTHERS = (
         each_line="Give each turn one line, with one or two short sentences.",
         write_now="Produce the conversation now. {first} takes the first turn. The turns go in this order: {names}.",
         about="Profile of {name}: {text}",
+        known="{name} is aware of this: {text}",
         lines="Produce the conversation. Each turn takes one line.",
         play=(
             "The lines that you write are {name}'s only. Give a truthful answer to the last line, then "
@@ -146,9 +146,8 @@ OTHERS = (
         go_on="Say something new towards your goal.",
         settle="Say something new towards your goal; where it is settled, say goodbye with {start}.",
         end="The end has come: say goodbye with {start}.",
-        script_end=(
-            "Length: {few} to {many} lines. Something new is said in each line. It ends with a goodbye with [leave]."
-        ),
+        script_begin="Length: {few} to {many} lines. Something new is said in each line.",
+        script_settle="Something new is said in each line. It ends with a goodbye with [leave].",
     ),
     Wording(
         role="You take the part of {me}, who is talking with {others}. Stay with this part.",
@@ -178,6 +177,7 @@ OTHERS = (
         each_line="For each turn write one line; one or two short sentences are enough, not more.",
         write_now="Begin the conversation now. {first} opens it, and then the turns pass on in this order: {names}.",
         about="This is {name}: {text}",
+        known="What {name} knows: {text}",
         lines="Write the conversation that takes place, one line a turn.",
         play=(
             "Only {name}'s lines are written by you. Answer the last words truthfully, and go on with "
@@ -193,10 +193,8 @@ OTHERS = (
         go_on="Say a new thing that helps you to achieve your goal.",
         settle="Say a new thing that helps you to achieve your goal; if all is settled, say goodbye with {start}.",
         end="It is time to go: say goodbye with {start}.",
-        script_end=(
-            "It takes {few} to {many} lines. A new thing is said in each line. The final line is a goodbye "
-            "with [leave]."
-        ),
+        script_begin="It takes {few} to {many} lines. A new thing is said in each line.",
+        script_settle="A new thing is said in each line. The final line is a goodbye with [leave].",
     ),
     Wording(
         role="Be {me} in a talk with {others}. Do not give up this role.",
@@ -226,6 +224,7 @@ OTHERS = (
         each_line="Put each turn on one line, in no more than two short sentences.",
         write_now="Write down the talk now. {first} goes first. After that this order of turns holds: {names}.",
         about="{name}, in short: {text}",
+        known="{name} has this in mind: {text}",
         lines="Write down the conversation, a line for every turn.",
         play=(
             "Write for {name} alone. Respond honestly to the last line, then ask or tell something to "
@@ -240,7 +239,8 @@ OTHERS = (
         go_on="Say something new to get what you want.",
         settle="Say something new to get what you want; if that is settled, say goodbye with {start}.",
         end="No time is left: say goodbye with {start}.",
-        script_end="Use {few} to {many} lines. Say new things in each line. Close with a goodbye with [leave].",
+        script_begin="Use {few} to {many} lines. Say new things in each line.",
+        script_settle="Say new things in each line. Close with a goodbye with [leave].",
     ),
     Wording(
         role="The conversation is with {others}, and your role is {me}. Act in this role only.",
@@ -270,6 +270,7 @@ OTHERS = (
         each_line="One turn is one line, and one line is one or two short sentences.",
         write_now="Create it now. {first} is the first to have a turn. Order of turns: {names}.",
         about="Description of {name}: {text}",
+        known="Knowledge of {name}: {text}",
         lines="Create the conversation, one line to a turn.",
         play=(
             "Your lines are those of {name}, and no others. First comes a truthful answer to the last "
@@ -285,7 +286,8 @@ OTHERS = (
         go_on="Next: something new for your goal.",
         settle="Next: something new for your goal or, with the goal settled, a goodbye with {start}.",
         end="End of the time. Next: a goodbye with {start}.",
-        script_end="Number of lines: {few} to {many}. In each line something new. Last line: a goodbye with [leave].",
+        script_begin="Number of lines: {few} to {many}. In each line something new.",
+        script_settle="In each line something new. Last line: a goodbye with [leave].",
     ),
     Wording(
         role="Imagine that you are {me} and that you talk with {others}. Do not fall out of this role.",
@@ -315,6 +317,7 @@ OTHERS = (
         each_line="Use one line for a turn. Use one or two short sentences.",
         write_now="Write it now. Let {first} begin, and let them take turns in this order: {names}.",
         about="A picture of {name}: {text}",
+        known="{name} has heard: {text}",
         lines="Imagine the conversation and write it, a line for each turn.",
         play=(
             "Think of the lines that {name} says, and write these only. Answer truthfully what you "
@@ -333,10 +336,8 @@ OTHERS = (
         go_on="Say something new that helps you with the goal.",
         settle="Say something new that helps you with the goal; when it is settled, say goodbye with {start}.",
         end="The conversation is at its end: say goodbye with {start}.",
-        script_end=(
-            "Take {few} to {many} lines. Think of something new for each line. At the end there is a "
-            "goodbye with [leave]."
-        ),
+        script_begin="Take {few} to {many} lines. Think of something new for each line.",
+        script_settle="Think of something new for each line. At the end there is a goodbye with [leave].",
     ),
     Wording(
         role="Role: {me}. You talk with: {others}. Do not change your role.",
@@ -366,6 +367,7 @@ OTHERS = (
         each_line="Each turn: one line. Length: one or two short sentences.",
         write_now="Write the conversation. First turn: {first}. Order of turns: {names}.",
         about="Profile ({name}): {text}",
+        known="{name} can tell: {text}",
         lines="Put the conversation into lines, one for each turn.",
         play=(
             "Write what {name} says, line by line, and nothing of the others. Answer truthfully to "
@@ -383,9 +385,8 @@ OTHERS = (
         go_on="Say something new on the way to your goal.",
         settle="Say something new on the way to your goal; when it is settled, say goodbye with {start}.",
         end="The time has run out: say goodbye with {start}.",
-        script_end=(
-            "Fill {few} to {many} lines. New things are said in each line. At last somebody says goodbye with [leave]."
-        ),
+        script_begin="Fill {few} to {many} lines. New things are said in each line.",
+        script_settle="New things are said in each line. At last somebody says goodbye with [leave].",
     ),
 )
 

@@ -60,10 +60,14 @@ class Wording:
     """After the first quarter of the turns."""
     end: str
     """Before the last turns."""
-    script_end: str
-    """The note for a writer; `{few}` and `{many}` are numbers of lines."""
+    script_begin: str
+    """The first note for a writer; `{few}` and `{many}` are numbers of lines."""
+    script_settle: str
+    """Its note after the first quarter of the turns."""
     about: str
     """The profile of another person in a layout with notes: nothing may look like a line of the conversation there."""
+    known: str
+    """A fact of another person, in a layout with notes, that does not name its owner."""
 
 
 LEVELS: dict[RelationshipLevel, str] = {
@@ -131,6 +135,8 @@ USUAL = Wording(
     go_on="Say something new that serves your goal.",
     settle="Say something new that serves your goal; when it is settled, say goodbye with {start}.",
     end="The time is over: say goodbye with {start}.",
-    script_end="Write {few} to {many} lines. Say something new in each line. The last line is a goodbye with [leave].",
+    script_begin="Write {few} to {many} lines. Say something new in each line.",
+    script_settle="Say something new in each line. The last line is a goodbye with [leave].",
     about="About {name}: {text}",
+    known="{name} knows: {text}",
 )
