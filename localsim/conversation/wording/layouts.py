@@ -33,7 +33,7 @@ DEFAULT = "4"
 _NOTED = Layout(
     "4",
     "All turns are lines of one reply, and a note before each line tells the agent what it is for.",
-    Sampling(temperature=0.7, dry_length=3, repeat_penalty=1.15, dry_others=4, act_min_p=0.3),
+    Sampling(temperature=0.9, repeat_penalty=1.15, repeat_window=256, dry_length=3, dry_others=2, act_min_p=0.3),
     notes=True,
 )
 FREE = "-free"
