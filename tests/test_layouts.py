@@ -143,6 +143,16 @@ def test_a_script_is_written_in_parts_each_with_a_note_of_its_own() -> None:
     assert [len(requests(SEARCH, "script", FIRST, 1)[0].form.lines)] == [20], "one part in a layout without notes"
 
 
+def test_moves_are_drawn_however_unlikely() -> None:
+    """A share below which nothing is drawn is for plain actions; a move is a decision to be measured."""
+    game = find_scenarios(["ultimatum_plain"])[0]
+    for mode in ("agents", "script"):
+        for loaded, least in ((SEARCH, 0.3), (game, 0.0)):
+            spec = replace(spec_in(loaded, mode, "4"), sampling=LAYOUTS["4"].sampling)
+            step = next(MODES[mode](spec))
+            assert isinstance(step, Ask) and step.request.sampling.act_min_p == least
+
+
 def test_profiles_do_not_look_like_lines_of_the_conversation() -> None:
     """A model of 1.5B went on from "Ana: 29 years old" with "Bo: 38 years old" for a whole script."""
     for mode in ("mindreaders", "script"):

@@ -228,7 +228,13 @@ def test_a_cache_that_is_lost_on_the_move_fails_its_conversation_alone(backend: 
 
 @pytest.mark.parametrize(
     "sampling",
-    [Sampling(), Sampling(temperature=0), Sampling(temperature=1.5, top_k=200, repeat_penalty=1.3), Sampling(top_k=0)],
+    [
+        Sampling(),
+        Sampling(temperature=0),
+        Sampling(temperature=1.5, top_k=200, repeat_penalty=1.3),
+        Sampling(top_k=0),
+        Sampling(dry_others=2, repeat_penalty=1.15, repeat_window=64),
+    ],
 )
 def test_what_the_likeliest_tokens_give_is_what_all_tokens_give(engine_model: LlamaModel, sampling: Sampling) -> None:
     """Only as many candidates are looked at as a draw can depend on. Penalties lower the likeliest here; DRY too, for
@@ -240,14 +246,41 @@ def test_what_the_likeliest_tokens_give_is_what_all_tokens_give(engine_model: Ll
     try:
         for _ in range(20):
             logits = generator.normal(0, 3, engine_model.n_vocab).astype(np.float32)
-            likeliest = np.argsort(logits)[-sampling.repeat_window // 2 :].tolist()
+            likeliest, others = np.split(np.argsort(logits)[-sampling.repeat_window :], 2)
             for sampler in (few, all_of_them):
-                sampler.hear([*likeliest, *likeliest[:-1]])
+                sampler.hear(*([*said, *said[:-1]] for said in (others.tolist(), likeliest.tolist())))
             drawn = [sampler.draw(candidates, logits, in_text=True) for sampler in (few, all_of_them)]
             assert drawn[0] == drawn[1]
     finally:
         few.free()
         all_of_them.free()
+
+
+def test_what_another_said_is_not_said_after(engine_model: LlamaModel) -> None:
+    """Without `dry_others` a repetition of others is an answer; with it a sequence longer than that gets a penalty."""
+    candidates, words = Candidates(engine_model), engine_model.tokenize(" I like the old harbour best", special=False)
+    logits = np.zeros(engine_model.n_vocab, dtype=np.float32)
+    logits[words] = [5.0 + place for place in range(len(words))]
+    drawn = {}
+    for length in (0, 2):
+        sampler = Sampler(engine_model, Sampling(temperature=0, dry_multiplier=10.0, dry_others=length), 7, None)
+        sampler.hear([], words)
+        sampler.take(words[:-1], in_text=True)
+        drawn[length] = sampler.draw(candidates, logits, in_text=True)
+        sampler.free()
+    assert drawn[0] == words[-1] and drawn[2] == words[-2]
+
+
+def test_an_unlikely_act_is_never_drawn(engine_model: LlamaModel) -> None:
+    """Within an utterance the same token can be drawn."""
+    candidates = Candidates(engine_model)
+    logits = np.full(engine_model.n_vocab, -50.0, dtype=np.float32)
+    logits[[100, 200]] = [2.0, 1.0]  # the second is drawn in 27% of cases, and is 37% as likely as the first
+    for least, seen in ((0.0, {100, 200}), (0.3, {100, 200}), (0.5, {100})):
+        sampler = Sampler(engine_model, Sampling(temperature=1.0, act_min_p=least), 7, None)
+        assert {sampler.draw(candidates, logits, in_text=False) for _ in range(50)} == seen
+        assert {sampler.draw(candidates, logits, in_text=True) for _ in range(50)} == {100, 200}
+        sampler.free()
 
 
 def test_a_refused_draw_is_drawn_again_as_from_the_whole_vocabulary(engine_model: LlamaModel) -> None:
