@@ -135,7 +135,7 @@ class Replaying(LlamaBackend):
         self.work.pieces.append((len(session.tokens), len(job.pending), opening))
         return job
 
-    def _decode(self, shares: Any) -> Any:
+    def _evaluate(self, shares: Any) -> Any:
         for job, count in shares:
             if job.prefilled:
                 if count > 1:
@@ -143,7 +143,7 @@ class Replaying(LlamaBackend):
                 else:
                     self.work.steps.append(len(job.cache.tokens))
                     self.work.by_episode[job.request.session.partition("/")[0]] += 1
-        return super()._decode(shares)
+        return super()._evaluate(shares)
 
 
 @dataclass

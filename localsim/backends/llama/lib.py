@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from localsim.backends.evaluator import BATCH
 from localsim.errors import BackendUnavailable, ModelMissing
 
 _log = logging.getLogger("localsim.llama_cpp")
@@ -54,10 +55,6 @@ def build_description() -> str:
 
     system = library().llama_print_system_info().decode()
     return f"llama-cpp-python {llama_cpp.__version__}; {' '.join(system.split())}"
-
-
-BATCH = 512
-"""The largest number of tokens in one decode."""
 
 
 def new_context(model: LlamaModel, *, sequences: int, context: int, threads: int) -> Any:

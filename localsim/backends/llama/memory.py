@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import psutil
 
-from localsim.backends.llama.cache import OPENINGS
+from localsim.backends.evaluator import BATCH, OPENINGS
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.devices import layered
-from localsim.backends.llama.lib import BATCH, LlamaModel
+from localsim.backends.llama.lib import LlamaModel
 from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.modes import roles
 from localsim.conversation.prompts import agent_messages, writer_messages
@@ -168,6 +168,27 @@ def memory_plan(
         device_cache=int(reserved * cache_there),
         device_compute=compute if used else 0,
         device_free=sum(device.free for device in used),
+        process=int(psutil.Process().memory_info().rss),
+        caches=sequences + aside,
+        context=context,
+        free=int(psutil.virtual_memory().available),
+    )
+
+
+def paged_plan(
+    name: str, model: LlamaModel, sequences: int, aside: int, context: int, openings: int, _layers: int = 0
+) -> MemoryPlan:
+    """The memory of a model that OpenVINO evaluates on the processor, when conversations have their usual length.
+
+    No cache is reserved: all take the room of their tokens, as the `aside` ones of `memory_plan` do.
+    """
+    per_token = model.kv_bytes_per_token
+    used = (sequences + aside) * SHARE_USED + openings * OPENING_SHARE
+    return MemoryPlan(
+        name=name,
+        weights=model.path.stat().st_size,
+        cache=int(used * context * per_token),
+        compute=sequences * model.n_vocab * 4 + 60_000_000,
         process=int(psutil.Process().memory_info().rss),
         caches=sequences + aside,
         context=context,
