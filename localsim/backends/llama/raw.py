@@ -80,14 +80,14 @@ class RawContext:
 
     def logs(self, tokens: Sequence[int]) -> list[float]:
         """The logarithm of each token's probability after those before it, from the second token on."""
+        return [log_probability(row, token) for row, token in zip(self.predictions(tokens), tokens[1:], strict=True)]
+
+    def predictions(self, tokens: Sequence[int]) -> Iterator[npt.NDArray[np.float32]]:
+        """The logits (n_vocab) after each token but the last; a row is valid until the next one."""
         self._deepen(0, 0)
-        found: list[float] = []
         for start in range(0, len(tokens) - 1, PREFILL):
-            part = list(tokens[start : start + PREFILL])
-            following = tokens[start + 1 : start + 1 + len(part)]
-            logits = self._evaluate([(0, part)], wanted=len(part))[0]
-            found += [_log_probability(row, token) for row, token in zip(logits, following, strict=False)]
-        return found
+            part = list(tokens[start : min(start + PREFILL, len(tokens) - 1)])
+            yield from self._evaluate([(0, part)], wanted=len(part))[0]
 
     def _deepen(self, number: int, depth: int) -> None:
         """Make a sequence hold exactly `depth` tokens."""
@@ -120,7 +120,8 @@ class RawContext:
         self._evaluator.close()
 
 
-def _log_probability(logits: npt.NDArray[np.float32], token: int) -> float:
+def log_probability(logits: npt.NDArray[np.float32], token: int) -> float:
+    """The logarithm of a token's probability."""
     values = logits.astype(np.float64)
     top = values.max()
     return float(values[token] - top - np.log(np.exp(values - top).sum()))

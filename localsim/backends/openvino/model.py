@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from localsim.backends.llama.engine import Engine
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.llama.lib import build_description as llama_build
-from localsim.backends.openvino.network import Network, build_description
+from localsim.backends.openvino.network import SETTINGS, Network, build_description
 from localsim.backends.openvino.paged import Paged, PagedCache
 from localsim.backends.openvino.weights import Weights
 
@@ -20,10 +21,12 @@ class OpenVinoModel(LlamaModel):
     damaged.
     """
 
-    def __init__(self, path: Path, *, threads: int, adapter: Path | None = None) -> None:
+    def __init__(
+        self, path: Path, *, threads: int, adapter: Path | None = None, settings: Mapping[str, Any] = SETTINGS
+    ) -> None:
         super().__init__(path, vocab_only=True)
         self.threads = threads
-        self.network = Network(Weights(path, adapter), threads)
+        self.network = Network(Weights(path, adapter), threads, settings)
 
 
 class OpenVinoBackend(Engine[Paged]):

@@ -7,7 +7,8 @@ https://github.com/openvinotoolkit/openvino/tree/master/src/core/include/openvin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
@@ -21,15 +22,13 @@ from localsim.errors import BackendUnavailable, GenerationFailed
 
 BLOCK = 32
 """Tokens in a block of keys or values; OpenVINO's number for processors."""
-_CACHE = "f16"
-"""Numbers of the caches, which become bf16 with bf16 between the layers. With 8 bits, a block's numbers would change
-when a token joins it."""
-Ints = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 
 
 @lru_cache(maxsize=1)
 def library() -> ModuleType:
     """OpenVINO. Raises BackendUnavailable where it is not installed."""
+    # This package would report the import to a server. With None its own import fails, and OpenVINO does without it.
+    sys.modules.setdefault("openvino_telemetry", cast(ModuleType, None))
     try:
         import openvino
     except (ImportError, OSError) as error:
@@ -63,16 +62,19 @@ class Step:
     """The tokens whose logits are wanted, by their place in `tokens`."""
 
 
+SETTINGS: Mapping[str, Any] = {
+    "ENABLE_CPU_PINNING": False,  # several models, and several processes, share the processor
+    "KV_CACHE_PRECISION": "f16",
+}
+"""OpenVINO's properties, measured by scripts/eval_openvino.py. f16 caches become bf16 with bf16 between the layers."""
+
+
 class Network:
     """A compiled model. Raises BackendUnavailable where OpenVINO cannot compile it."""
 
-    def __init__(self, weights: Weights, threads: int) -> None:
+    def __init__(self, weights: Weights, threads: int, settings: Mapping[str, Any] = SETTINGS) -> None:
         core = library().Core()
-        settings = {
-            "INFERENCE_NUM_THREADS": threads,
-            "ENABLE_CPU_PINNING": False,  # several models, and several processes, share the processor
-            "KV_CACHE_PRECISION": _CACHE,
-        }
+        settings = {**settings, "INFERENCE_NUM_THREADS": threads}
         try:
             self._compiled = core.compile_model(_Builder(weights).model(), "CPU", settings)
         except RuntimeError as error:
@@ -255,7 +257,7 @@ class _Builder:
 
         def four_bits(data: npt.NDArray[np.uint8], columns: int) -> Any:
             tensor = openvino.Tensor(data.reshape(-1), openvino.Shape([rows, groups, columns]), openvino.Type.u4)
-            return op.convert(openvino.op.Constant(tensor), "f16")
+            return op.convert(openvino.op.Constant(tensor, False), "f16")  # False: it copies the numbers
 
         eights = np.full((rows * groups + 1) // 2, 0x88, dtype=np.uint8)
         return op.subtract(four_bits(matrix.numbers, GROUP), four_bits(eights, 1))
