@@ -27,6 +27,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -196,11 +197,11 @@ def halted(process: subprocess.Popen[bytes]) -> Iterator[None]:
             os.killpg(process.pid, signal.SIGCONT)
 
 
-def engine(bench: Bench) -> Line:
-    """Run localsim's engine on the same workload."""
-    found = bench.replay(bench.plan.specs(), bench.parallel)
+def engine(bench: Bench, library: str = "") -> Line:
+    """Run localsim's engine on the same workload, with the weights in llama.cpp or another library."""
+    found = bench.replay(bench.plan.specs(), bench.parallel, library)
     return {
-        "peer": "localsim",
+        "peer": f"localsim {library}".strip(),
         "rate": found["tokens"] / found["probes"] / bench.pace.reference,
         "tokens": found["tokens"],
         "seconds": found["seconds"],
@@ -212,29 +213,43 @@ def rounds(bench: Bench, folder: Path, peers: Sequence[str], repeats: int) -> It
     file = folder / f"{bench.name}.json"
     weights = dense(bench.model.path, folder / f"{bench.model.path.stem}.weights") if "vllm" in peers else None
     file.write_text(json.dumps(written_down(bench, weights)))
-    shared = {"workload": bench.name, "version": version("llama-cpp-python"), "kind": "compiled"}
+    which = {"workload": bench.name, "model": bench.plan.model}
+    shared = which | {"version": version("llama-cpp-python"), "kind": "compiled"}
     for number in range(repeats):
         yield shared | engine(bench) | {"lanes": bench.parallel}
+        if find_spec("openvino"):
+            own = {"lanes": bench.parallel, "version": version("openvino"), "kind": "wheel"}
+            yield shared | engine(bench, "openvino") | own
         for name in peers:
             say(f"{bench.name}, round {number + 1} of {repeats}: {name}")
             if name == "wrapper":
                 rate = wrapper_rate(bench) / bench.pace.reference
                 yield shared | {"peer": "wrapper", "rate": rate, "lanes": 1}
             else:
-                yield {"workload": bench.name} | measured(name, folder, file, bench)
+                yield which | measured(name, folder, file, bench)
 
 
 # ---- the table -----------------------------------------------------------------------------------------------------
 
 OURS = {
     "localsim": ("**localsim**", "Q8_0", ""),
+    "localsim openvino": ("**localsim, openvino:**", "Q8_0", "grammar and samplers are llama.cpp's"),
     "wrapper": ("llama-cpp-python, `create_chat_completion`", "Q8_0", "same grammar and sampling; no DRY"),
 }
 """Title, weights and differences of what runs in localsim's own environment."""
 
 
 def table(lines: Iterable[Line]) -> str:
-    """One row for each peer, with the median of its rates on each workload."""
+    """A table for each model: one row for each peer, with the median of its rates on each workload."""
+    found = list(lines)
+    models = list(dict.fromkeys(line.get("model", "") for line in found if "rate" in line))
+    parts = [[line for line in found if line.get("model", model) == model] for model in models]
+    if len(parts) < 2:
+        return _table(found)
+    return "\n\n".join(f"{model}\n\n{_table(part)}" for model, part in zip(models, parts, strict=True))
+
+
+def _table(lines: Sequence[Line]) -> str:
     rates: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     known: dict[str, Line] = {}
     failed: dict[str, str] = {}
@@ -313,18 +328,18 @@ def record_command(model: str, name: str, seeds: int, weights: Path | None, out:
 
 @main.command("all")
 @folder_option
-@model_option
+@click.option("--model", "models", multiple=True, default=("starter",), show_default=True)
 @workload_option
 @seeds_option
 @click.option("--repeats", default=1, show_default=True)
 @click.option("--peer", "peers", multiple=True, type=click.Choice(("wrapper", *PEERS)), help="Peer to measure [all].")
 def all_command(
-    folder: Path, model: str, names: tuple[str, ...], seeds: int, repeats: int, peers: tuple[str, ...]
+    folder: Path, models: tuple[str, ...], names: tuple[str, ...], seeds: int, repeats: int, peers: tuple[str, ...]
 ) -> None:
     """Measure the engine and every peer that is installed; prints the table of all results in the folder."""
     present = ["wrapper", *(name for name, peer in PEERS.items() if (folder / peer.package / INSTALLED).exists())]
     file = folder / RESULTS
-    for bench in benches(model, names or WORKLOADS, seeds, "off", ABREAST):
+    for bench in (each for model in models for each in benches(model, names or WORKLOADS, seeds, "off", ABREAST)):
         for line in rounds(bench, folder, [name for name in present if not peers or name in peers], repeats):
             say(json.dumps(line))
             with file.open("a") as results:

@@ -37,8 +37,11 @@ def load(file: ModelFile, *, threads: int, gpu_layers: int = 0) -> LlamaModel:
     return LlamaModel(file.path, gpu_layers=gpu_layers, adapter=file.adapter)
 
 
-def evaluator_of(model: LlamaModel, *, sequences: int, context: int, threads: int) -> Evaluator[Any]:
-    """Caches of a loaded model for `sequences` sessions at a time. Raises BackendUnavailable."""
+def evaluator_of(model: LlamaModel, *, sequences: int, context: int, threads: int, idle: int = 1) -> Evaluator[Any]:
+    """Caches of a loaded model for `sequences` sessions at a time, and room for so many `idle` ones.
+
+    llama.cpp keeps any number of idle caches. Raises BackendUnavailable.
+    """
     if isinstance(model, OpenVinoModel):
-        return PagedCache(model.network, sequences=sequences, context=context, caches=sequences + 1)
+        return PagedCache(model.network, sequences=sequences, context=context, caches=sequences + idle)
     return SessionCache(model, sequences=sequences, context=context, threads=threads)

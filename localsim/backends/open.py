@@ -137,9 +137,9 @@ def memory_plans(needs: Needs) -> list[MemoryPlan]:
     for name in models_of(needs.specs):
         for part in filter(is_file, parts_of(name)):
             file = needs.file_of(part)
-            plans.append(_memory(part, file, _for_part(needs, name, part), shared=file.path in loaded))
-            if file.engine == "llama":
-                loaded.add(file.path)
+            shared = file.engine == "llama" and file.path in loaded
+            plans.append(_memory(part, file, _for_part(needs, name, part), shared=shared))
+            loaded |= {file.path} if file.engine == "llama" else set()
     return plans
 
 

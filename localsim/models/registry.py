@@ -186,7 +186,7 @@ def layout_of(model: str) -> str:
             told = ", ".join(f"{part} has layout {layout}" for part, layout in found.items())
             raise InvalidInput(f"the models of a mixture must share a layout of prompts: {told}", where=model)
         return next(iter(found.values()))
-    base, adapter = split_adapter(model)
+    base, adapter = split_adapter(split_engine(model)[1])
     if adapter:
         from localsim.models.lora import layout_in
 

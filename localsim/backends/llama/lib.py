@@ -136,6 +136,11 @@ class LlamaModel:
         return self._numbers("block_count", [1])[0]
 
     @property
+    def width(self) -> int:
+        """Numbers that stand for one token between the layers, by the header."""
+        return self._numbers("embedding_length", [0])[0]
+
+    @property
     def kv_bytes_per_token(self) -> int:
         """Bytes of one token in the cache: keys and values in 16 bits, over all layers.
 
@@ -143,7 +148,7 @@ class LlamaModel:
         """
         layers = self.n_layers
         heads = self._numbers("attention.head_count", [1])
-        width = self._numbers("embedding_length", [0])[0] // max(*heads, 1)
+        width = self.width // max(*heads, 1)
         key = self._numbers("attention.key_length", [width])[0]
         value = self._numbers("attention.value_length", [width])[0]
         kv_heads = self._numbers("attention.head_count_kv", heads)

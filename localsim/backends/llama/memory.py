@@ -180,15 +180,15 @@ def paged_plan(
 ) -> MemoryPlan:
     """The memory of a model that OpenVINO evaluates on the processor, when conversations have their usual length.
 
-    No cache is reserved: all take the room of their tokens, as the `aside` ones of `memory_plan` do.
+    OpenVINO keeps the weights as they are in the file and once more in its own order, and the embedding again. No cache
+    is reserved: all take the room of their tokens, as the `aside` ones of `memory_plan` do.
     """
-    per_token = model.kv_bytes_per_token
     used = (sequences + aside) * SHARE_USED + openings * OPENING_SHARE
     return MemoryPlan(
         name=name,
-        weights=model.path.stat().st_size,
-        cache=int(used * context * per_token),
-        compute=sequences * model.n_vocab * 4 + 60_000_000,
+        weights=2 * (model.path.stat().st_size + model.n_vocab * model.width),
+        cache=int(used * context * model.kv_bytes_per_token),
+        compute=sequences * model.n_vocab * 4 + BATCH * model.width * 150 + 60_000_000,
         process=int(psutil.Process().memory_info().rss),
         caches=sequences + aside,
         context=context,
