@@ -101,13 +101,20 @@ def megabytes(folder: Path) -> float:
 # ---- workloads -----------------------------------------------------------------------------------------------------
 
 
+class _Marked(ChatTokenizer):
+    """Numbers below zero may stand for replies, whose line breaks nobody keeps."""
+
+    def _line(self, line: str, known: tuple[int, ...] | None) -> tuple[int, ...]:
+        return (*known, *self.content("\n")) if known else super()._line(line, known)
+
+
 def written_down(bench: Bench, weights: Path | None) -> dict[str, Any]:
     """A recorded workload for `peers.py`.
 
     `conversations` are in the order of the plan, each with its `replies` in the order in which they ended. The `prompt`
     of a reply holds tokens; -1 in it stands for what was drawn for the conversation's first reply, -2 for the second.
     """
-    chat = ChatTokenizer(bench.model)
+    chat = _Marked(bench.model)
     replies: dict[str, list[Any]] = defaultdict(list)
     written: dict[str, dict[str, tuple[int, ...]]] = defaultdict(dict)
     for key, (request, reply) in bench.tape.replies.items():
@@ -115,14 +122,14 @@ def written_down(bench: Bench, weights: Path | None) -> dict[str, Any]:
         found = replies[request.session.partition("/")[0]]
         found.append(
             {
-                "prompt": chat.prompt(request.messages, request.prefill, known),
+                "prompt": chat.prompt(request.messages, request.prefill, known, note=request.note),
                 "body": body_of(request, recorded),
                 "agent": request.speaker != WRITER,
                 "tokens": len(reply),
                 "kept": recorded.draws - (recorded.cause != "length"),
             }
         )
-        known[request.prefill + recorded.text] = (*chat.content(request.prefill), -len(found))
+        known[(request.prefill + recorded.text).removesuffix("\n")] = (*chat.content(request.prefill), -len(found))
     seen: set[tuple[str | None, str]] = set()
     talks = []
     for spec in bench.plan.specs():
@@ -213,8 +220,7 @@ def rounds(bench: Bench, folder: Path, peers: Sequence[str], repeats: int) -> It
     file = folder / f"{bench.name}.json"
     weights = dense(bench.model.path, folder / f"{bench.model.path.stem}.weights") if "vllm" in peers else None
     file.write_text(json.dumps(written_down(bench, weights)))
-    which = {"workload": bench.name, "model": bench.plan.model}
-    shared = which | {"version": version("llama-cpp-python"), "kind": "compiled"}
+    shared = {"workload": bench.name, "version": version("llama-cpp-python"), "kind": "compiled"}
     for number in range(repeats):
         yield shared | engine(bench) | {"lanes": bench.parallel}
         if find_spec("openvino"):
@@ -226,7 +232,7 @@ def rounds(bench: Bench, folder: Path, peers: Sequence[str], repeats: int) -> It
                 rate = wrapper_rate(bench) / bench.pace.reference
                 yield shared | {"peer": "wrapper", "rate": rate, "lanes": 1}
             else:
-                yield which | measured(name, folder, file, bench)
+                yield {"workload": bench.name} | measured(name, folder, file, bench)
 
 
 # ---- the table -----------------------------------------------------------------------------------------------------
@@ -240,16 +246,7 @@ OURS = {
 
 
 def table(lines: Iterable[Line]) -> str:
-    """A table for each model: one row for each peer, with the median of its rates on each workload."""
-    found = list(lines)
-    models = list(dict.fromkeys(line.get("model", "") for line in found if "rate" in line))
-    parts = [[line for line in found if line.get("model", model) == model] for model in models]
-    if len(parts) < 2:
-        return _table(found)
-    return "\n\n".join(f"{model}\n\n{_table(part)}" for model, part in zip(models, parts, strict=True))
-
-
-def _table(lines: Sequence[Line]) -> str:
+    """One row for each peer, with the median of its rates on each workload."""
     rates: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     known: dict[str, Line] = {}
     failed: dict[str, str] = {}
@@ -328,18 +325,18 @@ def record_command(model: str, name: str, seeds: int, weights: Path | None, out:
 
 @main.command("all")
 @folder_option
-@click.option("--model", "models", multiple=True, default=("starter",), show_default=True)
+@model_option
 @workload_option
 @seeds_option
 @click.option("--repeats", default=1, show_default=True)
 @click.option("--peer", "peers", multiple=True, type=click.Choice(("wrapper", *PEERS)), help="Peer to measure [all].")
 def all_command(
-    folder: Path, models: tuple[str, ...], names: tuple[str, ...], seeds: int, repeats: int, peers: tuple[str, ...]
+    folder: Path, model: str, names: tuple[str, ...], seeds: int, repeats: int, peers: tuple[str, ...]
 ) -> None:
     """Measure the engine and every peer that is installed; prints the table of all results in the folder."""
     present = ["wrapper", *(name for name, peer in PEERS.items() if (folder / peer.package / INSTALLED).exists())]
     file = folder / RESULTS
-    for bench in (each for model in models for each in benches(model, names or WORKLOADS, seeds, "off", ABREAST)):
+    for bench in benches(model, names or WORKLOADS, seeds, "off", ABREAST):
         for line in rounds(bench, folder, [name for name in present if not peers or name in peers], repeats):
             say(json.dumps(line))
             with file.open("a") as results:

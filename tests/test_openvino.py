@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +21,7 @@ from localsim.backends import open as opening
 from localsim.backends.engines import evaluator_of, load
 from localsim.backends.evaluator import Part
 from localsim.backends.llama.lib import LlamaModel
-from localsim.backends.llama.memory import refuse_if_too_large
+from localsim.backends.llama.memory import paged_plan, refuse_if_too_large
 from localsim.backends.llama.raw import RawContext
 from localsim.backends.openvino import network
 from localsim.backends.openvino.model import OpenVinoBackend, OpenVinoModel
@@ -252,6 +254,18 @@ def test_cancelled_and_outgrown_replies_leave_the_engine_at_work(model: OpenVino
 
 
 @installed
+def test_a_closed_backend_gives_its_memory_back_at_once(starter: ModelFile) -> None:
+    model = OpenVinoModel(starter.path, threads=1)
+    network = weakref.ref(model.network)
+    gc.disable()  # a backend is part of cycles
+    try:
+        OpenVinoBackend(model, name="m", sha256="0" * 64, sequences=2, context=256, caches=4).close()
+        assert network() is None
+    finally:
+        gc.enable()
+
+
+@installed
 def test_an_error_of_openvino_fails_its_replies_and_no_others(
     backend: OpenVinoBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,6 +322,20 @@ def test_memory_is_stated_for_caches_of_usual_length_and_no_weights_are_shared(s
     with pytest.raises(InvalidInput, match="--gpu 3: localsim runs OpenVINO on the processor"):
         opening.memory_plans(replace(needs, specs=replace(plan, roles={}).specs(), gpu="3"))
     refuse_if_too_large(paged)
+
+
+def test_weights_that_openvino_holds_in_more_bits_than_the_file_are_counted_so(tmp_path: Path) -> None:
+    plans = []
+    for kind in ("Q5_0", "Q4_0"):
+        path = tiny_model.write(tmp_path / f"{kind}.gguf", FAMILIES["llama-3"], kind=kind)
+        header = LlamaModel(path, vocab_only=True)
+        file, weights = header.path.stat().st_size, header.n_weights
+        plans.append(
+            (paged_plan("m", header, 1, 0, 256, 0).weights // 2 - header.n_vocab * header.width, file, weights)
+        )
+        header.free()
+    (five, _, weights), (four, file, _) = plans
+    assert five == weights * 17 // 16 and four == file
 
 
 # ---- refusals ------------------------------------------------------------------------------------------------------

@@ -116,6 +116,7 @@ def write(path: Path, family: Family, seed: int = 1, kind: str = "F32") -> Path:
     """A model file of a few hundred kilobytes, with matrices of a type that the package gguf can write."""
     writer = gguf.GGUFWriter(str(path), family.architecture)
     writer.add_name("tiny")
+    writer.add_file_type(gguf.LlamaFileType["ALL_F32" if kind == "F32" else f"MOSTLY_{kind}"])
     writer.add_block_count(LAYERS)
     writer.add_context_length(4096)
     writer.add_embedding_length(WIDTH)

@@ -141,6 +141,11 @@ class LlamaModel:
         return self._numbers("embedding_length", [0])[0]
 
     @property
+    def n_weights(self) -> int:
+        """Number of weights in the file; known with `vocab_only` too."""
+        return int(library().llama_model_n_params(self.pointer))
+
+    @property
     def kv_bytes_per_token(self) -> int:
         """Bytes of one token in the cache: keys and values in 16 bits, over all layers.
 

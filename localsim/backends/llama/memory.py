@@ -26,6 +26,8 @@ _CHARS_PER_TOKEN = 3
 _LINE_TOKENS = 16
 """Tokens of a turn in addition to its text: the name, and the template's marks around a message."""
 _STEP = 256
+_Q4_0 = "2"
+"""The type of a file, as its header names it (`general.file_type`)."""
 SHARE_USED = 0.25
 """Used share of a context that is set aside: turns are shorter than their limit (docs/performance.md)."""
 OPENING_SHARE = 0.1
@@ -180,13 +182,16 @@ def paged_plan(
 ) -> MemoryPlan:
     """The memory of a model that OpenVINO evaluates on the processor, when conversations have their usual length.
 
-    OpenVINO keeps the weights as they are in the file and once more in its own order, and the embedding again. No cache
-    is reserved: all take the room of their tokens, as the `aside` ones of `memory_plan` do.
+    The weights have 8 bits and scales, unless the file is Q4_0 or larger (see openvino.weights). They are kept twice, the
+    second time in OpenVINO's own order, and the embedding more often. No cache is reserved: all take the room of their
+    tokens, as the `aside` ones of `memory_plan` do.
     """
+    eight_bits = 0 if model.metadata("general.file_type") == _Q4_0 else model.n_weights * 17 // 16
+    held = max(model.path.stat().st_size, eight_bits)
     used = (sequences + aside) * SHARE_USED + openings * OPENING_SHARE
     return MemoryPlan(
         name=name,
-        weights=2 * (model.path.stat().st_size + model.n_vocab * model.width),
+        weights=2 * (held + model.n_vocab * model.width),
         cache=int(used * context * model.kv_bytes_per_token),
         compute=sequences * model.n_vocab * 4 + BATCH * model.width * 150 + 60_000_000,
         process=int(psutil.Process().memory_info().rss),

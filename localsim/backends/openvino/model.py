@@ -28,6 +28,11 @@ class OpenVinoModel(LlamaModel):
         self.threads = threads
         self.network = Network(Weights(path, adapter), threads, settings)
 
+    def free(self) -> None:
+        """Free vocabulary and network."""
+        super().free()
+        self.__dict__.pop("network", None)  # a backend is part of cycles, which Python clears late
+
 
 class OpenVinoBackend(Engine[Paged]):
     """A model that OpenVINO evaluates, for `sequences` sessions at a time; `caches` of them can be kept whole."""
