@@ -231,10 +231,12 @@ def _open_llama(name: str, file: ModelFile, *, loaded: dict[Path, LlamaModel], n
 
 
 def _open_openvino(name: str, file: ModelFile, *, needs: Needs, say: Say) -> Backend:
+    from localsim.backends.engines import ensure_works
     from localsim.backends.evaluator import OPENINGS
     from localsim.backends.llama.memory import refuse_if_too_large
     from localsim.backends.openvino.model import OpenVinoBackend, OpenVinoModel
 
+    ensure_works(file)
     memory = _memory(name, file, needs, shared=False)
     say(str(memory))
     refuse_if_too_large(memory)

@@ -182,9 +182,9 @@ def paged_plan(
 ) -> MemoryPlan:
     """The memory of a model that OpenVINO evaluates on the processor, when conversations have their usual length.
 
-    The weights have 8 bits and scales, unless the file is Q4_0 or larger (see openvino.weights). They are kept twice, the
-    second time in OpenVINO's own order, and the embedding more often. No cache is reserved: all take the room of their
-    tokens, as the `aside` ones of `memory_plan` do.
+    The weights have 8 bits and scales, unless the file is Q4_0 or larger (see openvino.weights). They are kept twice,
+    the second time in OpenVINO's own order, and the embedding more often. No cache is reserved: all take the room of
+    their tokens, as the `aside` ones of `memory_plan` do.
     """
     eight_bits = 0 if model.metadata("general.file_type") == _Q4_0 else model.n_weights * 17 // 16
     held = max(model.path.stat().st_size, eight_bits)
