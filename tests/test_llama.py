@@ -205,7 +205,7 @@ def test_who_still_writes_closes_up_and_takes_its_cache_along(
     for moves in (True, False):
         backend = engine(engine_model)
         if not moves:
-            monkeypatch.setattr(backend._sessions, "close_up", lambda _busy: [])
+            monkeypatch.setattr(backend._evaluator, "settle", lambda _working: [])
         text, sequence = third_of_three(backend)
         backend.close()
         assert sequence == (0 if moves else 2)
@@ -219,9 +219,9 @@ def test_a_cache_that_is_lost_on_the_move_fails_its_conversation_alone(backend: 
     while len(backend._jobs) < 3:
         assert not backend.poll(), "all three still write"
     backend.cancel(tickets[0])
-    put = backend._sessions._put
-    backend._sessions._put = lambda *seat: put(*seat) and False  # type: ignore[method-assign]
-    failed = {done.ticket: done.result for done in backend._close_up()}
+    put = backend._evaluator._put
+    backend._evaluator._put = lambda *seat: put(*seat) and False
+    failed = {done.ticket: done.result for done in backend._settle()}
     assert list(failed) == [tickets[2]] and isinstance(failed[tickets[2]], GenerationFailed)
     assert set(backend._jobs) == {tickets[1]}
 

@@ -49,11 +49,8 @@ class Steps:
         self.seconds = seconds
         opened.append(size["sequences"])
 
-    def deepened(self, depth: int) -> int:
-        return depth
-
-    def fill(self, data: int, depth: int) -> None:
-        assert data == depth == lanes.DEPTH
+    def fill(self, depth: int) -> None:
+        assert depth == lanes.DEPTH
 
     def steps(self, groups: list[list[int]]) -> list[float]:
         return [self.seconds[len(group)] for group in groups]

@@ -112,10 +112,11 @@ FAMILIES = {
 }
 
 
-def write(path: Path, family: Family, seed: int = 1) -> Path:
-    """A model file of a few hundred kilobytes."""
+def write(path: Path, family: Family, seed: int = 1, kind: str = "F32") -> Path:
+    """A model file of a few hundred kilobytes, with matrices of a type that the package gguf can write."""
     writer = gguf.GGUFWriter(str(path), family.architecture)
     writer.add_name("tiny")
+    writer.add_file_type(gguf.LlamaFileType["ALL_F32" if kind == "F32" else f"MOSTLY_{kind}"])
     writer.add_block_count(LAYERS)
     writer.add_context_length(4096)
     writer.add_embedding_length(WIDTH)
@@ -127,7 +128,7 @@ def write(path: Path, family: Family, seed: int = 1) -> Path:
     writer.add_rope_dimension_count(WIDTH // HEADS)
     count = _vocabulary(writer, family)
     writer.add_chat_template(family.template)
-    _weights(writer, family, count, np.random.default_rng(seed))
+    _weights(writer, family, count, np.random.default_rng(seed), kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -173,10 +174,14 @@ def _byte_characters() -> list[str]:
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
 
 
-def _weights(writer: gguf.GGUFWriter, family: Family, count: int, rng: np.random.Generator) -> None:
+def _weights(writer: gguf.GGUFWriter, family: Family, count: int, rng: np.random.Generator, kind: str) -> None:
     def add(name: str, *shape: int) -> None:
-        values = np.ones(shape) if "norm" in name else rng.normal(0, 0.08, shape)
-        writer.add_tensor(name, values.astype(np.float32))
+        values = (np.ones(shape) if "norm" in name else rng.normal(0, 0.08, shape)).astype(np.float32)
+        if len(shape) == 1 or kind == "F32":
+            writer.add_tensor(name, values)
+        else:
+            of = gguf.GGMLQuantizationType[kind]
+            writer.add_tensor(name, gguf.quants.quantize(values, of), raw_dtype=of)
 
     narrow = WIDTH // 2
     add("token_embd.weight", count, WIDTH)
@@ -188,6 +193,9 @@ def _weights(writer: gguf.GGUFWriter, family: Family, count: int, rng: np.random
             add(f"{block}{name}.weight", out, WIDTH)
             if family.architecture == "qwen2":
                 add(f"{block}{name}.bias", out)
+        if family.architecture == "qwen3":
+            for name in ("attn_q_norm", "attn_k_norm"):
+                writer.add_tensor(f"{block}{name}.weight", rng.normal(1, 0.2, WIDTH // HEADS).astype(np.float32))
         add(f"{block}attn_output.weight", WIDTH, WIDTH)
         add(f"{block}attn_norm.weight", WIDTH)
         add(f"{block}ffn_norm.weight", WIDTH)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,15 @@ from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.conversation.episode import EpisodeSpec, Overflow, Repro
 from localsim.errors import InvalidInput
 from localsim.models.mixtures import is_mixture, mixture_of, name_of, parts_of
-from localsim.models.registry import ModelFile, is_path, require_name, resolve, split_adapter
+from localsim.models.registry import (
+    OPENVINO,
+    ModelFile,
+    is_path,
+    require_name,
+    resolve,
+    split_adapter,
+    split_engine,
+)
 
 if TYPE_CHECKING:
     from localsim.backends.llama.lib import LlamaModel
@@ -72,8 +81,10 @@ def absolute(model: str) -> str:
         return name_of(replace(mixed, first=absolute(mixed.first), other=absolute(mixed.other)))
     if not is_file(model):
         return model
-    parts = [part for part in split_adapter(model) if part]
-    return "+".join(str(Path(part).expanduser().absolute()) if is_path(part) else part for part in parts)
+    engine, name = split_engine(model)
+    parts = [part for part in split_adapter(name) if part]
+    whole = "+".join(str(Path(part).expanduser().absolute()) if is_path(part) else part for part in parts)
+    return f"{OPENVINO}{whole}" if engine == "openvino" else whole
 
 
 def physical_cores() -> int:
@@ -120,14 +131,15 @@ def models_of(specs: Sequence[EpisodeSpec]) -> list[str]:
 
 
 def memory_plans(needs: Needs) -> list[MemoryPlan]:
-    """The memory of each llama.cpp model of `needs.specs`; adapters on one file share its weights."""
+    """The memory of each model file of `needs.specs`; in llama.cpp, adapters on one file share its weights."""
     plans: list[MemoryPlan] = []
     loaded: set[Path] = set()
     for name in models_of(needs.specs):
         for part in filter(is_file, parts_of(name)):
             file = needs.file_of(part)
-            plans.append(_memory(part, file, _for_part(needs, name, part), shared=file.path in loaded))
-            loaded.add(file.path)
+            shared = file.engine == "llama" and file.path in loaded
+            plans.append(_memory(part, file, _for_part(needs, name, part), shared=shared))
+            loaded |= {file.path} if file.engine == "llama" else set()
     return plans
 
 
@@ -170,7 +182,9 @@ def open_backends(
         elif is_plugin(name):
             backend = plugins.make("backends", name.partition(":")[0], name, needs.sequences)
         else:
-            backend = _open_llama(name, files[name], loaded, needs, say)
+            file = files[name]
+            opening = _open_openvino if file.engine == "openvino" else partial(_open_llama, loaded=loaded)
+            backend = opening(name, file, needs=needs, say=say)
         opened.append(backend)
         return backend
 
@@ -186,7 +200,7 @@ def open_backends(
             backend.close()
 
 
-def _open_llama(name: str, file: ModelFile, loaded: dict[Path, LlamaModel], needs: Needs, say: Say) -> Backend:
+def _open_llama(name: str, file: ModelFile, *, loaded: dict[Path, LlamaModel], needs: Needs, say: Say) -> Backend:
     """`loaded` are the models so far, by file: another adapter on the same weights does not load them again."""
     from localsim.backends.llama.engine import LlamaBackend
     from localsim.backends.llama.lib import LlamaModel
@@ -216,6 +230,30 @@ def _open_llama(name: str, file: ModelFile, loaded: dict[Path, LlamaModel], need
     )
 
 
+def _open_openvino(name: str, file: ModelFile, *, needs: Needs, say: Say) -> Backend:
+    from localsim.backends.engines import ensure_works
+    from localsim.backends.evaluator import OPENINGS
+    from localsim.backends.llama.memory import refuse_if_too_large
+    from localsim.backends.openvino.model import OpenVinoBackend, OpenVinoModel
+
+    ensure_works(file)
+    memory = _memory(name, file, needs, shared=False)
+    say(str(memory))
+    refuse_if_too_large(memory)
+    say(f"loading {file.name} ({file.path.stat().st_size / 1e6:.0f} MB)")
+    model = OpenVinoModel(file.path, threads=needs.threads or physical_cores(), adapter=file.adapter)
+    return OpenVinoBackend(
+        model,
+        name=name,
+        sha256=file.sha256,
+        sequences=needs.sequences,
+        context=memory.context,
+        caches=memory.caches + OPENINGS,
+        repro=needs.repro,
+        overflow=needs.overflow,
+    )
+
+
 def gpu_layers(gpu: str) -> int:
     """Layers to put on a GPU for `auto`, `off` or a number. Raises InvalidInput where this build has none."""
     from localsim.backends.llama.lib import library
@@ -233,16 +271,29 @@ def gpu_layers(gpu: str) -> int:
     return int(gpu)
 
 
+def layers_of(file: ModelFile, gpu: str) -> int:
+    """Layers of a model to put on a GPU. Raises InvalidInput where its library or this build cannot."""
+    if file.engine == "llama":
+        return gpu_layers(gpu)
+    if gpu not in ("auto", "off", "0"):
+        raise InvalidInput(
+            f"--gpu {gpu}: localsim runs OpenVINO on the processor only",
+            hint="leave --gpu out, or use the model without openvino: before its name",
+        )
+    return 0
+
+
 def _memory(name: str, file: ModelFile, needs: Needs, *, shared: bool) -> MemoryPlan:
     """The memory of one model, without its weights where they are `shared`; reads only the header of the file."""
+    from localsim.backends.evaluator import OPENINGS
     from localsim.backends.llama import memory
-    from localsim.backends.llama.cache import OPENINGS
     from localsim.backends.llama.lib import LlamaModel
 
-    header, layers = LlamaModel(file.path, vocab_only=True), gpu_layers(needs.gpu)
+    header, layers = LlamaModel(file.path, vocab_only=True), layers_of(file, needs.gpu)
+    planned = memory.memory_plan if file.engine == "llama" else memory.paged_plan
     if not needs.specs:
         context = needs.context or memory.context_of_judge(needs.question, needs.think, header)
-        plan = memory.memory_plan(file.name, header, needs.sequences, 0, context, OPENINGS, layers)
+        plan = planned(file.name, header, needs.sequences, 0, context, OPENINGS, layers)
     else:
         specs = needs.specs
         context = needs.context or memory.context_needed(specs, name, header)
@@ -251,6 +302,6 @@ def _memory(name: str, file: ModelFile, needs: Needs, *, shared: bool) -> Memory
             # While other models speak, the conversations of this one close up and push others out of their places.
             aside = needs.sequences // 2
         kept = memory.openings(specs, name)
-        plan = memory.memory_plan(file.name, header, needs.sequences, aside, context, kept, layers)
+        plan = planned(file.name, header, needs.sequences, aside, context, kept, layers)
     header.free()
     return plan.without_weights() if shared else plan

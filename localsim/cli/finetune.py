@@ -341,15 +341,15 @@ def _lines(plan: dict[str, Any]) -> str:
 
 def _planned(size_name: str, study: Study, model: str) -> dict[str, Any]:
     """Return the plan of a study for one model, with the expected minutes of each stage."""
-    from localsim.backends.llama.probe import ensure_works
-    from localsim.backends.open import gpu_layers, physical_cores
+    from localsim.backends.engines import ensure_works
+    from localsim.backends.open import layers_of, physical_cores
     from localsim.machine.bench import bench
     from localsim.study import TURNS, WRITTEN, hours
 
     base, size, twin, judge = study.base(model), study.size, study.twin_of(model), study.judge_of(model)
-    ensure_works(base.path, base.sha256)
+    ensure_works(base)
     say(f"measuring {base.name}")
-    rates = bench(base, physical_cores(), gpu_layers("auto"))
+    rates = bench(base, physical_cores(), layers_of(base, "auto"))
     stages = hours(size, rates, twin=twin is not None, judge=judge is not None)
     return {
         "size": size_name,

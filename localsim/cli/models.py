@@ -256,7 +256,7 @@ def check(name: str, as_json: bool) -> None:
 @models.command()
 @click.argument("name", default="smollm2-135m", shell_complete=completion.models)
 @click.option("--type", "kinds", multiple=True, type=click.Choice(list(TYPES)), help="Type of weights to write [all].")
-@click.option("--threads", type=click.IntRange(1), help="Number of threads for llama.cpp [one for each physical core].")
+@click.option("--threads", type=click.IntRange(1), help="Number of threads [one for each physical core].")
 @gpu_option
 @parallel_option
 @json_option
@@ -275,7 +275,7 @@ def optimize(
 
 @models.command("bench")
 @click.argument("names", nargs=-1, shell_complete=completion.models)
-@click.option("--threads", type=click.IntRange(1), help="Number of threads for llama.cpp [one for each physical core].")
+@click.option("--threads", type=click.IntRange(1), help="Number of threads [one for each physical core].")
 @gpu_option
 @parallel_option
 @json_option
@@ -296,15 +296,15 @@ def bench_(names: tuple[str, ...], threads: int | None, gpu: str, parallel: int 
 
 
 def _benches(files: list[registry.ModelFile], threads: int | None, gpu: str, parallel: int | None) -> list[Bench]:
-    from localsim.backends.llama.probe import ensure_works
-    from localsim.backends.open import gpu_layers, physical_cores
+    from localsim.backends.engines import ensure_works
+    from localsim.backends.open import layers_of, physical_cores
     from localsim.machine.bench import PARALLEL, bench
 
     benches = []
     for file in files:
-        ensure_works(file.path, file.sha256)
+        ensure_works(file)
         say(f"{file.name}: measuring")
-        benches.append(bench(file, threads or physical_cores(), gpu_layers(gpu), parallel or PARALLEL))
+        benches.append(bench(file, threads or physical_cores(), layers_of(file, gpu), parallel or PARALLEL))
     return benches
 
 

@@ -14,7 +14,7 @@ import psutil
 import yaml
 
 from localsim import paths
-from localsim.backends.llama.lib import LlamaModel
+from localsim.backends.engines import load
 from localsim.backends.llama.raw import RawContext
 from localsim.machine.lanes import PATIENT_S, Curve, kept
 from localsim.models.registry import ModelFile
@@ -66,7 +66,7 @@ def bench(file: ModelFile, threads: int, layers: int = 0, parallel: int = PARALL
     """
     before = psutil.Process().memory_info().rss
     begun = time.perf_counter()
-    model = LlamaModel(file.path, gpu_layers=layers, adapter=file.adapter)
+    model = load(file, threads=threads, gpu_layers=layers)
     loaded = time.perf_counter() - begun
     raw = RawContext(model, sequences=parallel, context=1024, threads=threads)
     perplexity, _ = raw.perplexity(prose())

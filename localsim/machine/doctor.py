@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import re
 import shutil
@@ -13,14 +14,13 @@ from typing import Any
 import psutil
 
 from localsim import paths
+from localsim.backends.engines import ensure_works, load
 from localsim.backends.llama.devices import devices
 from localsim.backends.llama.lib import LlamaModel, build_description, library
-from localsim.backends.llama.probe import ensure_works
 from localsim.backends.open import gpu_layers, physical_cores
 from localsim.errors import LocalsimError
 from localsim.machine import build_flags, lanes
 from localsim.models import registry as models
-from localsim.models.checksums import checksum
 
 _SIDE_BY_SIDE = 8
 """Conversations in the measurement of speed."""
@@ -45,6 +45,7 @@ def diagnose() -> list[Finding]:
         *_library(),
         *(_model(name) for name in models.aliases().get("starter", [])),
         _speed(),
+        _openvino(),
         _room(),
     ]
 
@@ -94,21 +95,48 @@ def _speed() -> Finding:
     """Measure the speed of the default model; takes a few seconds."""
 
     def measure() -> str:
-        from localsim.machine import forecast
-
         file = models.resolve("starter")
-        ensure_works(file.path, file.sha256)
+        ensure_works(file)
         layers = gpu_layers("auto")
-        model = LlamaModel(file.path, gpu_layers=layers)
-        rates = forecast.measure(model, _SIDE_BY_SIDE, physical_cores())
+        model = load(file, threads=physical_cores(), gpu_layers=layers)
+        rates = _rates(model)
         curve = lanes.remembered(file, physical_cores(), layers) or lanes.kept(file, physical_cores(), layers, model)
         model.free()
-        return (
-            f"the starter reads {rates.heard:.0f} and writes {rates.written:.0f} tokens a second "
-            f"in {_SIDE_BY_SIDE} conversations at a time; by conversations at a time: {curve}"
-        )
+        return f"the starter {rates}; by conversations at a time: {curve}"
 
     return _checked("speed", measure)
+
+
+def _rates(model: LlamaModel) -> str:
+    from localsim.machine import forecast
+
+    rates = forecast.measure(model, _SIDE_BY_SIDE, physical_cores())
+    return (
+        f"reads {rates.heard:.0f} and writes {rates.written:.0f} tokens a second "
+        f"in {_SIDE_BY_SIDE} conversations at a time"
+    )
+
+
+_GAINS = {"avx512_vnni": "would gain from it", "amx_int8": "may gain from it", "avx_vnni": "may gain from it"}
+"""Instructions for numbers of 8 bits, which OpenVINO uses more than llama.cpp; only the first has been measured."""
+
+
+def _openvino() -> Finding:
+    """Measure the default model with OpenVINO, or say whether an installation is worth while."""
+    if importlib.util.find_spec("openvino") is None:
+        features = build_flags.processor_features()
+        feature = next((name for name in _GAINS if name in features), "")
+        worth = f"this processor {_GAINS[feature]} ({feature})" if feature else "no gain is known on this processor"
+        advice = 'for more tokens a second: pip install "localsim[openvino]", then -m openvino:NAME' if feature else ""
+        return Finding("openvino", f"not installed; {worth}", advice=advice)
+
+    def measure() -> str:
+        model = load(models.resolve("openvino:starter"), threads=physical_cores())
+        rates = _rates(model)
+        model.free()
+        return f"-m openvino:starter {rates}"
+
+    return _checked("openvino", measure)
 
 
 def _room() -> Finding:
@@ -171,7 +199,7 @@ def _model(name: str) -> Finding:
         model = models.entry(name)
         path = models.verify(name)
         if model.kind == "chat":
-            ensure_works(path, checksum(path))
+            ensure_works(models.resolve(name))
             return f"checksum is right, writes text ({path})"
         return f"checksum is right ({path})"
 

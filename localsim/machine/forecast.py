@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from localsim.backends.engines import ensure_works, load
 from localsim.backends.llama.lib import LlamaModel
-from localsim.backends.llama.probe import ensure_works
 from localsim.backends.llama.raw import RawContext
-from localsim.backends.open import Needs, gpu_layers, physical_cores
+from localsim.backends.open import Needs, layers_of, physical_cores
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec
 from localsim.errors import DatabaseError
 from localsim.models.registry import resolve
@@ -71,7 +71,7 @@ class Forecast:
 
 
 def measure(model: LlamaModel, parallel: int, threads: int) -> Rates:
-    """Measure llama.cpp's own speed; takes a few seconds."""
+    """Measure the speed of a model without sampling; takes a few seconds."""
     raw = RawContext(model, sequences=parallel, context=CONTEXT, threads=threads)
     heard = 32 / sorted(raw.pieces([(DEPTH, 32)] * 5))[2]
     written = raw.step_rate(parallel, DEPTH)
@@ -82,9 +82,10 @@ def measure(model: LlamaModel, parallel: int, threads: int) -> Rates:
 def forecast_on(name: str, needs: Needs, store: Store | None) -> Forecast:
     """Load a model, measure it for some seconds, and forecast the episodes of `needs`, all written by that model."""
     file = resolve(name)
-    ensure_works(file.path, file.sha256)
-    model = LlamaModel(file.path, gpu_layers=gpu_layers(needs.gpu), adapter=file.adapter)
-    rates = measure(model, needs.sequences, needs.threads or physical_cores())
+    ensure_works(file)
+    threads = needs.threads or physical_cores()
+    model = load(file, threads=threads, gpu_layers=layers_of(file, needs.gpu))
+    rates = measure(model, needs.sequences, threads)
     model.free()
     return forecast(needs.specs, rates, store)
 

@@ -1,6 +1,6 @@
 """How many conversations at a time pay: a short measured curve of one model on this machine, kept for later runs.
 
-llama.cpp writes one token in each of 1, 2, 4 ... conversations (lanes) together. More lanes raise the tokens a second
+A model writes one token in each of 1, 2, 4 ... conversations (lanes) together. More lanes raise the tokens a second
 until the processor or the GPU is busy; from there on they only take memory.
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 
 import psutil
 
+from localsim.backends.engines import build_stamp, ensure_works, load
 from localsim.backends.llama.devices import layered, where
 from localsim.backends.llama.lib import LlamaModel
-from localsim.backends.llama.probe import build_stamp, ensure_works
 from localsim.backends.llama.raw import RawContext
 from localsim.models.registry import ModelFile
 from localsim.models.remembered import recall, remember
@@ -82,9 +82,9 @@ def curve_of(file: ModelFile, threads: int, layers: int, say: Callable[[str], No
     known = remembered(file, threads, layers)
     if known is not None and not (known.cut and known.measured[:10] != f"{datetime.now():%Y-%m-%d}"):
         return known  # a cut curve holds for one day: the machine may be less busy on another
-    ensure_works(file.path, file.sha256)
+    ensure_works(file)
     say(f"{file.name}: measuring how many conversations at a time pay (once, some seconds)")
-    model = LlamaModel(file.path, gpu_layers=layers, adapter=file.adapter)
+    model = load(file, threads=threads, gpu_layers=layers)
     try:
         return kept(file, threads, layers, model)
     finally:
@@ -118,7 +118,7 @@ def _known() -> dict[str, Any]:
 
 def _key(file: ModelFile, threads: int, layers: int) -> str:
     on = "+".join(f"{device.name} {device.description}" for device in layered(layers)) or "processor"
-    return f"{file.sha256}|{build_stamp()}|{threads} threads|{layers} layers|{on}|{DEPTH}"
+    return f"{file.sha256}|{build_stamp(file)}|{threads} threads|{layers} layers|{on}|{DEPTH}"
 
 
 def measure(
@@ -137,7 +137,7 @@ def measure(
             break
         raw = RawContext(model, sequences=group[-1], context=_CONTEXT, threads=threads)
         try:
-            raw.fill(raw.deepened(DEPTH), DEPTH)
+            raw.fill(DEPTH)
             for lanes in group:
                 if rates and clock() - begun > budget_s:
                     return tuple(rates)

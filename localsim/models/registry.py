@@ -13,10 +13,10 @@ import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -29,6 +29,10 @@ from localsim.models.entries import ModelEntry, entry_of
 from localsim.models.mixtures import is_mixture, mixture_of, parts_of
 from localsim.models.remembered import read_object
 
+Engine = Literal["llama", "openvino"]
+OPENVINO = "openvino:"
+"""The beginning of the name of a model that OpenVINO evaluates."""
+
 
 @dataclass(frozen=True)
 class ModelFile:
@@ -40,6 +44,8 @@ class ModelFile:
     """The checksum of the weights; with an adapter, of both checksums together."""
     adapter: Path | None = None
     """A LoRA adapter that is applied to the weights while they run."""
+    engine: Engine = "llama"
+    """The library that evaluates the model."""
 
 
 # ---- entries -------------------------------------------------------------------------------------------------------
@@ -108,6 +114,7 @@ def constructed(model: str) -> str:
 
 def _behaviour(name: str) -> str:
     """The behaviour that one model or mixture was given; '' if none."""
+    name = split_engine(name)[1]
     if is_mixture(name):
         mixed = mixture_of(name)
         shares = {mixed.first: mixed.share, mixed.other: 1 - mixed.share}
@@ -123,6 +130,7 @@ def _behaviour(name: str) -> str:
 
 def taught(model: str) -> str:
     """The stance of a model's lessons towards the other side's facts, such as "taught not to ..."; '' if unknown."""
+    model = split_engine(model)[1]
     name = aliases().get(model, [model])[0]
     words = next((known.taught for known in _listed() if known.name == name), "")
     return f"taught {words}" if words else ""
@@ -178,7 +186,7 @@ def layout_of(model: str) -> str:
             told = ", ".join(f"{part} has layout {layout}" for part, layout in found.items())
             raise InvalidInput(f"the models of a mixture must share a layout of prompts: {told}", where=model)
         return next(iter(found.values()))
-    base, adapter = split_adapter(model)
+    base, adapter = split_adapter(split_engine(model)[1])
     if adapter:
         from localsim.models.lora import layout_in
 
@@ -261,15 +269,26 @@ def installed_path(model: ModelEntry) -> Path | None:
     return next((file for folder in paths.model_folders() if (file := folder / model.file).is_file()), None)
 
 
+def split_engine(name: str) -> tuple[Engine, str]:
+    """(library, model) of a name such as openvino:NAME; without a prefix, the library is llama.cpp."""
+    return ("openvino", name.removeprefix(OPENVINO)) if name.startswith(OPENVINO) else ("llama", name)
+
+
 def resolve(name: str) -> ModelFile:
-    """The file that a name, an alias, a path or NAME+ADAPTER means, its checksum compared.
+    """The file that a name, an alias, a path, NAME+ADAPTER or openvino:NAME means, its checksum compared.
 
     Raises ModelMissing, and InvalidInput for an empty name.
     """
+    engine, name = split_engine(name)
+    file = _resolved(name)
+    return replace(file, name=f"{OPENVINO}{file.name}", engine=engine) if engine == "openvino" else file
+
+
+def _resolved(name: str) -> ModelFile:
     require_name(name)
     base, adapter = split_adapter(name)
     if adapter:
-        return _with_adapter(resolve(base), adapter_path(adapter))
+        return _with_adapter(_resolved(base), adapter_path(adapter))
     if is_path(name):
         path = Path(name).expanduser()
         if not path.is_file():

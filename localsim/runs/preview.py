@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from localsim import paths
-from localsim.backends.open import Needs, gpu_layers, is_file, memory_plans, models_of, physical_cores
+from localsim.backends.open import Needs, is_file, layers_of, memory_plans, models_of, physical_cores
 from localsim.machine import lanes
 from localsim.machine.forecast import Forecast, forecast_on
 from localsim.machine.lanes import Curve
@@ -56,15 +56,17 @@ def _that_pay(needs: Needs, episodes: int, say: Callable[[str], None]) -> int:
     files = [needs.file_of(part) for name in models_of(needs.specs) for part in filter(is_file, parts_of(name))]
     if not files or episodes <= lanes.USUAL or needs.repro == "exact" or not _fits(needs):
         return lanes.USUAL
-    found = [lanes.curve_of(file, needs.threads or physical_cores(), gpu_layers(needs.gpu), say) for file in files]
+    threads = needs.threads or physical_cores()
+    found = [lanes.curve_of(file, threads, layers_of(file, needs.gpu), say) for file in files]
     return min(curve.best for curve in found)
 
 
 def curves(needs: Needs) -> dict[str, Curve]:
     """Return the curves that are remembered of the models of `needs`, by model; nothing is measured."""
     parts = {part for name in models_of(needs.specs) for part in filter(is_file, parts_of(name))}
-    threads, layers = needs.threads or physical_cores(), gpu_layers(needs.gpu) if parts else 0
-    found = {part: lanes.remembered(needs.file_of(part), threads, layers) for part in sorted(parts)}
+    files = {part: needs.file_of(part) for part in sorted(parts)}
+    threads = needs.threads or physical_cores()
+    found = {part: lanes.remembered(file, threads, layers_of(file, needs.gpu)) for part, file in files.items()}
     return {part: curve for part, curve in found.items() if curve is not None}
 
 

@@ -11,7 +11,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -331,6 +331,8 @@ def versions() -> dict[str, str]:
             numbers[package] = version(package)
         except PackageNotFoundError:
             numbers[package] = "not installed"
+    with suppress(PackageNotFoundError):
+        numbers["openvino"] = version("openvino")
     return numbers
 
 
@@ -365,11 +367,14 @@ def refuse_other_conditions(run: Mapping[str, Any], plan: Plan, *, files: bool =
     """
     hint = "restore the versions that the run was made with, or start a new run"
     then, now = json.loads(run["versions_json"]), versions()
-    for part in ("prompts", "llama-cpp-python"):
-        if then[part] != now[part]:
-            raise InvalidInput(f"the run was made with {part} {then[part]}, here is {now[part]}", hint=hint)
     used = {name: identity.get("parts", {name: identity}) for name, identity in json.loads(run["models_json"]).items()}
-    for name, identity in (item for parts in used.values() for item in parts.items()):
+    models = [item for parts in used.values() for item in parts.items()]
+    needed = ["openvino"] if any(identity["kind"] == "openvino" for _, identity in models) else []
+    for part in ("prompts", "llama-cpp-python", *needed):
+        here = now.get(part, "none")
+        if then[part] != here:
+            raise InvalidInput(f"the run was made with {part} {then[part]}, here is {here}", hint=hint)
+    for name, identity in models:
         if files and is_file(name) and (file := resolve(name)).sha256 != identity["sha256"]:
             raise InvalidInput(
                 f"the run was made with {identity['file']} {identity['sha256'][:12]}..., now {name} is "

@@ -14,7 +14,7 @@ from localsim.conversation.episode import MODES
 from localsim.conversation.grants import NONE, condition_name
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, family_of, in_order, title_of
-from localsim.models.registry import is_path, labelled
+from localsim.models.registry import OPENVINO, is_path, labelled, split_engine
 from localsim.store.database import Store
 from localsim.store.queries import runs as queries
 from localsim.store.queries.reports import with_secrets
@@ -112,7 +112,10 @@ def called(name: str) -> str:
     """Return the name of a model for a sentence: a file without its folder; a constructed control with a note."""
     if name.startswith("scripted:@"):
         return f"scripted:@{Path(name.partition('@')[2]).name}"
-    return Path(name).name if is_path(name) and "://" not in name else labelled(name, whole=False)
+    engine, plain = split_engine(name)
+    if is_path(plain) and "://" not in name:
+        return f"{OPENVINO if engine == 'openvino' else ''}{Path(plain).name}"
+    return labelled(name, whole=False)
 
 
 def clock_of(started_utc: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Key-value caches of many sessions on few sequences of a llama.cpp context.
+"""An evaluator on llama.cpp: key-value caches of many sessions on few sequences of a context.
 
 llama.cpp decodes sequences together only where their ids are adjacent: eight active sequences among sixteen cost
 nearly twice as much as eight neighbours. But an episode has one speaker at a time. So a context has as many sequences
@@ -14,41 +14,32 @@ such as the instructions of another mode, or another judgement under the same ru
 from __future__ import annotations
 
 import ctypes
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.llama.lib import library
+from localsim.backends.evaluator import BATCH, LEAST_SHARED, OPENINGS, Part, Session, common
+from localsim.backends.llama.lib import LlamaModel, library, new_context
+from localsim.errors import GenerationFailed
 
-CHUNK = 64
-"""Prompt tokens that `exact` evaluates together, at positions that are multiples of it."""
 
+@dataclass(eq=False)
+class Seated(Session):
+    """A session whose cache is in a sequence, set aside, or nowhere yet."""
 
-@dataclass
-class Session:
-    """The cache of one session: the tokens in it, and its place (a sequence, set aside, or none yet)."""
-
-    tokens: list[int] = field(default_factory=list)
-    canonical: int = 0
-    """How many tokens are in whole chunks (used by `exact`)."""
-    written: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """Texts that the model wrote here, in the tokens in which it wrote them."""
     sequence: int | None = None
     aside: npt.NDArray[np.uint8] | None = None
 
 
-OPENINGS = 24
-"""Number of openings whose caches are kept, the most recently used ones."""
 SPARE = 4
 """Empty buffers kept for the next caches that are set aside."""
 ROOM = 4
 """Size of a new buffer as a multiple of the cache that is put into it, so that the cache can grow."""
-LEAST_SHARED = 16
-"""Fewest common tokens of a prompt and an opening for which a copy is worth the time."""
 
 
 @dataclass(frozen=True)
@@ -61,39 +52,48 @@ class Opening:
 
 
 class SessionCache:
-    """Sessions by key, each at most in one of `sequences` sequences of `context`."""
+    """Sessions by key, each at most in one of `sequences` sequences of `context` tokens.
 
-    def __init__(self, context: Any, sequences: int) -> None:
+    Raises BackendUnavailable where llama.cpp cannot make the context.
+    """
+
+    def __init__(self, model: LlamaModel, *, sequences: int, context: int, threads: int) -> None:
         self._lib = library()
-        self._context = context
-        self._memory = self._lib.llama_get_memory(context)
-        self._seated: list[Session | None] = [None] * sequences
-        self._sessions: dict[str, Session] = {}
+        self._vocabulary = model.n_vocab
+        self._context = new_context(model, sequences=sequences, context=context, threads=threads)
+        self._memory = self._lib.llama_get_memory(self._context)
+        self._batch = self._lib.llama_batch_init(BATCH, 0, 1)
+        self.seconds = 0.0
+        self._seated: list[Seated | None] = [None] * sequences
+        self._sessions: dict[str, Seated] = {}
         self._openings: OrderedDict[str, Opening] = OrderedDict()
         self._spare: list[npt.NDArray[np.uint8]] = []
         """Buffers of caches that were put back: new memory would cost as much time as the copy itself."""
 
-    def seat(self, key: str, busy: Collection[int]) -> Session | None:
-        """Put a session into a sequence that is not among `busy`; None where all are busy."""
+    def seat(self, key: str, working: Collection[Seated]) -> Seated | None:
+        """Put a session into a sequence whose session is not at work; None where all are."""
         session = self._sessions.get(key)
         if session is not None and session.sequence is not None:
-            return None if session.sequence in busy else session
-        free = [number for number in range(len(self._seated)) if number not in busy]
-        if not free:
+            return None if session in working else session
+        idle = self._idle(working)
+        if not idle:
             return None
-        session = self._sessions.setdefault(key, Session())
-        self._set_aside(free[0])
-        self._put(session, free[0])
+        session = self._sessions.setdefault(key, Seated())
+        self._set_aside(idle[0])
+        self._put(session, idle[0])
         return session
 
-    def close_up(self, busy: Collection[int]) -> list[Session]:
-        """Move busy sequences down into idle ones until they are neighbours.
+    def _idle(self, working: Collection[Seated]) -> list[int]:
+        return [number for number, session in enumerate(self._seated) if session is None or session not in working]
+
+    def settle(self, working: Collection[Seated]) -> list[Seated]:
+        """Move the sessions at work down into idle sequences until they are neighbours.
 
         Returns the sessions whose caches llama.cpp did not take back.
         """
         lost = []
-        idle = [number for number in range(len(self._seated)) if number not in busy]
-        for low, high in zip(idle, sorted(busy, reverse=True), strict=False):
+        busy = [session.sequence for session in working if session.sequence is not None]
+        for low, high in zip(self._idle(working), sorted(busy, reverse=True), strict=False):
             if low > high:
                 break
             session = self._seated[high]
@@ -104,13 +104,13 @@ class SessionCache:
                 lost.append(session)
         return lost
 
-    def cut(self, session: Session, length: int) -> None:
+    def cut(self, session: Seated, length: int) -> None:
         """Keep the first `length` tokens."""
         self._lib.llama_memory_seq_rm(self._memory, session.sequence, length, -1)
         del session.tokens[length:]
         session.canonical = min(session.canonical, length)
 
-    def keep_opening(self, name: str, session: Session) -> None:
+    def keep_opening(self, name: str, session: Seated) -> None:
         """Keep a session's cache as an opening, once its first prompt is in it."""
         if name in self._openings or session.sequence is None:
             return
@@ -119,11 +119,11 @@ class SessionCache:
         if len(self._openings) > OPENINGS:
             self._openings.popitem(last=False)
 
-    def begin_with(self, session: Session, prompt: Sequence[int]) -> int:
+    def begin_with(self, session: Seated, prompt: Sequence[int]) -> int:
         """Copy the opening with the longest common beginning into an empty session; returns the tokens they share."""
         if session.tokens or not self._openings:
             return 0
-        shared, name = max((_common(opening.tokens, prompt), name) for name, opening in self._openings.items())
+        shared, name = max((common(opening.tokens, prompt), name) for name, opening in self._openings.items())
         if shared < LEAST_SHARED:
             return 0
         self._openings.move_to_end(name)
@@ -145,6 +145,47 @@ class SessionCache:
         session = self._sessions.pop(key, None)
         if session is not None and session.sequence is not None:
             self._empty(session.sequence)
+
+    def evaluate(self, parts: Sequence[Part[Seated]]) -> list[npt.NDArray[Any]]:
+        """Decode the parts in one batch, in the order of their sequences."""
+        batch, row = self._batch, 0
+        first: dict[int, int] = {}
+        for number in sorted(range(len(parts)), key=lambda number: parts[number].session.sequence or 0):
+            session, tokens = parts[number].session, parts[number].tokens
+            first[number] = row + len(tokens) - parts[number].wanted
+            for position, token in enumerate(tokens, start=len(session.tokens)):
+                batch.token[row] = token
+                batch.pos[row] = position
+                batch.n_seq_id[row] = 1
+                batch.seq_id[row][0] = session.sequence
+                batch.logits[row] = row >= first[number]
+                row += 1
+            session.tokens += tokens
+        batch.n_tokens = row
+        begun = time.perf_counter()
+        status = self._lib.llama_decode(self._context, batch)
+        self._lib.llama_synchronize(self._context)  # a GPU is still at work when llama_decode returns
+        self.seconds += time.perf_counter() - begun
+        if status != 0:
+            hint = "run with LOCALSIM_DEBUG=1 to see llama.cpp's log"
+            raise GenerationFailed(f"llama_decode returned {status}", hint=hint)
+        return [self._logits(first[number], part.wanted) for number, part in enumerate(parts)]
+
+    def _logits(self, first: int, count: int) -> npt.NDArray[Any]:
+        if not count:
+            return np.empty((0, self._vocabulary), dtype=np.float32)
+        rows = [
+            np.ctypeslib.as_array(self._lib.llama_get_logits_ith(self._context, row), shape=(1, self._vocabulary))
+            for row in range(first, first + count)
+        ]
+        return rows[0] if count == 1 else np.concatenate(rows)
+
+    def close(self) -> None:
+        """Free the context with its caches; the model stays."""
+        if self._context:
+            self._lib.llama_batch_free(self._batch)
+            self._lib.llama_free(self._context)
+            self._context = None
 
     def _empty(self, number: int) -> None:
         self._lib.llama_memory_seq_rm(self._memory, number, -1, -1)
@@ -170,7 +211,7 @@ class SessionCache:
         self._lib.llama_state_seq_get_data(self._context, _pointer(data), size, number)
         return data
 
-    def _put(self, session: Session, number: int) -> bool:
+    def _put(self, session: Seated, number: int) -> bool:
         """Put a session into a sequence; False where its cache does not fit, so that its prompt is evaluated again."""
         fits = True
         if session.aside is not None:
@@ -184,12 +225,6 @@ class SessionCache:
         session.sequence = number
         self._seated[number] = session
         return fits
-
-
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Number of tokens that two prompts have in common at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((index for index, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _pointer(data: npt.NDArray[np.uint8]) -> Any:

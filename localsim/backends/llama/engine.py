@@ -1,12 +1,12 @@
-"""The engine: many conversations on one GGUF model through llama.cpp's low-level API.
+"""The engine: many conversations on one GGUF model, whichever library evaluates it.
 
-One cache per session, that is per agent of an episode (see cache.py). A request evaluates only the tokens that its
-session has not seen; all running requests share each decode, and long prompts are evaluated in parts so that they
+One cache per session, that is per agent of an episode (see `evaluator`). A request evaluates only the tokens that its
+session has not seen; all running requests share each evaluation, and long prompts are evaluated in parts so that they
 never hold up the others. The text of each reply is the work of its job (see job.py).
-Under `exact` a decode holds one sequence and the cache is a function of the prompt alone: whole chunks of CHUNK
+Under `exact` an evaluation holds one session and the cache is a function of the prompt alone: whole chunks of CHUNK
 tokens at fixed positions are kept, the rest of the prompt is evaluated again.
 
-The engine knows token ids, sequences and forms; it knows nothing of agents, modes or storage.
+The engine knows token ids, sessions and forms; it knows nothing of agents, modes or storage.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import numpy.typing as npt
 
 from localsim.backends.base import Done
-from localsim.backends.llama.cache import CHUNK, Session, SessionCache
+from localsim.backends.evaluator import BATCH, CHUNK, Evaluator, Part, Place
+from localsim.backends.llama.cache import Seated, SessionCache
 from localsim.backends.llama.job import Job, Tools, opening_of, outgrown
-from localsim.backends.llama.lib import BATCH, LlamaModel, build_description, library, new_context
+from localsim.backends.llama.lib import LlamaModel, build_description
 from localsim.conversation.episode import Overflow, Repro
 from localsim.conversation.exchange import Request, StopCause
 from localsim.errors import GenerationFailed
@@ -32,41 +33,41 @@ PREFILL_SHARE = 256
 """Prompt tokens in a decode while other replies are being written, so that those are not held up."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Effort:
-    """Seconds that the engine spent inside llama.cpp; the rest of a run's time is Python's share."""
+    """Seconds that the engine spent inside libraries; the rest of a run's time is Python's share."""
 
     decode: float = 0.0
     sample: float = 0.0
 
 
-class LlamaBackend:
-    """A GGUF model that writes for at most `sequences` sessions at a time, in contexts of `context` tokens.
+class Engine(Generic[Place]):
+    """A GGUF model that writes for as many sessions at a time as its evaluator can, in contexts of `context` tokens.
 
-    Raises BackendUnavailable where llama.cpp cannot make the context. `clock` gives seconds.
+    `facts` are stored about it, besides its name, file and limits. `clock` gives seconds.
     """
 
     def __init__(
         self,
         model: LlamaModel,
+        evaluator: Evaluator[Place],
+        facts: dict[str, Any],
         *,
         name: str,
         sha256: str,
-        sequences: int,
         context: int,
-        threads: int,
         repro: Repro = "stable",
         overflow: Overflow = "error",
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.name = name
-        self._lib = library()
         self._model = model
+        self._evaluator = evaluator
         self._context_size = context
         self._exact = repro == "exact"
         self._overflow = overflow
         self._clock = clock
-        self.effort = Effort()
+        self._sampled = 0.0
         self._tools = Tools(
             model,
             identity=f"{model.path.name} {sha256[:12]}",
@@ -75,26 +76,24 @@ class LlamaBackend:
             overflow=overflow,
             clock=clock,
         )
-        self._context = new_context(model, sequences=sequences, context=context, threads=threads)
-        self._sessions = SessionCache(self._context, sequences)
-        self._batch = self._lib.llama_batch_init(BATCH, 0, 1)
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, Job[Place]] = {}
         self._queue: deque[tuple[int, Request]] = deque()
         self._failed: list[Done] = []
         self._tickets = 0
         self.identity: dict[str, Any] = {
-            "kind": "llama",
             "name": name,
             "file": model.path.name,
             "sha256": sha256,
-            "sequences": sequences,
             "context": context,
-            "threads": threads,
             "repro": repro,
             "overflow": overflow,
-            "gpu_layers": model.gpu_layers,
-            "build": build_description(),
+            **facts,
         }
+
+    @property
+    def effort(self) -> Effort:
+        """The seconds spent so far."""
+        return Effort(self._evaluator.seconds, self._sampled)
 
     # ---- Backend -----------------------------------------------------------------------------------------------
 
@@ -103,23 +102,22 @@ class LlamaBackend:
         return self._tools.thinks()
 
     def submit(self, request: Request) -> int:
-        """Queue a request; it starts when a sequence is free."""
+        """Queue a request; it starts when the evaluator has a place for its session."""
         self._tickets += 1
         self._queue.append((self._tickets, request))
         return self._tickets
 
     def poll(self) -> list[Done]:
-        """One decode over all running requests (under `exact` one for each)."""
+        """One evaluation for all running requests (under `exact` one for each)."""
         self._start_queued()
         finished, self._failed = self._failed, []
-        if not self._exact:
-            finished += self._close_up()
-        jobs = sorted(self._jobs.values(), key=lambda job: job.cache.sequence or 0)
+        finished += self._settle()
+        jobs = list(self._jobs.values())
         if self._exact:
             for job in jobs:
-                finished += self._decode([(job, self._exact_chunk(job))])
+                finished += self._evaluate([(job, self._exact_chunk(job))])
         elif jobs:
-            finished += self._decode(self._share(jobs))
+            finished += self._evaluate(self._share(jobs))
         return finished
 
     def writing(self) -> int:
@@ -135,17 +133,14 @@ class LlamaBackend:
 
     def release(self, session: str) -> None:
         """Free the cache of the session."""
-        self._sessions.forget(session)
+        self._evaluator.forget(session)
 
     def close(self) -> None:
-        """Free context and weights."""
+        """Free caches and weights."""
         for ticket in list(self._jobs):
             self.cancel(ticket)
-        if self._context:
-            self._lib.llama_batch_free(self._batch)
-            self._lib.llama_free(self._context)
-            self._model.free()
-            self._context = None
+        self._evaluator.close()
+        self._model.free()
 
     # ---- starting ----------------------------------------------------------------------------------------------
 
@@ -153,10 +148,10 @@ class LlamaBackend:
         waiting: deque[tuple[int, Request]] = deque()
         opening = {job.opening for job in self._jobs.values() if not job.prefilled}
         for ticket, request in self._queue:
-            if opening_of(request) in opening and not self._sessions.has_opening(opening_of(request)):
+            if opening_of(request) in opening and not self._evaluator.has_opening(opening_of(request)):
                 waiting.append((ticket, request))  # another job evaluates the opening now; then this one can copy it
                 continue
-            session = self._sessions.seat(request.session, self._busy())
+            session = self._evaluator.seat(request.session, self._working())
             if session is None:
                 waiting.append((ticket, request))
                 continue
@@ -167,13 +162,13 @@ class LlamaBackend:
                 self._failed.append(Done(ticket, error))
         self._queue = waiting
 
-    def _start(self, ticket: int, request: Request, session: Session) -> Job:
+    def _start(self, ticket: int, request: Request, session: Place) -> Job[Place]:
         prompt = self._tools.prompt(request, session)
-        taken = self._sessions.begin_with(session, prompt.tokens)
+        taken = self._evaluator.begin_with(session, prompt.tokens)
         kept = self._keep(session, prompt.tokens)
         return Job(self._tools, ticket, request, session, prompt, kept=kept, shared=min(taken, kept))
 
-    def _keep(self, session: Session, prompt: list[int]) -> int:
+    def _keep(self, session: Place, prompt: list[int]) -> int:
         """Cut the cache back to the part that it shares with `prompt`, at most all but the last token."""
         shared = 0
         for ours, theirs in zip(session.tokens, prompt[:-1], strict=False):
@@ -182,30 +177,30 @@ class LlamaBackend:
             shared += 1
         if self._exact:
             shared = min(shared, session.canonical) // CHUNK * CHUNK
-        self._sessions.cut(session, shared)
+        self._evaluator.cut(session, shared)
         return shared
 
-    def _close_up(self) -> list[Done]:
-        """Move the running jobs into neighbouring sequences; a job whose cache is lost on the way has failed."""
-        lost = self._sessions.close_up(self._busy())
-        broken = [job for job in self._jobs.values() if any(job.cache is session for session in lost)]
+    def _settle(self) -> list[Done]:
+        """Let the evaluator prepare; a job whose cache is lost on the way has failed."""
+        lost = self._evaluator.settle(self._working())
+        broken = [job for job in self._jobs.values() if job.cache in lost]
         error = "llama.cpp did not take a conversation's cache back"
         return [self._fail(job, GenerationFailed(error)) for job in broken]
 
-    def _busy(self) -> set[int]:
-        """Sequences in which a request is at work."""
-        return {job.cache.sequence for job in self._jobs.values() if job.cache.sequence is not None}
+    def _working(self) -> set[Place]:
+        """The sessions whose replies are being written."""
+        return {job.cache for job in self._jobs.values()}
 
-    # ---- decoding ----------------------------------------------------------------------------------------------
+    # ---- evaluating ---------------------------------------------------------------------------------------------
 
-    def _exact_chunk(self, job: Job) -> int:
+    def _exact_chunk(self, job: Job[Place]) -> int:
         """Pending tokens that `exact` evaluates now: within the prompt, up to the next multiple of CHUNK."""
         if job.prefilled:
             return len(job.pending)
         return min(len(job.pending), CHUNK - len(job.cache.tokens) % CHUNK)
 
-    def _share(self, jobs: list[Job]) -> list[tuple[Job, int]]:
-        """Pending tokens of each job that go into the next decode: all of every reply, and prompts as room allows.
+    def _share(self, jobs: list[Job[Place]]) -> list[tuple[Job[Place], int]]:
+        """Pending tokens of each job that go into the next evaluation: all of every reply, and prompts as room allows.
 
         Short prompts come first: most are one utterance, and their jobs can then write along with the others.
         """
@@ -218,73 +213,74 @@ class LlamaBackend:
             room -= shares[job.ticket]
         return [(job, shares[job.ticket]) for job in jobs if shares[job.ticket]]
 
-    def _decode(self, shares: list[tuple[Job, int]]) -> list[Done]:
+    def _evaluate(self, shares: list[tuple[Job[Place], int]]) -> list[Done]:
         """Evaluate the given numbers of pending tokens, then draw a token for each job whose last one was included."""
-        batch = self._batch
         grown = [job for job, count in shares if len(job.cache.tokens) + count > self._context_size]
         if grown:
             return [self._outgrow(job) for job in grown]
-        row = 0
-        drawing: list[tuple[Job, int]] = []
+        parts = [Part(job.cache, job.pending[:count], int(count == len(job.pending))) for job, count in shares]
+        try:
+            logits = self._evaluator.evaluate(parts)
+        except GenerationFailed as error:
+            return [self._fail(job, error) for job, _ in shares]
         for job, count in shares:
-            session = job.cache
-            for offset in range(count):
-                batch.token[row] = job.pending[offset]
-                batch.pos[row] = len(session.tokens) + offset
-                batch.n_seq_id[row] = 1
-                batch.seq_id[row][0] = session.sequence
-                batch.logits[row] = offset + 1 == len(job.pending)
-                row += 1
-            if count == len(job.pending):
-                drawing.append((job, row - 1))
             job.evaluated(count)
-        batch.n_tokens = row
-        begun = self._clock()
-        status = self._lib.llama_decode(self._context, batch)
-        self._lib.llama_synchronize(self._context)  # a GPU is still at work when llama_decode returns
-        self.effort.decode += self._clock() - begun
-        if status != 0:
-            hint = "run with LOCALSIM_DEBUG=1 to see llama.cpp's log"
-            return [
-                self._fail(job, GenerationFailed(f"llama_decode returned {status}", hint=hint)) for job, _ in shares
-            ]
-        return [done for job, index in drawing if (done := self._draw(job, index)) is not None]
+        drawing = [(job, rows[0]) for (job, _), rows in zip(shares, logits, strict=True) if len(rows)]
+        return [done for job, row in drawing if (done := self._draw(job, row)) is not None]
 
-    def _draw(self, job: Job, row: int) -> Done | None:
-        """Draw a job's next token from a row of the decode; returns the reply where that token ends it."""
+    def _draw(self, job: Job[Place], logits: npt.NDArray[np.float32]) -> Done | None:
+        """Draw a job's next token; returns the reply where that token ends it."""
         if job.begins():
-            self._sessions.keep_opening(job.opening, job.cache)
-        pointer = self._lib.llama_get_logits_ith(self._context, row)
-        logits = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))
+            self._evaluator.keep_opening(job.opening, job.cache)
         in_text = job.in_text()
         begun = self._clock()
         job.weigh(logits)
         token = self._choose(job, logits, in_text=in_text)
         job.sampler.take([token], in_text=in_text)
-        self.effort.sample += self._clock() - begun
+        self._sampled += self._clock() - begun
         cause = job.take(token)
         return self._finish(job, cause) if cause is not None else None
 
-    def _choose(self, job: Job, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
+    def _choose(self, job: Job[Place], logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """The next token. A benchmark that replays a recorded run overrides this."""
         return job.sampler.draw(job.candidates, logits, in_text=in_text)
 
     # ---- finishing ---------------------------------------------------------------------------------------------
 
-    def _finish(self, job: Job, cause: StopCause) -> Done:
+    def _finish(self, job: Job[Place], cause: StopCause) -> Done:
         del self._jobs[job.ticket]
         return Done(job.ticket, job.generation(cause))
 
-    def _outgrow(self, job: Job) -> Done:
+    def _outgrow(self, job: Job[Place]) -> Done:
         """End a reply that fills its context: with a window the mode goes on from its last whole line."""
         if self._overflow == "window" and job.tokens:
             job.pending.clear()
             return self._finish(job, "length")
         return self._fail(job, outgrown(job.request, job.prompt_tokens, self._context_size))
 
-    def _fail(self, job: Job, error: GenerationFailed) -> Done:
+    def _fail(self, job: Job[Place], error: GenerationFailed) -> Done:
         del self._jobs[job.ticket]
         job.sampler.free()
-        # The failed decode left the cache in an unknown state, so the session starts from nothing.
-        self._sessions.cut(job.cache, 0)
+        # The failed evaluation left the cache in an unknown state, so the session starts from nothing.
+        self._evaluator.cut(job.cache, 0)
         return Done(job.ticket, error)
+
+
+class LlamaBackend(Engine[Seated]):
+    """A model that llama.cpp evaluates, in `sequences` contexts.
+
+    Raises BackendUnavailable where llama.cpp cannot make them.
+    """
+
+    def __init__(
+        self, model: LlamaModel, *, sequences: int, context: int, threads: int, repro: Repro = "stable", **more: Any
+    ) -> None:
+        facts = {
+            "kind": "llama",
+            "sequences": sequences,
+            "threads": threads,
+            "gpu_layers": model.gpu_layers,
+            "build": build_description(),
+        }
+        caches = SessionCache(model, sequences=sequences, context=context, threads=threads)
+        super().__init__(model, caches, facts, context=context, repro=repro, **more)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from localsim.backends.base import THINKING_TEMPERATURE
-from localsim.backends.llama.cache import CHUNK, Session
+from localsim.backends.evaluator import CHUNK, Place, Session
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.lib import LlamaModel
 from localsim.backends.llama.sampler import Candidates, Sampler
@@ -108,14 +108,14 @@ class Tools:
         return Sampler(self.model, sampling, request.seed, request.form.grammar() if sampling.grammar else None)
 
 
-class Job:
+class Job(Generic[Place]):
     """A request at work.
 
     `kept` tokens of the prompt are in the session's cache already; `shared` of them were evaluated by another session.
     """
 
     def __init__(
-        self, tools: Tools, ticket: int, request: Request, cache: Session, prompt: Prompt, *, kept: int, shared: int
+        self, tools: Tools, ticket: int, request: Request, cache: Place, prompt: Prompt, *, kept: int, shared: int
     ) -> None:
         self.ticket = ticket
         self.request = request
@@ -186,12 +186,10 @@ class Job:
         })  # fmt: skip
 
     def evaluated(self, count: int) -> None:
-        """Move the first `count` pending tokens into the cache."""
-        session = self.cache
-        session.tokens += self.pending[:count]
+        """Count the first `count` pending tokens as evaluated; the evaluator has put them into the cache."""
         del self.pending[:count]
         if not self.prefilled:
-            session.canonical = len(session.tokens) // CHUNK * CHUNK
+            self.cache.canonical = len(self.cache.tokens) // CHUNK * CHUNK
             self.prefilled = not self.pending
 
     def take(self, token: int) -> StopCause | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from localsim.backends.evaluator import BATCH
 from localsim.errors import BackendUnavailable, ModelMissing
 
 _log = logging.getLogger("localsim.llama_cpp")
@@ -54,10 +55,6 @@ def build_description() -> str:
 
     system = library().llama_print_system_info().decode()
     return f"llama-cpp-python {llama_cpp.__version__}; {' '.join(system.split())}"
-
-
-BATCH = 512
-"""The largest number of tokens in one decode."""
 
 
 def new_context(model: LlamaModel, *, sequences: int, context: int, threads: int) -> Any:
@@ -139,6 +136,16 @@ class LlamaModel:
         return self._numbers("block_count", [1])[0]
 
     @property
+    def width(self) -> int:
+        """Numbers that stand for one token between the layers, by the header."""
+        return self._numbers("embedding_length", [0])[0]
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights in the file; known with `vocab_only` too."""
+        return int(library().llama_model_n_params(self.pointer))
+
+    @property
     def kv_bytes_per_token(self) -> int:
         """Bytes of one token in the cache: keys and values in 16 bits, over all layers.
 
@@ -146,7 +153,7 @@ class LlamaModel:
         """
         layers = self.n_layers
         heads = self._numbers("attention.head_count", [1])
-        width = self._numbers("embedding_length", [0])[0] // max(*heads, 1)
+        width = self.width // max(*heads, 1)
         key = self._numbers("attention.key_length", [width])[0]
         value = self._numbers("attention.value_length", [width])[0]
         kv_heads = self._numbers("attention.head_count_kv", heads)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import psutil
 
-from localsim.backends.llama.cache import OPENINGS
+from localsim.backends.evaluator import BATCH, OPENINGS
 from localsim.backends.llama.chat import ChatTokenizer
 from localsim.backends.llama.devices import layered
-from localsim.backends.llama.lib import BATCH, LlamaModel
+from localsim.backends.llama.lib import LlamaModel
 from localsim.conversation.episode import EpisodeSpec
 from localsim.conversation.modes import roles
 from localsim.conversation.prompts import agent_messages, writer_messages
@@ -26,6 +26,8 @@ _CHARS_PER_TOKEN = 3
 _LINE_TOKENS = 16
 """Tokens of a turn in addition to its text: the name, and the template's marks around a message."""
 _STEP = 256
+_Q4_0 = "2"
+"""The type of a file, as its header names it (`general.file_type`)."""
 SHARE_USED = 0.25
 """Used share of a context that is set aside: turns are shorter than their limit (docs/performance.md)."""
 OPENING_SHARE = 0.1
@@ -168,6 +170,30 @@ def memory_plan(
         device_cache=int(reserved * cache_there),
         device_compute=compute if used else 0,
         device_free=sum(device.free for device in used),
+        process=int(psutil.Process().memory_info().rss),
+        caches=sequences + aside,
+        context=context,
+        free=int(psutil.virtual_memory().available),
+    )
+
+
+def paged_plan(
+    name: str, model: LlamaModel, sequences: int, aside: int, context: int, openings: int, _layers: int = 0
+) -> MemoryPlan:
+    """The memory of a model that OpenVINO evaluates on the processor, when conversations have their usual length.
+
+    The weights have 8 bits and scales, unless the file is Q4_0 or larger (see openvino.weights). They are kept twice,
+    the second time in OpenVINO's own order, and the embedding more often. No cache is reserved: all take the room of
+    their tokens, as the `aside` ones of `memory_plan` do.
+    """
+    eight_bits = 0 if model.metadata("general.file_type") == _Q4_0 else model.n_weights * 17 // 16
+    held = max(model.path.stat().st_size, eight_bits)
+    used = (sequences + aside) * SHARE_USED + openings * OPENING_SHARE
+    return MemoryPlan(
+        name=name,
+        weights=2 * (held + model.n_vocab * model.width),
+        cache=int(used * context * model.kv_bytes_per_token),
+        compute=sequences * model.n_vocab * 4 + BATCH * model.width * 150 + 60_000_000,
         process=int(psutil.Process().memory_info().rss),
         caches=sequences + aside,
         context=context,

@@ -1,39 +1,39 @@
-"""llama.cpp's own speed with a model on this machine, and the perplexity of its weights.
+"""A model's own speed on this machine, and the perplexity of its weights.
 
 Without sampling, grammar and scheduling: the limit that the engine is compared with, and a measure to compare files of
-one model.
+one model and libraries that evaluate it.
 """
 
 from __future__ import annotations
 
-import ctypes
-import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.llama.lib import LlamaModel, library, new_context
-from localsim.errors import BackendUnavailable
+from localsim.backends.engines import evaluator_of
+from localsim.backends.evaluator import BATCH, Part, Session
+from localsim.backends.llama.lib import LlamaModel
+from localsim.errors import BackendUnavailable, GenerationFailed
 
-PREFILL = 512
+PREFILL = BATCH
 """Tokens of the prompt in a measurement of prompt speed, and of a window of perplexity."""
 _WARM = 64
 """Tokens at a window's start whose predictions do not count, because little text precedes them."""
+_FILLED = "filled"
 
 
 class RawContext:
-    """A llama.cpp context that evaluates meaningless tokens and measures seconds."""
+    """Sessions of a model in which meaningless tokens are evaluated, in seconds."""
 
     def __init__(self, model: LlamaModel, *, sequences: int, context: int, threads: int) -> None:
-        self._lib = library()
         self._model = model
-        self._size = context
-        self._context: Any = new_context(model, sequences=sequences, context=context, threads=threads)
-        self._memory = self._lib.llama_get_memory(self._context)
-        self._batch = self._lib.llama_batch_init(PREFILL, 0, 1)
-        self._length = [0] * sequences
+        self._evaluator = evaluator_of(model, sequences=sequences, context=context, threads=threads)
+        self._sessions: list[Session] = []
+        for number in range(sequences):
+            session = self._evaluator.seat(str(number), self._sessions)
+            assert session is not None
+            self._sessions.append(session)
 
     def pieces(self, wanted: Sequence[tuple[int, int]]) -> Iterator[float]:
         """Seconds for each part of a prompt by itself: (tokens before it, its tokens)."""
@@ -41,30 +41,23 @@ class RawContext:
             seconds = 0.0
             for start in range(0, count, PREFILL):
                 self._deepen(0, depth + start)
-                seconds += self._decode([(0, depth + start, min(PREFILL, count - start))])
+                seconds += self._spent([(0, min(PREFILL, count - start))])
             yield seconds
 
     def steps(self, groups: Sequence[Sequence[int]]) -> Iterator[float]:
         """Seconds for each step of one token per sequence; a group holds the count of earlier tokens per sequence."""
         for group in groups:
-            for sequence, depth in enumerate(group):
-                self._deepen(sequence, depth)
-            yield self._decode([(sequence, depth, 1) for sequence, depth in enumerate(group)])
+            for number, depth in enumerate(group):
+                self._deepen(number, depth)
+            yield self._spent([(number, 1) for number in range(len(group))])
 
-    def deepened(self, depth: int) -> npt.NDArray[np.uint8]:
-        """Evaluate so many tokens in the first sequence, and return its cache."""
+    def fill(self, depth: int) -> None:
+        """Let every sequence hold so many tokens: those of the first are evaluated, the others get a copy."""
         self._deepen(0, depth)
-        data = np.empty(self._lib.llama_state_seq_get_size(self._context, 0), dtype=np.uint8)
-        self._lib.llama_state_seq_get_data(self._context, _bytes_of(data), len(data), 0)
-        return data
-
-    def fill(self, data: npt.NDArray[np.uint8], depth: int) -> None:
-        """Put a cache of so many tokens into every sequence that holds fewer."""
-        for sequence, length in enumerate(self._length):
-            if length < depth:
-                if not self._lib.llama_state_seq_set_data(self._context, _bytes_of(data), len(data), sequence):
-                    raise BackendUnavailable("llama.cpp did not take a cache while measuring")
-                self._length[sequence] = depth
+        self._evaluator.keep_opening(_FILLED, self._sessions[0])
+        for session in self._sessions[1:]:
+            self._evaluator.cut(session, 0)
+            self._evaluator.begin_with(session, self._sessions[0].tokens)
 
     def prefill_rate(self) -> float:
         """Tokens a second in a prompt of PREFILL tokens with an empty cache."""
@@ -80,59 +73,55 @@ class RawContext:
         tokens = self._model.tokenize(text, special=False)
         logs: list[float] = []
         for start in range(0, len(tokens) - PREFILL + 1, PREFILL):
-            window = tokens[start : start + PREFILL]
-            self._deepen(0, 0)
-            self._decode([(0, 0, PREFILL)], window, all_logits=True)
-            logs += [self._log_probability(row, window[row + 1]) for row in range(_WARM, PREFILL - 1)]
+            logs += self.logs(tokens[start : start + PREFILL])[_WARM:]
         if not logs:
             raise BackendUnavailable(f"a perplexity needs a text of at least {PREFILL} tokens")
         return float(np.exp(-np.mean(logs))), len(logs)
 
-    def _log_probability(self, row: int, token: int) -> float:
-        pointer = self._lib.llama_get_logits_ith(self._context, row)
-        logits = np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,)).astype(np.float64)
-        top = logits.max()
-        return float(logits[token] - top - np.log(np.exp(logits - top).sum()))
+    def logs(self, tokens: Sequence[int]) -> list[float]:
+        """The logarithm of each token's probability after those before it, from the second token on."""
+        return [log_probability(row, token) for row, token in zip(self.predictions(tokens), tokens[1:], strict=True)]
 
-    def _deepen(self, sequence: int, depth: int) -> None:
+    def predictions(self, tokens: Sequence[int]) -> Iterator[npt.NDArray[np.float32]]:
+        """The logits (n_vocab) after each token but the last; a row is valid until the next one."""
+        self._deepen(0, 0)
+        for start in range(0, len(tokens) - 1, PREFILL):
+            part = list(tokens[start : min(start + PREFILL, len(tokens) - 1)])
+            yield from self._evaluate([(0, part)], wanted=len(part))[0]
+
+    def _deepen(self, number: int, depth: int) -> None:
         """Make a sequence hold exactly `depth` tokens."""
-        if self._length[sequence] > depth:
-            self._lib.llama_memory_seq_rm(self._memory, sequence, depth, -1)
-            self._length[sequence] = depth
-        while self._length[sequence] < depth:
-            start = self._length[sequence]
-            self._decode([(sequence, start, min(PREFILL, depth - start))])
+        session = self._sessions[number]
+        if len(session.tokens) > depth:
+            self._evaluator.cut(session, depth)
+        while (start := len(session.tokens)) < depth:
+            self._spent([(number, min(PREFILL, depth - start))])
 
-    def _decode(
-        self, parts: Sequence[tuple[int, int, int]], tokens: Sequence[int] | None = None, *, all_logits: bool = False
-    ) -> float:
-        batch = self._batch
-        row = 0
-        for sequence, position, count in parts:
-            for offset in range(count):
-                batch.token[row] = (
-                    tokens[offset] if tokens else 100 + (row * 7919 + position) % (self._model.n_vocab // 2)
-                )
-                batch.pos[row] = position + offset
-                batch.n_seq_id[row] = 1
-                batch.seq_id[row][0] = sequence
-                batch.logits[row] = all_logits or offset + 1 == count
-                row += 1
-            self._length[sequence] = position + count
-        batch.n_tokens = row
-        begun = time.perf_counter()
-        if self._lib.llama_decode(self._context, batch) != 0:
-            raise BackendUnavailable("llama_decode failed while measuring")
-        self._lib.llama_synchronize(self._context)
-        return time.perf_counter() - begun
+    def _spent(self, parts: Sequence[tuple[int, int]]) -> float:
+        """Seconds inside the library for so many meaningless tokens of each sequence."""
+        half, given = self._model.n_vocab // 2, 0
+        meaningless = []
+        for number, count in parts:
+            first = given * 7919 + len(self._sessions[number].tokens)
+            meaningless.append((number, [100 + (first + offset * 7919) % half for offset in range(count)]))
+            given += count
+        before = self._evaluator.seconds
+        self._evaluate(meaningless, wanted=1)
+        return self._evaluator.seconds - before
+
+    def _evaluate(self, parts: Sequence[tuple[int, list[int]]], wanted: int) -> list[npt.NDArray[np.float32]]:
+        try:
+            return self._evaluator.evaluate([Part(self._sessions[number], tokens, wanted) for number, tokens in parts])
+        except GenerationFailed as error:
+            raise BackendUnavailable(f"{error} while measuring") from error
 
     def close(self) -> None:
-        """Free the context; the model stays."""
-        if self._context:
-            self._lib.llama_batch_free(self._batch)
-            self._lib.llama_free(self._context)
-            self._context = None
+        """Free the caches; the model stays."""
+        self._evaluator.close()
 
 
-def _bytes_of(data: npt.NDArray[np.uint8]) -> Any:
-    return data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+def log_probability(logits: npt.NDArray[np.float32], token: int) -> float:
+    """The logarithm of a token's probability."""
+    values = logits.astype(np.float64)
+    top = values.max()
+    return float(values[token] - top - np.log(np.exp(values - top).sum()))

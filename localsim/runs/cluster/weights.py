@@ -16,7 +16,7 @@ from localsim import paths
 from localsim.backends.open import is_file
 from localsim.errors import LocalsimError, ModelMissing
 from localsim.models.checksums import checksum
-from localsim.models.registry import ModelFile, check_space, resolve
+from localsim.models.registry import ModelFile, check_space, resolve, split_engine
 from localsim.runs.cluster.messages import Found, Orders, Part, Wanted
 
 PIECE = 32 << 20
@@ -76,7 +76,8 @@ def _search(orders: Orders) -> tuple[dict[str, ModelFile], dict[str, str]]:
         except LocalsimError as error:
             kept = [_place(part) for part in wanted.parts] if wanted else []
             if wanted and kept and all(path.is_file() for path in kept):
-                files[name] = ModelFile(wanted.title, kept[0], wanted.sha256, *kept[1:])
+                adapter = kept[1] if len(kept) > 1 else None
+                files[name] = ModelFile(wanted.title, kept[0], wanted.sha256, adapter, split_engine(name)[0])
             else:
                 missing[name] = str(error)
     return files, missing
