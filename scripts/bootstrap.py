@@ -101,9 +101,8 @@ def lint() -> None:
 
 
 def docs() -> None:
-    """Write the generated pages of docs/reference/ and build the site in build/docs."""
-    step("writing docs/reference/ and building the site")
-    run([str(PYTHON), "scripts/make_docs.py"], "docs/reference/ could not be written")
+    """Build the site in build/docs, with the pages that are made from the code."""
+    step("building the site in build/docs")
     run([str(PYTHON), "-m", "mkdocs", "build", "--strict"], "the site could not be built")
 
 

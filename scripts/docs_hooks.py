@@ -1,18 +1,24 @@
-"""Hooks of mkdocs: files of the repository that a page links to become part of the site, and the links lead there.
+"""Hooks of mkdocs: the site has pages made from the code, and the files of the repository that its pages link to.
 
-Pages use plain relative links, so that they also work where the repository is read without the site.
+Pages use plain relative links, so that they also work where the repository is read without the site. There a link to
+`reference.md#views` leads to the command that prints the views; in the site it leads to the generated page.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts import make_docs  # noqa: E402 - mkdocs loads this file without the repository on the path
+
 ELSEWHERE = "repository/"
 """Folder of the site for files from outside docs/."""
 
@@ -21,7 +27,9 @@ _CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the files outside docs/ that pages link to, directly or through each other."""
+    """Add the generated pages, and the files outside docs/ that pages link to, directly or through each other."""
+    for uri, text in make_docs.pages().items():
+        files.append(File.generated(config, uri, content=text))
     waiting = [file.src_uri for file in files if file.src_uri.endswith(".md")] + [f"{ELSEWHERE}scenarios/README.md"]
     seen = set(waiting)
     while waiting:
@@ -29,7 +37,7 @@ def on_files(files: Files, config: Any) -> Files:
         if files.get_file_from_path(uri) is None:
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / uri.removeprefix(ELSEWHERE))))
         if uri.endswith(".md"):
-            text = source_of(uri).read_text(encoding="utf-8")
+            text = make_docs.pages().get(uri) or source_of(uri).read_text(encoding="utf-8")
             targets = {link for part in _CODE.split(text)[::2] for link in map(_uri_of(uri), _targets(part)) if link}
             waiting += sorted(targets - seen)
             seen |= targets
@@ -68,7 +76,10 @@ def _uri_of(uri: str) -> Any:
 
 
 def _rewritten(match: re.Match[str], uri: str) -> str:
-    target = _uri_of(uri)(match["target"])
+    target, rest = _uri_of(uri)(match["target"]), match["rest"]
     if target is None:
         return match[0]
-    return match["start"] + posixpath.relpath(target, posixpath.dirname(uri) or ".") + match["rest"]
+    made = f"reference/{rest.removeprefix('#').removesuffix(')')}.md"
+    if target == "reference.md" and made in make_docs.pages():
+        target, rest = made, ")"
+    return match["start"] + posixpath.relpath(target, posixpath.dirname(uri) or ".") + rest

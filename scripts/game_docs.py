@@ -1,4 +1,4 @@
-"""The generated pages about games: docs/games.md and docs/systems.md; `make_docs.py` writes them."""
+"""The generated pages reference/games.md and reference/systems.md of the site; `make_docs.py` prints them."""
 
 from __future__ import annotations
 
@@ -18,39 +18,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SYSTEMS = ROOT / "scripts" / "systems.toml"
 SCENARIOS = 30
 """Scenarios of each game in the table of the value of information."""
-INTRODUCTION = """# Games
+INTRODUCTION = """# Games in detail
 
-A game is a scenario with rules of its own: who acts next, which moves are allowed, what is told to whom, and what each
-player wins. Rules are a function of the scenario, the transcript and the seed, so a game is resumed, audited and scored
-like any talk. [Moves, phases and private turns](rules.md) explains the lines; [Plugins](extending.md) writes a new
-game in one file.
-
-```
-localsim run matrix_prisoners auction_first -m scripted --mode all
-localsim show @last
-localsim scenarios generate --family bargaining -p keep_1=0.8 -n 10 -o mine
-localsim controls --family bargaining
-localsim play matrix_prisoners --browser
-localsim class auction_first
-```
-
-- Every game has scripted players (`-m scripted:NAME`). `-m scripted` plays sensibly, `-m scripted:any` makes any
-  allowed move at random, and `-m scripted:omniscient` uses all that it sees. Compare a model with them: a number
-  without random and sensible play beside it says little.
-- The grammar of a model admits exactly the allowed moves. `--no-grammar` shows how many replies are malformed without
-  it. [The games on the starter](games-starter.md) has both for every game.
-- `localsim report` and the page of a run put random and best scripted play beside each measure, by mode: the players
-  named below play the same scenarios with the same seed, 40 conversations or more each, and take all sides. Where no
-  play is known to be optimal, the game says so. Only the first report of a set of scenarios plays (some seconds for a
-  game, a minute for all of them); the results are kept in the cache folder, and `report --json` has them with their
-  intervals in `references`.
-- People play every game in the terminal, in the browser, or as a class.
-"""
+The parameters, players, measures, references and controls of each [game](../games.md)."""
 
 
 def games_page() -> str:
-    """Return docs/games.md."""
-    parts = [INTRODUCTION.rstrip(), *_value_of_information(), "## The games"]
+    """Return the page of all games in detail."""
+    parts = [INTRODUCTION, *_value_of_information(), "## The games"]
     for name in FAMILIES.games:
         game = FAMILIES[name]
         assert isinstance(game, Game)
@@ -127,7 +102,7 @@ def _tests() -> set[str]:
 
 
 def systems_page() -> str:
-    """Return docs/systems.md."""
+    """Return the page of published systems."""
     lines = [
         "# Systems of the field",
         "",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Let a model play every game, with and without its grammar, and write docs/games-starter.md.
+"""Let a model play every game, with and without its grammar, and write docs/log/games-starter.md.
 
     .venv/bin/python scripts/table_games.py --db games.duckdb              # the starter, two scenarios of each game
     .venv/bin/python scripts/table_games.py --db games.duckdb --page       # write the page from what is stored
@@ -34,7 +34,7 @@ from localsim.store.queries import reports as queries  # noqa: E402
 from localsim.store.queries.runs import runs_named  # noqa: E402
 from scripts.tables import day_of, markdown_table, play  # noqa: E402
 
-PAGE = ROOT / "docs" / "games-starter.md"
+PAGE = ROOT / "docs" / "log" / "games-starter.md"
 SEED = 21
 EPISODES = 20
 """Episodes of random play and of sensible play for each scenario and mode."""
@@ -161,7 +161,7 @@ def _shown(values: Sequence[float | None], *, share: bool) -> str:
 @click.option("--threads", type=int, help="Threads of llama.cpp [one for each core].")
 @click.option("--page", "only_page", is_flag=True, help="Write the page from what is stored, and play nothing.")
 def main(model: str, scenarios: int, db: Path, threads: int | None, only_page: bool) -> None:
-    """Play, then write docs/games-starter.md."""
+    """Play, then write docs/log/games-starter.md."""
     store = Store(db)
     for number in range(0 if only_page else scenarios):
         for name, plan in plans(model, number, threads):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Let a model play every situation once in each mode, and write docs/situations-starter.md.
+"""Let a model play every situation once in each mode, and write docs/log/situations-starter.md.
 
     .venv/bin/python scripts/table_situations.py --db situations.duckdb           # the starter, all 90 situations
     .venv/bin/python scripts/table_situations.py --db situations.duckdb --page    # write the page from what is stored
@@ -35,7 +35,7 @@ from localsim.store.queries import reports as queries  # noqa: E402
 from localsim.store.queries.runs import runs_named  # noqa: E402
 from scripts.tables import day_of, markdown_table, play  # noqa: E402
 
-PAGE = ROOT / "docs" / "situations-starter.md"
+PAGE = ROOT / "docs" / "log" / "situations-starter.md"
 SEED = 24
 REPEATS = 0.5
 """From this share of repeated turns on a talk is said to repeat itself."""
@@ -129,7 +129,6 @@ def page(store: Store, model: str, chosen: Sequence[Situation], machine: str, co
         raise LocalsimError(
             f"{len(audit.violations)} prompts hold what their reader must not see", hint=f"localsim audit {run_id}"
         )
-    listed = [[each.kind, each.id, *(found[each.id, mode].why for mode in MODES)] for each in chosen]
     parts = [
         f"# The situations on `{model}`",
         f"`{model}` plays all roles of each of {len(chosen)} situations once in each mode, with the people of the\n"
@@ -139,8 +138,6 @@ def page(store: Store, model: str, chosen: Sequence[Situation], machine: str, co
         "## Why talks ended",
         markdown_table(("end", *MODES), _reasons(chosen, found)),
         NOTES,
-        "## Each situation",
-        markdown_table(("kind", "situation", *MODES), listed),
         f"Measured on {day_of([run_id])} on {machine} with\n\n    {command}",
     ]
     return "\n\n".join(parts) + "\n"
@@ -148,14 +145,14 @@ def page(store: Store, model: str, chosen: Sequence[Situation], machine: str, co
 
 _HEADS = ("kind", "situations", *(f"{mode}: {what}" for mode in MODES for what in ("completed", "right")))
 NOTES = """- *right*: they settled on a right outcome, kept what must be kept and told what should be told. No language
-  model decides this ([what success means](people-and-situations.md)).
+  model decides this ([what success means](../people-and-situations.md#what-success-means)).
 - *wrong settlement*: they settled on something that does not follow from the facts of all sides.
 - *promise broken*, *not told before*: the settlement is right, but a private fact came out that must be kept, or one
   did not come out that should be told.
 - *out of turns*: nothing was settled when the turns ended; *repeats itself* where half of the turns or more repeat
   earlier ones.
 - *unreadable replies*: the episode failed, because replies were not lines of an allowed move.
-- Each cell is one episode. A difference of a few episodes is no difference between modes."""
+- Each situation was played once in each mode. A difference of a few episodes is no difference between modes."""
 
 
 def _totals(chosen: Sequence[Situation], found: Mapping[tuple[str, Mode], End]) -> Iterator[list[object]]:
@@ -203,7 +200,7 @@ def main(
     only_page: bool,
     to: Path,
 ) -> None:
-    """Play, then write docs/situations-starter.md."""
+    """Play, then write docs/log/situations-starter.md."""
     store, chosen = Store(db), situations(names)
     if not only_page:
         play(store, name_of(model, chosen), plan_of(chosen, model, threads, parallel))

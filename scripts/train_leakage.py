@@ -4,7 +4,7 @@
     .venv/bin/python scripts/train_leakage.py words      # the cheap classifier and its ablation
     .venv/bin/python scripts/train_leakage.py reader     # fine-tunes the reader; repeat it to continue after a stop
     .venv/bin/python scripts/train_leakage.py fit        # the thresholds, with the curve of false alarms
-    .venv/bin/python scripts/train_leakage.py table      # the figures, into docs/leakage.md
+    .venv/bin/python scripts/train_leakage.py table      # the figures, into docs/log/leakage.md
 
 Run them in this order. The split by writer is in scripts/leakage/data.py. For a learning curve, train further readers
 with `reader --share 0.25 --out quarter.npz` and so on, and name them: `curve 0.25=quarter.npz 0.5=half.npz`.
@@ -97,7 +97,7 @@ def fit_thresholds(of_train: bool, sensitivity: float) -> None:
 @main.command("table")
 @click.option("--of-train/--not-of-train", default=True, show_default=True, help="As for `fit`.")
 def write_table(of_train: bool) -> None:
-    """Measure held-out writers and test.*, and write the figures to docs/leakage.md."""
+    """Measure held-out writers and test.*, and write the figures to docs/log/leakage.md."""
     from scripts.leakage import table
 
     click.echo(table.write(of_train=of_train))
@@ -106,7 +106,7 @@ def write_table(of_train: bool) -> None:
 @main.command("curve")
 @click.argument("readers", nargs=-1, required=True, metavar="SHARE=FILE...")
 def write_curve(readers: tuple[str, ...]) -> None:
-    """Compare readers that were trained on shares of the labels with the one in use, in docs/leakage.md."""
+    """Compare readers that were trained on shares of the labels with the one in use, in docs/log/leakage.md."""
     from scripts.leakage import table
 
     named = {}

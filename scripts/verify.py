@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure the acceptance figures again and rewrite docs/acceptance.md and docs/sql.md. Takes minutes to an hour.
+"""Measure the acceptance figures again and rewrite docs/log/acceptance.md and docs/sql.md. Takes minutes to an hour.
 
     make verify
     .venv/bin/python scripts/verify.py --queries    # docs/sql.md only, in a few minutes
@@ -77,13 +77,13 @@ def main() -> None:
         ]
         queries(folder / "study.duckdb")
     head = (
-        "# Acceptance figures\n\n"
+        "# Log: acceptance figures\n\n"
         f"`make verify` measured these figures on {TODAY} with localsim {__version__} "
         f"({platform.processor() or platform.machine()}, {platform.system()}, Python {platform.python_version()}). "
         "Run it again to measure your own machine. Figures in brackets are 95% intervals.\n\n"
     )
-    (ROOT / "docs" / "acceptance.md").write_text(head + "\n".join(parts), encoding="utf-8")
-    print("wrote docs/acceptance.md and docs/sql.md")
+    (ROOT / "docs" / "log" / "acceptance.md").write_text(head + "\n".join(parts), encoding="utf-8")
+    print("wrote docs/log/acceptance.md and docs/sql.md")
 
 
 def part(title: str, measure: Callable[[], str]) -> str:
@@ -127,7 +127,7 @@ def controls() -> str:
     rows = json.loads(out)
     return (
         f"`localsim controls`: {sum(row['passed'] for row in rows)} of {len(rows)} values are what they must be "
-        "([the table](reference/controls.md))."
+        "([the table](../reference.md#controls))."
     )
 
 
@@ -161,18 +161,18 @@ def baselines(folder: Path) -> str:
 
 
 def study(folder: Path) -> str:
-    """Run the study of the demo and show its table, time and audit."""
+    """Run a small study and show its time, its audit and the answer of its report."""
     db = str(folder / "study.duckdb")
     options = ["--mode", "all", "-n", "2", "--seed", "7", "--fail-on-error", "99", "--db", db, "--json"]
     found = json.loads(localsim("run", *STUDY, *options))
     audit = json.loads(localsim("audit", "@last", "--db", db, "--json"))
-    table = localsim("report", "@last", "--db", db)
+    answer = localsim("report", "@last", "--db", db).partition("\n\n")[0]
     rate = found["tokens_generated"] / found["seconds"]
     return (
         f"{found['completed']} of {found['episodes']} episodes completed in {found['seconds']:.0f} s "
         f"({found['tokens_generated']} tokens written, {rate:.0f} a second; {found['tokens_evaluated']} prompt "
         f"tokens evaluated). Audit: {audit['prompts_checked']} prompts checked, {audit['violations']} violations.\n\n"
-        f"```\n{table}```"
+        f"```\n{answer}\n```"
     )
 
 

@@ -1,4 +1,4 @@
-"""The generated page docs/reference/views.md: the views and tables of the database; `make_docs.py` writes it."""
+"""The generated page reference/views.md of the site: the views and tables of the database; `make_docs.py` prints it."""
 
 from __future__ import annotations
 

@@ -417,10 +417,8 @@ def test_a_database_that_vanishes_during_a_run_is_one_error_and_resume_continues
 
 def test_help_names_every_command_and_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = ask(capsys, "--help")
-    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
     for name in _COMMANDS:
         assert f"  {name} " in out
-        assert f"localsim {name}" in page, f"the page of commands does not show {name}"
         command = cli.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None and command.help and command.help.splitlines()[0].endswith(".")
 

@@ -161,7 +161,7 @@ def test_order_and_batch_do_not_matter(detector: LeakageDetector) -> None:
 
 
 def test_better_than_cosine_where_cosine_fails(detector: LeakageDetector) -> None:
-    """On labelled pairs about other facts; the whole table is in docs/leakage.md."""
+    """On labelled pairs about other facts; the whole table is in docs/log/leakage.md."""
     rows: Any = read_labelled(DATA / "test.pairs.jsonl")
     hard = [row for row in rows if row.difficulty == "adversarial"][:120]
     truth = np.array([row.label == "disclosed" for row in hard])

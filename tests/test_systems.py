@@ -1,4 +1,4 @@
-"""docs/systems.md is generated from rows whose files and tests exist; tags are derived from the scenario."""
+"""The page of systems is generated from rows whose files and tests exist; tags are derived from the scenario."""
 
 from __future__ import annotations
 

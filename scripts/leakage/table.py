@@ -1,4 +1,4 @@
-"""The figures of docs/leakage.md, on writers and files that neither training nor thresholds saw."""
+"""The figures of docs/log/leakage.md, on writers and files that neither training nor thresholds saw."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scripts.leakage import data
 from scripts.leakage.scores import PARTS, Parts, pairs_in, parts_of, rows_in
 from scripts.tables import markdown_table
 
-PAGE = data.ROOT / "docs" / "leakage.md"
+PAGE = data.ROOT / "docs" / "log" / "leakage.md"
 BEGIN, END = "<!-- table -->", "<!-- end -->"
 CURVE_BEGIN, CURVE_END = "<!-- learning curve -->", "<!-- end of the curve -->"
 LEVELS = ("plain", "adversarial")
@@ -140,7 +140,7 @@ def _kinds_table(name: str, weights: Weights, held: Measured) -> list[str]:
         cells = []
         for label in ("disclosed", "hint", "none"):
             own = [place for place, row in enumerate(held.rows) if (row.kind, row.label) == (kind, label)]
-            cells.append(_share(share(int(right[own].sum()), len(own))))
+            cells.append(f"{int(right[own].sum())} of {len(own)}" if own else "-")
         rows.append([kind.replace("_", " "), *cells])
     return _table([f"right, pairs of {name}", "disclosed", "hint", "none"], rows)
 

@@ -51,7 +51,7 @@ class Game(Family):
     """Name of a scenario that ships -> parameters of `generate` (scripts/make_games.py writes the files)."""
 
     informed: Sequence[tuple[str, str, str, str]] = ()
-    """(player, measure, task, theory) for which seeing the other side has a known value, shown in docs/games.md."""
+    """(player, measure, task, theory) for which seeing the other side has a known value, shown in the page of games."""
 
     @property
     def info(self) -> Info:
