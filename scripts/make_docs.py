@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +319,8 @@ KEPT = {
     ),
 }
 """Lines of an output that a page shows, by page and command; other outputs are shown whole."""
+UNTIL = {"docs/tutorial.md report": r"All measures of "}
+"""The line from which on a page shows nothing more of an output."""
 SHORT = ("README.md show", r"    \^ first mention")
 """Notes below a turn that a page leaves out all the same."""
 
@@ -330,13 +333,13 @@ def shorten(page: str, command: str, lines: list[str]) -> list[str]:
         return lines
     shown: list[str] = []
     keep = False
-    for line in lines:
+    for line in takewhile(lambda line: not re.match(UNTIL.get(key, "$."), line), lines):
         keep = (keep and line.startswith("    ")) or any(re.match(pattern, line) for pattern in KEPT[key])
         if keep and not (key == SHORT[0] and re.match(SHORT[1], line)):
             shown.append(line)
         elif shown[-1:] != ["..."]:
             shown.append("...")
-    return shown
+    return [*shown, "..."] if key in UNTIL and shown[-1:] != ["..."] else shown
 
 
 def _keys(page: str, words: list[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from localsim.conversation.episode import MODES, Sampling  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
-from localsim.families import FAMILIES, title_of  # noqa: E402
+from localsim.families import FAMILIES  # noqa: E402
 from localsim.families.games.base import Game  # noqa: E402
 from localsim.reports.measures import Cell, estimate, measures_of, of_family, sided  # noqa: E402
 from localsim.reports.report import cells  # noqa: E402
@@ -128,7 +128,7 @@ def _row(game: str, found: dict[str, Cells]) -> Iterator[str]:
     own = {name: [cells.get((game, mode)) for mode in MODES] for name, cells in found.items()}
     measure = next(each for each in measures_of([game]) if each.key == FAMILIES[game].figure[0])
     measure = of_family(measure, game)
-    yield f"{title_of(FAMILIES[game])} (`{game}`)"
+    yield f"`{game}`"
     yield measure.heading
     for read in (_read, _ended):
         for column in (GRAMMAR, FREE):
