@@ -35,9 +35,9 @@ def test_a_row_holds_what_was_stored(store: Store) -> None:
         play(store, name, each)
     assert len(store.rows("SELECT * FROM runs")) == len(runs), "a finished run is kept"
     text = page(store, "m", 1)
-    (row,) = (line for line in text.splitlines() if "(`ultimatum`)" in line)
+    (row,) = (line for line in text.splitlines() if "`ultimatum`" in line)
     _, game, measure, read, read_free, ended, ended_free, model, chance, sensible, _ = row.split("|")
     assert (measure.strip(), read.strip(), read_free.strip()) == ("success", "100%", "0%")
     assert (ended.strip(), ended_free.strip()) == ("100%", "0%")
-    assert model == sensible and chance.strip() != "-" and "Take it or leave it" in game
+    assert model == sensible and chance.strip() != "-" and game.strip() == "`ultimatum`"
     assert "3 episodes of 1 scenario with its grammar" in text and "auction" not in text
