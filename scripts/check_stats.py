@@ -168,8 +168,9 @@ def _cells() -> Iterator[tuple[int, int, float]]:
 def sizes(rng: np.random.Generator, simulations: int) -> Iterator[list[str]]:
     """Yield the lines of the table of sizes."""
     for scenarios, seeds, icc in _cells():
-        flips, pairs = size(rng, simulations, scenarios, seeds, icc)
-        yield [str(scenarios), str(seeds), f"{icc:g}", f"{flips:.3f}", f"{pairs:.3f}"]
+        if seeds == SEEDS[-1]:
+            flips, pairs = size(rng, simulations, scenarios, seeds, icc)
+            yield [str(scenarios), str(seeds), f"{icc:g}", f"{flips:.3f}", f"{pairs:.3f}"]
 
 
 KINDS: dict[str, tuple[Callable[..., Drawn], float, stats.Bounds]] = {

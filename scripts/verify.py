@@ -37,12 +37,9 @@ POLICIES = {
 }
 SQL_HEAD = f"""# Worked queries
 
-You can query these views: `v_runs`, `v_episodes`, `v_turns`, `v_generations`, `v_scores`, `v_leaks`, `v_annotations`,
-`v_judgements` and `v_leak_judgements`. Their columns are stable; the tables behind them may change. `localsim db
-schema` prints all views and tables with their columns.
-
-Every query below asks about one run, which it calls `$run`, and keeps families, modes and players (models) apart. The
-files are in `db/queries`; `localsim view` has them too.
+The columns of [views](reference.md#views) are stable; the tables behind them may change. Every query below asks about one
+run, which it calls `$run`, and keeps families, modes and players (models) apart. The files are in `db/queries`;
+`localsim view` has them too.
 
     localsim sql -f db/queries/03_words_per_turn.sql                  # about the newest run
     localsim sql -f db/queries/03_words_per_turn.sql --run "my pilot" # a name, an id or its start, @last-1
@@ -161,18 +158,16 @@ def baselines(folder: Path) -> str:
 
 
 def study(folder: Path) -> str:
-    """Run a small study and show its time, its audit and the answer of its report."""
+    """Run a small study and show its time and its audit."""
     db = str(folder / "study.duckdb")
     options = ["--mode", "all", "-n", "2", "--seed", "7", "--fail-on-error", "99", "--db", db, "--json"]
     found = json.loads(localsim("run", *STUDY, *options))
     audit = json.loads(localsim("audit", "@last", "--db", db, "--json"))
-    answer = localsim("report", "@last", "--db", db).partition("\n\n")[0]
     rate = found["tokens_generated"] / found["seconds"]
     return (
         f"{found['completed']} of {found['episodes']} episodes completed in {found['seconds']:.0f} s "
         f"({found['tokens_generated']} tokens written, {rate:.0f} a second; {found['tokens_evaluated']} prompt "
-        f"tokens evaluated). Audit: {audit['prompts_checked']} prompts checked, {audit['violations']} violations.\n\n"
-        f"```\n{answer}\n```"
+        f"tokens evaluated). Audit: {audit['prompts_checked']} prompts checked, {audit['violations']} violations."
     )
 
 
