@@ -37,8 +37,8 @@ POLICIES = {
 }
 SQL_HEAD = f"""# Worked queries
 
-The columns of [views](reference.md#views) are stable; the tables behind them may change. Every query below asks about one
-run, which it calls `$run`, and keeps families, modes and players (models) apart. The files are in `db/queries`;
+The columns of [views](reference.md#views) are stable; the tables behind them may change. Every query below asks about
+one run, which it calls `$run`, and keeps families, modes and players (models) apart. The files are in `db/queries`;
 `localsim view` has them too.
 
     localsim sql -f db/queries/03_words_per_turn.sql                  # about the newest run
