@@ -37,7 +37,8 @@ from localsim.runs.scheduler import Watcher  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.lock import scratch  # noqa: E402
 from localsim.store.outside.attaching import attach_all  # noqa: E402
-from localsim.store.outside.partitions import partition_of, write_partition  # noqa: E402
+from localsim.store.outside.export import write_partition  # noqa: E402
+from localsim.store.outside.partitions import partition_of  # noqa: E402
 from localsim.store.schema import TABLES  # noqa: E402
 
 OF_EPISODES = [name for name, table in TABLES.items() if "episode_id" in table.columns]

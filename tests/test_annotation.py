@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from filelock import FileLock
 
@@ -39,7 +38,6 @@ from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store
 from localsim.store.lock import Busy
-from localsim.store.migrations import migrate
 from tests.conftest import Quiet, generated
 from tests.rated import best, given, invoke
 
@@ -253,13 +251,6 @@ def test_removing_a_run_removes_its_annotations(store: Store, run: str) -> None:
     assert rows(store, run)
     store.remove_run(run)
     assert store.rows("SELECT * FROM annotations") == []
-
-
-def test_a_database_from_before_gets_the_table(tmp_path: Path) -> None:
-    path = tmp_path / "old.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        migrate(connection, stop_before=4)
-    assert Store(path).rows("SELECT * FROM v_annotations") == []
 
 
 # ---- without a server ----------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from pathlib import Path
@@ -18,10 +17,9 @@ from localsim.leakage.detector import Weights
 from localsim.reports.report import report
 from localsim.store.database import Store
 from localsim.store.outside.attaching import attach_all
-from localsim.store.outside.partitions import LARGE, partition_of, read, write_partition
+from localsim.store.outside.export import write_partition
+from localsim.store.outside.partitions import LARGE, partition_of, read
 from localsim.store.schema import TABLES, VIEWS
-
-OLD = Path(__file__).parent / "data" / "schema" / "v4.gz"
 
 
 def rows_of(store: Store, view: str) -> list[str]:
@@ -186,20 +184,6 @@ def test_only_questions_are_answered(annotated: Store, tmp_path: Path) -> None:
         store.take_in([])
 
 
-def test_a_database_of_an_older_schema_is_copied_and_left_as_it_is(tmp_path: Path) -> None:
-    old = tmp_path / "old.duckdb"
-    old.write_bytes(gzip.decompress(OLD.read_bytes()))
-    before, said = old.read_bytes(), []
-    store = attached(tmp_path, old, say=said.append)
-    assert "older schema (4)" in said[0] and old.read_bytes() == before
-    with duckdb.connect(str(old), read_only=True) as connection:
-        turns = connection.execute("SELECT speaker, text FROM turns ORDER BY turn").fetchall()
-    assert [(row["speaker"], row["text"]) for row in store.rows("SELECT * FROM v_turns ORDER BY turn")] == turns != []
-    assert report(store, store.run_id("@last"))["comparison"][0]["completed"] == 1
-    again = tmp_path / "again.duckdb"
-    assert attach_all([str(store.path)], again, print).episodes == 1, "an attachment can be attached"
-
-
 def test_views_and_macros_of_a_foreign_file_are_not_used(annotated: Store, tmp_path: Path) -> None:
     with duckdb.connect(str(annotated.path)) as connection:
         connection.execute("CREATE OR REPLACE VIEW v_runs AS SELECT content AS run_id FROM read_text('/etc/hostname')")
@@ -275,6 +259,7 @@ def test_an_attachment_replaces_only_an_attachment(annotated: Store, tmp_path: P
         attach_all([str(tmp_path / "parts")], annotated.path, print)
     for _ in range(2):
         assert attached(tmp_path, tmp_path / "parts").rows("SELECT 1 AS one") == [{"one": 1}]
+    assert attach_all([str(tmp_path / "all.duckdb")], tmp_path / "again.duckdb", print).runs == 1
     with pytest.raises(InvalidInput, match="nothing is here"):
         attached(tmp_path, "nowhere/*.duckdb")
     assert set(LARGE) <= set(TABLES)

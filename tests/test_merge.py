@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shlex
 import shutil
@@ -19,9 +18,9 @@ from localsim.errors import InvalidInput
 from localsim.reports.report import report
 from localsim.store.database import Store
 from localsim.store.journal import Journal, journal_folder
+from localsim.store.outside.export import write_partition
 from localsim.store.outside.incoming import Clash
 from localsim.store.outside.merge import merge
-from localsim.store.outside.partitions import write_partition
 from localsim.store.records import from_json
 from localsim.store.schema import TABLES
 from tests.conftest import simulated
@@ -246,10 +245,8 @@ def test_later_scores_are_added(copies: Callable[[str], Store], tmp_path: Path) 
     assert content(Store(output))["scores"] == content(two)["scores"]
 
 
-def test_journals_older_schemas_and_partitions_are_taken_in(copies: Callable[[str], Store], tmp_path: Path) -> None:
+def test_journals_and_partitions_are_taken_in(copies: Callable[[str], Store], tmp_path: Path) -> None:
     one, output = copies("one.duckdb"), tmp_path / "class.duckdb"
-    old = tmp_path / "old.duckdb"
-    old.write_bytes(gzip.decompress((Path(__file__).parent / "data" / "schema" / "v4.gz").read_bytes()))
     parts = copies("parts.duckdb")
     extra = simulated(parts, "scripted", ("agents",), range(1, 2))
     write_partition(parts, extra, tmp_path / "parts")
@@ -266,9 +263,9 @@ def test_journals_older_schemas_and_partitions_are_taken_in(copies: Callable[[st
     alive = merged(output, one.path)[0]
     assert alive.runs == 2, "a run that goes on is left for later"
     journal.close(remove=False)
-    before = {path: path.read_bytes() for path in (one.path, old, *journal_folder(one.path).glob("*.jsonl"))}
-    made = merged(output, one.path, old, tmp_path / "parts")
-    assert [each.runs for each in made] == [1, 1, 1] and len(before) == 3
+    before = {path: path.read_bytes() for path in (one.path, *journal_folder(one.path).glob("*.jsonl"))}
+    made = merged(output, one.path, tmp_path / "parts")
+    assert [each.runs for each in made] == [1, 1] and len(before) == 2
     assert {path: path.read_bytes() for path in before} == before, "sources are only read"
     store = Store(output)
     row = store.rows("SELECT status FROM runs WHERE run_id = ?", [event["run_id"]])[0]

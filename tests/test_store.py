@@ -24,13 +24,11 @@ from localsim.errors import DatabaseError, InvalidInput
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.recorder import EVERY_S, Recorder
-from localsim.store import migrations
 from localsim.store.database import Store
 from localsim.store.journal import Journal, journal_folder, read_journal
 from localsim.store.lock import Busy
-from localsim.store.migrations import MIGRATIONS, Migration, migrate
 from localsim.store.records import ContentRecord, RejectRecord, RunRecord
-from localsim.store.schema import TABLES, VIEWS, schema_sql
+from localsim.store.schema import TABLES
 from tests.conftest import Quiet, generated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -311,12 +309,12 @@ def test_a_journal_that_vanishes_during_a_run_stops_it(store: Store) -> None:
 # ---- refusals ------------------------------------------------------------------------------------------------------
 
 
-def test_a_newer_schema_is_refused(store: Store) -> None:
+def test_another_schema_is_refused(store: Store) -> None:
     simulate(store, episodes=1)
     with duckdb.connect(str(store.path)) as connection:
-        connection.execute("INSERT INTO _migrations VALUES (999, 'm999_future', now()::TIMESTAMP)")
+        connection.execute("UPDATE _schema SET version = 'ffffffff'")
     for attempt in (lambda: store.rows("SELECT 1"), lambda: store.take_in([])):
-        with pytest.raises(DatabaseError, match="version 999"):
+        with pytest.raises(DatabaseError, match="another version of localsim"):
             attempt()
 
 
@@ -424,36 +422,7 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
         assert done >= 1
 
 
-# ---- migrations ----------------------------------------------------------------------------------------------------
-
-
-def test_a_blank_file_gets_the_whole_schema(tmp_path: Path) -> None:
-    with duckdb.connect(str(tmp_path / "m.duckdb")) as connection:
-        assert migrate(connection) == len(MIGRATIONS)
-        assert migrate(connection) == 0
-        for table, (_, columns, _) in TABLES.items():
-            found = connection.execute(
-                "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
-            ).fetchall()
-            assert [name for name, _ in found] == list(columns)
-            assert all(comment for _, comment in found), f"every column of {table} is described"
-        views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-        assert {name for (name,) in views} == set(VIEWS)
-
-
-def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = Migration("m999_broken", ("CREATE TABLE half (a INTEGER)", "SELECT no_such_column"))
-    monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, broken])
-    with duckdb.connect(str(tmp_path / "m.duckdb")) as connection:
-        with pytest.raises(duckdb.Error):
-            migrate(connection)
-        assert migrations.schema_version(connection) == len(MIGRATIONS)
-        tables = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-        assert ("half",) not in tables
-
-
-def test_the_schema_file_is_current() -> None:
-    assert (ROOT / "db" / "schema.sql").read_text() == schema_sql(), "run: localsim db schema > db/schema.sql"
+# ---- the file -----------------------------------------------------------------------------------------------------
 
 
 def test_the_storage_version_is_readable_by_duckdb_1(store: Store) -> None:

@@ -18,7 +18,7 @@ from localsim.errors import InvalidInput
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.store.database import Store
 from localsim.store.queries import annotation as queries
-from localsim.store.queries.annotation import AnswerRow
+from localsim.store.records import AnswerRow
 from localsim.store.writer import Writers
 
 Origin = Literal["browser", "terminal", "bundle"]

@@ -27,6 +27,7 @@ from localsim.evaluators.evaluate import Notify, evaluated
 from localsim.evaluators.outcome import Outcome
 from localsim.evaluators.searching import search
 from localsim.families import FAMILIES
+from localsim.runs.recorder import scenario_record, turn_record
 from localsim.runs.runner import versions
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.parse import dump_scenario
@@ -40,9 +41,7 @@ from localsim.store.records import (
     Record,
     RunEnded,
     RunRecord,
-    scenario_record,
     score_records,
-    turn_record,
 )
 
 EVALUATOR = "corpus"

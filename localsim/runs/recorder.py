@@ -6,6 +6,7 @@ the journal keeps the records.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,15 +23,15 @@ from localsim.store.lock import Busy
 from localsim.store.records import (
     ContentRecord,
     EpisodeEnded,
+    EpisodeRecord,
     GenerationRecord,
     Record,
     RejectRecord,
     RunEnded,
     RunRecord,
-    episode_record,
+    ScenarioRecord,
+    TurnRecord,
     hash_of,
-    scenario_record,
-    turn_record,
 )
 
 EVERY_S = 10.0
@@ -213,3 +214,56 @@ class Recorder:
         self._unwritten.clear()
         self._ended = False
         return True
+
+
+def scenario_record(loaded: LoadedScenario) -> ScenarioRecord:
+    """Return the record of a scenario as it is now."""
+    scenario = loaded.scenario
+    return ScenarioRecord(
+        scenario_hash=loaded.hash,
+        scenario_id=scenario.id,
+        title=scenario.title,
+        family=scenario.family,
+        document_json=scenario.model_dump_json(),
+        answer_json=json.dumps(loaded.answer.as_json()),
+        path=loaded.path.encode("utf-8", "replace").decode(),
+    )
+
+
+def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: EpisodeSpec) -> EpisodeRecord:
+    """Return the record of an episode that begins; `scenario_hash` includes the answer key."""
+    settings = {"models": dict(spec.models), "sampling": spec.sampling.stated(), "repro": spec.repro}
+    if spec.layouts:
+        settings["layouts"] = dict(spec.layouts)
+    return EpisodeRecord(
+        episode_id=episode_id,
+        run_id=run_id,
+        scenario_hash=scenario_hash,
+        mode=spec.mode,
+        model="|".join(dict.fromkeys(spec.models.values())),
+        episode_index=spec.index,
+        seed=spec.seed,
+        spec_hash=spec.hash,
+        spec_json=json.dumps(settings, sort_keys=True),
+        variant=spec.variant,
+        see=spec.grants.text,
+    )
+
+
+def turn_record(episode_id: str, turn: Turn, generation: int) -> TurnRecord:
+    """Return the record of a turn; `generation` is -1 for turns without one."""
+    return TurnRecord(
+        episode_id=episode_id,
+        turn=turn.index,
+        speaker=turn.speaker,
+        action=turn.action.type,
+        text=turn.action.text,
+        words=turn.words,
+        truncated=turn.truncated,
+        generation=-1 if turn.told else generation,
+        values=turn.action.values,
+        readers=turn.readers,
+        beat=turn.beat,
+        phase=turn.phase,
+        repaired=turn.repaired,
+    )

@@ -37,13 +37,13 @@ from localsim.store.lock import (
     patiently,
     sharing_of,
 )
-from localsim.store.migrations import MIGRATIONS, is_current, migrate, schema_version
 from localsim.store.outside import attached
 from localsim.store.outside.sources import Source
 from localsim.store.queries.references import episode_of, is_last, run_of
 from localsim.store.records import Record, RunDied, RunRecord, from_json
 from localsim.store.rows import inserts, rows_of
-from localsim.store.schema import CHECKS, TABLES
+from localsim.store.schema import CHECKS, TABLES, version
+from localsim.store.versions import ensure_schema, is_current, other_version, version_in
 
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
@@ -79,9 +79,8 @@ class Store:
                 connection = self._connect(patience, read_only=False, config={**SAFE, **STORAGE})
                 try:
                     self._refuse_attached(connection)
-                    self._refuse_newer(connection)
-                    self._refuse_foreign(connection, empty_is_ours=True)
-                    migrate(connection)
+                    self._refuse_other(connection, empty_is_ours=True)
+                    ensure_schema(connection)
                     yield connection
                 except (duckdb.DataError, duckdb.InvalidInputException) as error:
                     raise Unwritable(one_line(str(error)), where=str(self.path)) from error
@@ -114,8 +113,7 @@ class Store:
             try:
                 sources = attached.read_list(connection)
                 if sources is None:
-                    self._refuse_newer(connection)
-                    self._refuse_foreign(connection, empty_is_ours=False)
+                    self._refuse_other(connection, empty_is_ours=False)
                     if not is_current(connection):
                         _close(connection)
                         with self.writing():
@@ -189,19 +187,13 @@ class Store:
                 hint="choose another file with --db; localsim db merge makes a database that can be changed",
             )
 
-    def _refuse_newer(self, connection: duckdb.DuckDBPyConnection) -> None:
-        version = schema_version(connection)
-        if version > len(MIGRATIONS):
-            raise DatabaseError(
-                f"its schema has version {version}, this localsim knows up to {len(MIGRATIONS)}",
-                where=str(self.path),
-                hint="update localsim, or choose another file with --db",
-            )
-
-    def _refuse_foreign(self, connection: duckdb.DuckDBPyConnection, *, empty_is_ours: bool) -> None:
-        """Leave files alone that another program made."""
-        if schema_version(connection) > 0:
+    def _refuse_other(self, connection: duckdb.DuckDBPyConnection, *, empty_is_ours: bool) -> None:
+        """Leave files alone that another program or another version of localsim made."""
+        found = version_in(connection)
+        if found == version():
             return
+        if found:
+            raise other_version(self.path)
         row = connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
         if not empty_is_ours or (row and row[0]):
             raise DatabaseError(
@@ -385,11 +377,11 @@ class Store:
         return cursor
 
     def info(self) -> dict[str, Any]:
-        """Return the size in bytes, the schema and DuckDB version, and the number of rows in each table."""
+        """Return the size in bytes, the versions of schema and DuckDB, and the number of rows in each table."""
         with self.reading() as connection:
             data: dict[str, Any] = {
                 "bytes": self.path.stat().st_size,
-                "schema_version": schema_version(connection),
+                "schema_version": version_in(connection),
                 "duckdb": duckdb.__version__,
             }
             for table in TABLES:

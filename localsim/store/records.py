@@ -1,41 +1,64 @@
 """Records: everything that a run stores, as typed values for the journal and the tables.
 
-`event` names a record in its journal line. `rows.rows_of` turns records into rows; columns are described in
-`schema.TABLES`.
+This is the only place that states a column: its name, type and meaning, whether it belongs to the key, and whether the
+view of its table shows it. `schema` makes tables, views and comments of it, `rows.rows_of` makes rows of records. The
+first line of a class describes its table. `event` names a record in its journal line.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from enum import Enum
+from typing import Annotated, Any, ClassVar
 
 from localsim.conversation.episode import EpisodeSpec, Score
-from localsim.conversation.scenario import LoadedScenario, canonical_hash
-from localsim.conversation.transcript import Turn
+from localsim.conversation.scenario import canonical_hash
+
+
+class Mark(Enum):
+    """A property of a column that its Python type does not tell. A field that is a sequence or mapping is JSON text in
+    the column NAME_json, and one that may be None may be NULL.
+    """
+
+    KEY = "primary key"
+    APART = "the view of the table does not show it, or in another form"
+    BIG = "BIGINT"
+    TIME = "TIMESTAMP"
+    VECTOR = "FLOAT[384]"
+
+
+KEY, APART, BIG, TIME, VECTOR = Mark
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run that begins or continues; times are ISO 8601 in UTC without an offset."""
+    """One row for each localsim run.
+
+    A record is made when it begins or continues. Times are ISO 8601 without an offset.
+    """
 
     event: ClassVar[str] = "run"
-    run_id: str
-    status: str
-    started_utc: str
-    finished_utc: str | None
-    seed: int
-    repro: str
-    parallel: int
-    episodes_planned: int
-    plan_json: str
-    models_json: str
-    versions_json: str
-    plan_hash: str | None = None
-    name: str | None = None
-    """The name that a person gave the run."""
+    table: ClassVar[str] = "runs"
+    run_id: Annotated[str, KEY, "Id of the run: start time (UTC) and four random digits; ids sort by time"]
+    status: Annotated[str, "State of the run: running, finished or interrupted"]
+    started_utc: Annotated[str, TIME, "Time at which the run started, in UTC"]
+    finished_utc: Annotated[
+        str | None, TIME, "Time at which the last episode ended, in UTC; NULL while the run is going on"
+    ]
+    seed: Annotated[int, BIG, "Master seed, from which every other seed is derived"]
+    repro: Annotated[str, "Level of reproducibility: exact, stable or fast; imported for people"]
+    parallel: Annotated[int, "Number of episodes simulated at the same time (-j)"]
+    episodes_planned: Annotated[int, "Number of episodes that the plan asks for"]
+    plan_json: Annotated[str, APART, "Plan of the run, with all that resume needs: scenarios, modes, models, sampling"]
+    models_json: Annotated[str, APART, "Identity of each backend: file, sha256, build, settings"]
+    versions_json: Annotated[str, APART, "Versions of localsim, its prompts and its libraries"]
+    plan_hash: Annotated[
+        str | None, APART, "sha256 of plan_json, which declares the primary outcome, stored before the first episode"
+    ] = None
+    name: Annotated[str | None, "Name that a person gave the run with --name; NULL if it has none"] = None
 
 
 @dataclass(frozen=True)
@@ -56,106 +79,148 @@ class RunDied:
 
 @dataclass(frozen=True)
 class ScenarioRecord:
-    """A scenario and, separately, its answer key, as they are now."""
+    """One row for each scenario file, with its content when a run used it."""
 
     event: ClassVar[str] = "scenario"
-    scenario_hash: str
-    scenario_id: str
-    title: str
-    family: str | None
-    document_json: str
-    answer_json: str
-    path: str | None
+    table: ClassVar[str] = "scenarios"
+    scenario_hash: Annotated[str, KEY, "sha256 of the scenario with its answer key"]
+    scenario_id: Annotated[str, "Id of the scenario in its file"]
+    title: Annotated[str, "Title of the scenario, in one line"]
+    family: Annotated[str | None, "Task family that scores the scenario; NULL if it has none"]
+    document_json: Annotated[str, "The scenario without its answer key"]
+    answer_json: Annotated[str, "The answer key and the parameters of the generator, which only judges see"]
+    path: Annotated[str | None, "Path of the file that held the scenario"]
 
 
 @dataclass(frozen=True)
 class ContentRecord:
-    """A text that other records refer to by hash: a message, a prefill, a grammar."""
+    """One row for each different text of a prompt, a grammar or a file of thresholds."""
 
     event: ClassVar[str] = "content"
-    content_hash: str
-    text: str
+    table: ClassVar[str] = "contents"
+    content_hash: Annotated[str, KEY, "Id of the text: the first 32 hex digits of its sha256"]
+    text: Annotated[str, "The whole text"]
 
 
 @dataclass(frozen=True)
 class EpisodeRecord:
-    """An episode that begins, or continues after a resume."""
+    """One row for each simulated conversation.
+
+    A record is made when it begins, or continues after a resume.
+    """
 
     event: ClassVar[str] = "episode"
-    episode_id: str
-    run_id: str
-    scenario_hash: str
-    mode: str
-    model: str
-    episode_index: int
-    seed: int
-    spec_hash: str
-    spec_json: str
-    variant: int = 0
-    see: str = ""
+    table: ClassVar[str] = "episodes"
+    episode_id: Annotated[str, KEY, "Id of the episode: a hash of run_id and spec"]
+    run_id: Annotated[str, "The run that the episode belongs to"]
+    scenario_hash: Annotated[str, "The scenario that was simulated"]
+    mode: Annotated[str, "Information mode: script, iterative, agents or mindreaders; people if imported"]
+    model: Annotated[str, "Models of the roles, joined with | where they differ"]
+    episode_index: Annotated[int, "Number of the episode among those of its scenario, mode and model, from 0"]
+    seed: Annotated[int, BIG, "Seed of the episode, equal in every mode; 0 for people"]
+    spec_hash: Annotated[str, APART, "sha256 of everything that the episode depends on"]
+    spec_json: Annotated[str, APART, "Models, layouts of prompts, sampling and level of reproducibility"]
+    variant: Annotated[
+        int, "Number of the perturbed variant of instructions and sampling; 0 for the prompts as they are"
+    ] = 0
+    see: Annotated[
+        str, "Private items of others that the agents were granted, as in --see; empty where nothing is granted"
+    ] = ""
 
 
 @dataclass(frozen=True)
 class EpisodeEnded:
-    """The end of an episode."""
+    """The end of an episode: the other columns of its row."""
 
     event: ClassVar[str] = "episode_ended"
+    table: ClassVar[str] = "episodes"
     episode_id: str
-    status: str
-    stop_reason: str | None
-    error: str | None
-    turns: int
-    duration_ms: float
+    status: Annotated[str, "State of the episode: completed, failed or interrupted"]
+    stop_reason: Annotated[
+        str | None,
+        "Rule that ended the episode: turn_limit, left, silence, closing (all said goodbye), stale (nothing new "
+        "was said), done (phases) or (people) ended; NULL unless completed",
+    ]
+    error: Annotated[str | None, "Reason why the episode failed; NULL if it did not fail"]
+    turns: Annotated[int, APART, "Number of valid turns"]
+    duration_ms: Annotated[
+        float | None,
+        "Milliseconds from the first request to the end, while other episodes may run too; NULL without end",
+    ]
 
 
 @dataclass(frozen=True)
 class TurnRecord:
-    """A valid turn."""
+    """One row for each valid turn."""
 
     event: ClassVar[str] = "turn"
-    episode_id: str
-    turn: int
-    speaker: str
-    action: str
-    text: str
-    words: int
-    truncated: bool
-    generation: int
-    values: Sequence[str] | None = None
-    readers: Sequence[str] | None = None
-    beat: int | None = None
+    table: ClassVar[str] = "turns"
+    episode_id: Annotated[str, KEY, "The episode that the turn belongs to"]
+    turn: Annotated[int, KEY, "Number of the turn, from 0"]
+    speaker: Annotated[str, "Name of the agent whose turn it is; empty if the rules tell something"]
+    action: Annotated[
+        str,
+        "Type of the action: speak, non-verbal communication, action, leave or none; the name of a move; or told,"
+        " by the rules",
+    ]
+    text: Annotated[str, "The words of the agent, or a description of the action"]
+    words: Annotated[int, "Number of words in speech; 0 for other actions"]
+    truncated: Annotated[bool, "True if the text was cut at its limit"]
+    generation: Annotated[
+        int, "Number of the generation that contains the turn; -1 for people and for what the rules tell"
+    ]
+    values: Annotated[Sequence[str] | None, "Values of a move, as a list of texts; NULL for actions without values"] = (
+        None
+    )
+    readers: Annotated[
+        Sequence[str] | None, "Agents who can read the turn, its author first; NULL if everybody can"
+    ] = None
+    beat: Annotated[int | None, "Number of the first turn of its beat; the turns of one beat are simultaneous"] = None
     """None in journals of versions that knew no beats: the turn itself."""
-    phase: str = ""
-    repaired: bool = False
+    phase: Annotated[str, "Name of the phase of the scenario; empty where it has none"] = ""
+    repaired: Annotated[
+        bool, "True if what the model wrote beyond its own utterance was left out; the generation has all of it"
+    ] = False
 
 
 @dataclass(frozen=True)
 class GenerationRecord:
-    """A text that a backend wrote, or the reason (`malformed`, with cause `error`) why there is none."""
+    """One row for each text that a backend wrote, including malformed and failed ones.
+
+    One that failed has the cause `error` and its reason in `malformed`.
+    """
 
     event: ClassVar[str] = "generation"
-    episode_id: str
-    generation: int
-    turn: int
-    attempt: int
-    speaker: str
-    seed: int
-    parent: int | None
-    messages: Sequence[Sequence[str]]
-    """(role, content hash) of the messages after those of the parent."""
-    prefill_hash: str
-    grammar_hash: str | None
-    model: str = ""
-    text: str = ""
-    cause: str = "error"
-    malformed: str | None = None
-    prompt_tokens: int = 0
-    evaluated_tokens: int = 0
-    shared_tokens: int = 0
-    dropped_messages: int = 0
-    generated_tokens: int = 0
-    duration_ms: float = 0.0
-    details: Mapping[str, Any] | None = None
+    table: ClassVar[str] = "generations"
+    episode_id: Annotated[str, KEY, "The episode that the generation belongs to"]
+    generation: Annotated[int, KEY, "Number of the generation within the episode, from 0"]
+    turn: Annotated[int, "Number of the first turn that was requested"]
+    attempt: Annotated[int, "0 for the first attempt, 1 for the retry with a new seed"]
+    speaker: Annotated[str, "Name of the agent, or writer for a script"]
+    seed: Annotated[int, BIG, "Seed of this attempt"]
+    parent: Annotated[int | None, APART, "Earlier generation whose messages begin this prompt; NULL if there is none"]
+    messages: Annotated[
+        Sequence[Sequence[str]], APART, "Messages after those of the parent: [[role, content hash], ...]"
+    ]
+    prefill_hash: Annotated[str, APART, "Content hash of the fixed start of the reply"]
+    grammar_hash: Annotated[str | None, APART, "Content hash of the GBNF grammar; NULL without one"]
+    model: Annotated[str, "Identity of the model that wrote the text"] = ""
+    text: Annotated[str, "Raw text of the reply, after the prefill"] = ""
+    cause: Annotated[str, "Event that ended the reply: finished, end_of_text, length or error"] = "error"
+    malformed: Annotated[str | None, "Error in the reply; NULL if it could be read"] = None
+    prompt_tokens: Annotated[int, "Number of tokens in the prompt"] = 0
+    evaluated_tokens: Annotated[int, "Number of prompt tokens that were not in the cache"] = 0
+    shared_tokens: Annotated[int, "Number of cached prompt tokens that another conversation had evaluated"] = 0
+    dropped_messages: Annotated[
+        int, "Number of messages (or lines of a script) left out because the context was full"
+    ] = 0
+    generated_tokens: Annotated[int, "Number of tokens in the reply, including forced ones"] = 0
+    duration_ms: Annotated[float, "Milliseconds from submission to end"] = 0.0
+    details: Annotated[
+        Mapping[str, Any],
+        APART,
+        "Effective sampling, counts of forced and refused tokens, max_tokens, probabilities of options",
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -170,96 +235,155 @@ class RejectRecord:
 
 @dataclass(frozen=True)
 class ScoreRecord:
-    """A score by one version of an evaluator; `agent` is '' for the whole episode."""
+    """One row for each score, with its evidence."""
 
     event: ClassVar[str] = "score"
-    episode_id: str
-    evaluator: str
-    version: str
-    name: str
-    agent: str
-    value: float | None
-    label: str | None
-    reason: str
-    turns: Sequence[int]
+    table: ClassVar[str] = "scores"
+    episode_id: Annotated[str, KEY, "The episode that was scored"]
+    evaluator: Annotated[
+        str,
+        KEY,
+        "Name of the evaluator: outcome.FAMILY, style, play, checks, leakage, judge.MODEL, naturalness.MODEL, "
+        "leak_judge.MODEL, corpus",
+    ]
+    version: Annotated[
+        str, KEY, "Version of the evaluator, for leakage as in the table leaks; scores of older versions are kept"
+    ]
+    name: Annotated[str, KEY, "Name of the score, such as success or words_per_turn"]
+    agent: Annotated[str, KEY, APART, "Agent that the score concerns; empty for the whole episode"]
+    value: Annotated[float | None, "The score as a number; NULL if it could not be determined"]
+    label: Annotated[str | None, "The score as a word; NULL if it has none"]
+    reason: Annotated[str, "Explanation of the score"]
+    turns: Annotated[Sequence[int], "Numbers of the turns that are its evidence"]
 
 
 @dataclass(frozen=True)
 class LeakRecord:
-    """A hint at, or a disclosure of, a private fact."""
+    """One row for each hint at, or disclosure of, a private fact that the leakage detector found."""
 
     event: ClassVar[str] = "leak"
-    episode_id: str
-    version: str
-    fact_id: str
-    turn: int
-    owner: str
-    fact: str
-    speaker: str
-    label: str
-    kind: str
-    """self, omniscient or repeat: the column `kind`."""
-    probability: float
-    similarity: float
-    evidence: str
-    first: bool
-    early: bool
+    table: ClassVar[str] = "leaks"
+    episode_id: Annotated[str, KEY, "The episode that contains the leak"]
+    version: Annotated[
+        str,
+        KEY,
+        "Version of the detector, with + and a hash if its thresholds are not the built-in ones; leaks of earlier"
+        " searches are kept",
+    ]
+    fact_id: Annotated[str, KEY, "Id of the fact in the scenario"]
+    turn: Annotated[int, KEY, "Number of the turn, from 0"]
+    owner: Annotated[str, "Name of the agent that the fact belongs to"]
+    fact: Annotated[str, "Text of the fact"]
+    speaker: Annotated[str, "Name of the agent that hinted at or disclosed it"]
+    label: Annotated[str, APART, "Strength of the leak: disclosed or hint"]
+    kind: Annotated[
+        str,
+        "Kind of leak: self (by the owner), omniscient (by one who was not told), passed_on (by one who was, to "
+        "somebody new) or repeat (to nobody new)",
+    ]
+    probability: Annotated[float, "Probability that the fact is disclosed, according to the detector, 0 to 1"]
+    similarity: Annotated[float, "Cosine similarity of the fact and the nearest clause"]
+    evidence: Annotated[str, "The words of the turn that show the leak"]
+    first: Annotated[bool, APART, "True if it is the first disclosure of this fact"]
+    early: Annotated[bool, "True if it breaks the scenario's rule for the fact"]
 
 
 @dataclass(frozen=True)
 class SearchRecord:
-    """The thresholds with which one version of the leakage detector searched an episode."""
+    """One row for each search of an episode for leaks, with the thresholds that decided."""
 
     event: ClassVar[str] = "search"
-    episode_id: str
-    version: str
-    weights: str
-    """`built-in`, or name and short hash of the file."""
-    weights_hash: str
-    """Content hash of the whole file."""
-    searched_utc: str
+    table: ClassVar[str] = "searches"
+    episode_id: Annotated[str, KEY, "The episode that was searched"]
+    version: Annotated[str, KEY, "Version of its leaks and scores, as in the tables leaks and scores"]
+    weights: Annotated[str, "Thresholds of the detector: built-in, or name and short hash of the file"]
+    weights_hash: Annotated[str, "Content hash of the whole file of thresholds"]
+    searched_utc: Annotated[str, TIME, "Time of the last search with these thresholds, in UTC"]
 
 
 @dataclass(frozen=True)
 class VectorRecord:
-    """The embedding of a text."""
+    """One row for the sentence embedding of each different fact, utterance and clause."""
 
     event: ClassVar[str] = "vector"
-    text_hash: str
-    model: str
-    text: str
-    vector: Sequence[float]
+    table: ClassVar[str] = "vectors"
+    text_hash: Annotated[str, KEY, "Id of the text: the first 32 hex digits of its sha256"]
+    model: Annotated[str, KEY, "Name of the embedding model"]
+    text: Annotated[str, "The whole text"]
+    vector: Annotated[
+        Sequence[float], VECTOR, "Unit vector; array_inner_product of two vectors is their cosine similarity"
+    ]
 
 
 @dataclass(frozen=True)
 class JudgementRecord:
-    """A question to a model as judge, and its answer."""
+    """One row for each question to a model as judge, with its thought and reply."""
 
     event: ClassVar[str] = "judgement"
-    episode_id: str
-    evaluator: str
-    version: str
-    name: str
-    agent: str
-    sample: int
-    other_id: str | None
-    seed: int
-    instructions_hash: str
-    prompt_hash: str
-    prefill: str
-    grammar_hash: str | None
-    model: str = ""
-    thought: str | None = None
-    text: str = ""
-    cause: str = "error"
-    truncated: bool = False
-    malformed: str | None = None
-    prompt_tokens: int = 0
-    evaluated_tokens: int = 0
-    thought_tokens: int = 0
-    generated_tokens: int = 0
-    duration_ms: float = 0.0
-    details: Mapping[str, Any] | None = None
+    table: ClassVar[str] = "judgements"
+    episode_id: Annotated[str, KEY, "The episode that was judged; for a pair, the first one"]
+    evaluator: Annotated[str, KEY, "Name of the evaluator: judge.MODEL, naturalness.MODEL or leak_judge.MODEL"]
+    version: Annotated[str, KEY, "Version of the evaluator"]
+    name: Annotated[
+        str,
+        KEY,
+        "Name of the score in the table scores: a dimension, natural_against_CONDITION within a run, "
+        "natural_against_EPISODE between two runs or models, or fact.ID",
+    ]
+    agent: Annotated[str, KEY, APART, "Agent that the question concerns; empty for the whole episode"]
+    sample: Annotated[
+        int,
+        KEY,
+        "Number of the repetition, from 0; for a pair, 1 is the swapped order; for a fact, the last turn shown",
+    ]
+    other_id: Annotated[str | None, "The second episode of a pair; NULL if one episode was judged alone"]
+    seed: Annotated[int, BIG, "Seed of the reply"]
+    instructions_hash: Annotated[str, APART, "Content hash of the system message"]
+    prompt_hash: Annotated[str, APART, "Content hash of the user message, with conversation and question"]
+    prefill: Annotated[str, APART, "Fixed start of the reply"]
+    grammar_hash: Annotated[str | None, APART, "Content hash of the GBNF grammar; NULL without one"]
+    model: Annotated[str, APART, "Identity of the model that replied; empty if the request failed"] = ""
+    thought: Annotated[str | None, "Thought of the model before its reply; NULL if it did not think"] = None
+    text: Annotated[str, APART, "Raw text of the reply, after the prefill"] = ""
+    cause: Annotated[str, "Event that ended the reply: finished, end_of_text, length or error"] = "error"
+    truncated: Annotated[bool, "True if the thought or the reply was cut at its limit"] = False
+    malformed: Annotated[str | None, "Error in the reply; NULL if it could be read"] = None
+    prompt_tokens: Annotated[int, "Number of tokens in the prompt"] = 0
+    evaluated_tokens: Annotated[int, "Number of prompt tokens that were not in the cache"] = 0
+    thought_tokens: Annotated[int, "Number of tokens in the thought"] = 0
+    generated_tokens: Annotated[int, "Number of tokens in thought and reply, including forced ones"] = 0
+    duration_ms: Annotated[float, "Milliseconds from submission to end"] = 0.0
+    details: Annotated[
+        Mapping[str, Any], APART, "Effective sampling, max_tokens and the limit of tokens for thoughts"
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """One row for each answer of a rater to one item.
+
+    A second answer with the same task, item and rater replaces it. Answers are written without a journal.
+    """
+
+    table: ClassVar[str] = "annotations"
+    task: Annotated[
+        str,
+        KEY,
+        "Annotation task: pairs, dimensions or disclosures; bet: a player of a class; participant, before, after,"
+        " message or rubric: a participant of an experiment (v_participants)",
+    ]
+    item_id: Annotated[str, KEY, "Item that was rated: two episodes, an episode and an agent, or an episode"]
+    rater: Annotated[str, KEY, "Pseudonym of the rater; names and addresses are not stored"]
+    run_id: Annotated[str, "The run of the rated episode; for a pair, of the first one of its item"]
+    value_json: Annotated[
+        str, "Answer. Pairs: 1, 2 or 0 (tie). Bet: {best} or {saw}. Else an object from dimension or fact to number"
+    ]
+    shown_json: Annotated[str, "Display of the item: episodes shown as 1 and 2, rated agent, shuffled episode"]
+    attention: Annotated[bool, "True if the item only checks the rater's attention, with shuffled words"]
+    seconds: Annotated[float | None, "Seconds that the rater spent on the item; NULL if not known"]
+    created_utc: Annotated[datetime, "Time of the last answer to the item, in UTC"]
+    origin: Annotated[str, "Source of the answer: browser, terminal or bundle"]
+    made_by: Annotated[str, "Kind of rater: person or language model"] = "person"
 
 
 Record = (
@@ -301,59 +425,6 @@ def from_json(line: Mapping[str, Any]) -> Record:
 
 
 # ---- making records ------------------------------------------------------------------------------------------------
-
-
-def scenario_record(loaded: LoadedScenario) -> ScenarioRecord:
-    """Return the record of a scenario as it is now."""
-    scenario = loaded.scenario
-    return ScenarioRecord(
-        scenario_hash=loaded.hash,
-        scenario_id=scenario.id,
-        title=scenario.title,
-        family=scenario.family,
-        document_json=scenario.model_dump_json(),
-        answer_json=json.dumps(loaded.answer.as_json()),
-        path=loaded.path.encode("utf-8", "replace").decode(),
-    )
-
-
-def episode_record(episode_id: str, run_id: str, scenario_hash: str, spec: EpisodeSpec) -> EpisodeRecord:
-    """Return the record of an episode that begins; `scenario_hash` includes the answer key."""
-    settings = {"models": dict(spec.models), "sampling": spec.sampling.stated(), "repro": spec.repro}
-    if spec.layouts:
-        settings["layouts"] = dict(spec.layouts)
-    return EpisodeRecord(
-        episode_id=episode_id,
-        run_id=run_id,
-        scenario_hash=scenario_hash,
-        mode=spec.mode,
-        model="|".join(dict.fromkeys(spec.models.values())),
-        episode_index=spec.index,
-        seed=spec.seed,
-        spec_hash=spec.hash,
-        spec_json=json.dumps(settings, sort_keys=True),
-        variant=spec.variant,
-        see=spec.grants.text,
-    )
-
-
-def turn_record(episode_id: str, turn: Turn, generation: int) -> TurnRecord:
-    """Return the record of a turn; `generation` is -1 for turns without one."""
-    return TurnRecord(
-        episode_id=episode_id,
-        turn=turn.index,
-        speaker=turn.speaker,
-        action=turn.action.type,
-        text=turn.action.text,
-        words=turn.words,
-        truncated=turn.truncated,
-        generation=-1 if turn.told else generation,
-        values=turn.action.values,
-        readers=turn.readers,
-        beat=turn.beat,
-        phase=turn.phase,
-        repaired=turn.repaired,
-    )
 
 
 def score_records(episode_id: str, evaluator: str, version: str, scores: Sequence[Score]) -> list[ScoreRecord]:

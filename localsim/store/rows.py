@@ -10,52 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from localsim.store.records import (
-    ContentRecord,
-    EpisodeEnded,
-    EpisodeRecord,
-    GenerationRecord,
-    JudgementRecord,
-    LeakRecord,
-    Record,
-    RejectRecord,
-    RunDied,
-    RunEnded,
-    RunRecord,
-    ScenarioRecord,
-    ScoreRecord,
-    SearchRecord,
-    TurnRecord,
-    VectorRecord,
-)
-from localsim.store.schema import TABLES
+from localsim.store.records import EpisodeEnded, EpisodeRecord, Record, RejectRecord, RunDied, RunEnded, TurnRecord
+from localsim.store.schema import COLUMNS, TABLES
 
 Rows = dict[str, list[tuple[Any, ...]]]
 _Tables = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
-
-_TABLE: dict[type[Any], str] = {
-    RunRecord: "runs",
-    ScenarioRecord: "scenarios",
-    ContentRecord: "contents",
-    EpisodeRecord: "episodes",
-    TurnRecord: "turns",
-    GenerationRecord: "generations",
-    ScoreRecord: "scores",
-    LeakRecord: "leaks",
-    SearchRecord: "searches",
-    VectorRecord: "vectors",
-    JudgementRecord: "judgements",
-}
-"""The table of each record that is one row."""
-_JSON: dict[type[Any], dict[str, str]] = {
-    TurnRecord: {"values": "values_json", "readers": "readers_json"},
-    GenerationRecord: {"messages": "messages_json", "details": "details_json"},
-    ScoreRecord: {"turns": "turns_json"},
-    JudgementRecord: {"details": "details_json"},
-}
-"""Fields that are stored as JSON text, with their columns."""
-_EMPTY: dict[str, Any] = {"messages": [], "details": {}, "turns": []}
-"""What stands for None in these fields; in others it is NULL."""
 
 
 def rows_of(records: Sequence[Record]) -> Rows:
@@ -85,21 +44,20 @@ def _take(tables: _Tables, record: Record) -> None:
     elif isinstance(record, RejectRecord):
         tables["generations"][record.episode_id, record.generation]["malformed"] = record.reason
     else:
-        name = _TABLE[type(record)]
         row = _row(record)
-        tables[name][tuple(row[column] for column in TABLES[name].key)] = row
+        tables[record.table][tuple(row[column] for column in TABLES[record.table].key)] = row
 
 
 def _row(record: Record) -> dict[str, Any]:
-    row = dict(vars(record))
-    if isinstance(record, EpisodeRecord):
-        return {"status": "interrupted", "turns": 0, **row}
-    if isinstance(record, TurnRecord):
-        row["beat"] = record.turn if record.beat is None else record.beat
-    for name, column in _JSON.get(type(record), {}).items():
-        value = row.pop(name)
-        value = _EMPTY.get(name) if value is None else value
-        row[column] = None if value is None else json.dumps(value)
+    row = {} if not isinstance(record, EpisodeRecord) else {"status": "interrupted", "turns": 0}
+    for name, column in COLUMNS[type(record)].items():
+        value = getattr(record, name)
+        if value is None:  # of a journal line by another version, if the column may not be NULL
+            row[column.name] = column.default
+        else:
+            row[column.name] = json.dumps(value) if column.is_json else value
+    if isinstance(record, TurnRecord) and record.beat is None:
+        row["beat"] = record.turn
     return row
 
 

@@ -83,7 +83,7 @@ def attach_(places: tuple[str, ...], output: Path, as_json: bool) -> None:
 
     The file that this writes lists the others. With it as --db, `report`, `sql`, `show`, `view` and all other commands
     that only read work as with one database. New runs in the folders and databases are seen at once. A run that is in
-    several of them is read from the first. A database of an older localsim is copied once, and the copy migrated.
+    several of them is read from the first.
 
     \b
     localsim db attach results -o all.duckdb
@@ -122,12 +122,16 @@ def merge(places: tuple[str, ...], output: Path, keep_apart: bool, as_json: bool
     """Add all runs of other databases to one, such as those of the laptops of a class.
 
     Nothing is doubled: the same episode in several databases is one episode, the same text is stored once, and to merge
-    a database again adds only what is new in it. The answers of all raters are kept. Journals of runs that died and
-    databases of an older localsim are taken in too; the other databases are only read.
+    a database again adds only what is new in it. The answers of all raters are kept. Journals of runs that died are
+    taken in too; the other databases are only read.
+
+    A database of another version of localsim, which no other command opens, can be merged into a new one. What this
+    version has no place for is counted and left behind.
 
     \b
     localsim db merge laptops/*.duckdb -o class.duckdb
     localsim db merge "/media/*/localsim.duckdb" -o class.duckdb --keep-apart
+    localsim db merge old.duckdb -o new.duckdb
     """
     from localsim.store.outside.merge import merge as merge_all
     from localsim.store.queries.runs import TOGETHER
@@ -139,14 +143,16 @@ def merge(places: tuple[str, ...], output: Path, keep_apart: bool, as_json: bool
         return
     heads = ["database", "new runs", "new episodes", "completed", "known", "new scores", "new answers", "clashes"]
     lines: list[list[Any]] = [
-        [str(source.origin or source.path), *(getattr(taken, name) for name in _TAKEN), len(taken.clashes)]
+        [str(source.path), *(getattr(taken, name) for name in _TAKEN), len(taken.clashes)]
         for source, taken in made.sources
     ]
     print_table(heads, lines)
     for source, taken in made.sources:
         for each in taken.clashes:
             kept = f"kept apart as {each.kept}" if each.kept else "kept out"
-            echo(f"! {source.origin or source.path}: {each.what} {each.name}: {each.detail}; {kept}")
+            echo(f"! {source.path}: {each.what} {each.name}: {each.detail}; {kept}")
+        for lost in taken.left_behind:
+            echo(f"! {source.path}: left behind: {lost.count:,} {lost.what}")
     here = f"--db {shlex.quote(str(output))}"
     say(f"the runs stay apart, and localsim report shows one of them: localsim runs list {here}")
     say(f'all runs together, by mode: localsim sql "{TOGETHER}" {here}')

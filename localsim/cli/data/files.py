@@ -94,7 +94,8 @@ def export(run: str, db: str | None, as_json: bool, **options: Any) -> None:
 
 def _partitions(store: Store, run: str | None, *, partitioned: Path, by_scenario: bool | None, **_: Any) -> list[Any]:
     """Write a run, or all of them, as partitions, and return their manifests with their folders."""
-    from localsim.store.outside.partitions import partition_of, write_partition
+    from localsim.store.outside.export import write_partition
+    from localsim.store.outside.partitions import partition_of
 
     chosen = [row["run_id"] for row in queries.run_list(store)] if run is None else [store.run_id(run)]
     made = [write_partition(store, run_id, partitioned, by_scenario) for run_id in chosen]

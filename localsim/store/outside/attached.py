@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localsim.errors import DatabaseError, InvalidInput
-from localsim.store.migrations import MIGRATIONS
+from localsim.store.outside.converting import rows_sql
 from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, partition_of, read, read_manifest
 from localsim.store.outside.sources import Source, attach, quoted
-from localsim.store.schema import TABLES, VIEWS
+from localsim.store.schema import TABLES, VIEWS, version
+from localsim.store.versions import KEPT_IN
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,12 +40,10 @@ _NAMED = ("runs", "episodes", "annotations")
 def write_list(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
     """Make an empty database an attachment of these sources."""
     connection.execute(
-        f"CREATE TABLE {LIST} (position INTEGER PRIMARY KEY, kind VARCHAR NOT NULL, path VARCHAR NOT NULL, "
-        "origin VARCHAR)"
+        f"CREATE TABLE {LIST} (position INTEGER PRIMARY KEY, kind VARCHAR NOT NULL, path VARCHAR NOT NULL)"
     )
     for position, source in enumerate(sources):
-        origin = str(source.origin) if source.origin else None
-        connection.execute(f"INSERT INTO {LIST} VALUES (?, ?, ?, ?)", [position, source.kind, str(source.path), origin])
+        connection.execute(f"INSERT INTO {LIST} VALUES (?, ?, ?)", [position, source.kind, str(source.path)])
     connection.execute(f"COMMENT ON TABLE {LIST} IS 'Files whose runs localsim shows; their rows stay where they are'")
 
 
@@ -60,8 +59,8 @@ def read_list(connection: duckdb.DuckDBPyConnection, name: str | None = None) ->
     ).fetchone()
     if found is None:
         return None
-    rows = connection.execute(f'SELECT kind, path, origin FROM "{found[0]}".main.{LIST} ORDER BY position').fetchall()
-    return [Source(kind, Path(path), Path(origin) if origin else None) for kind, path, origin in rows]
+    rows = connection.execute(f'SELECT kind, path FROM "{found[0]}".main.{LIST} ORDER BY position').fetchall()
+    return [Source(kind, Path(path)) for kind, path in rows]
 
 
 @dataclass
@@ -101,8 +100,7 @@ def open_sources(
         else:
             take_folder(source, parts)
     connection.execute("CREATE SCHEMA parts")
-    connection.execute("CREATE TABLE _migrations (number INTEGER, name VARCHAR, applied_utc TIMESTAMP)")
-    connection.execute("INSERT INTO _migrations VALUES (?, 'attached', NULL)", [len(MIGRATIONS)])
+    connection.execute(f"CREATE TABLE {KEPT_IN} AS SELECT ? AS version", [version()])
     for table in TABLES:
         connection.execute(f"CREATE VIEW parts.{table} AS {table_sql(table, parts)}")
         connection.execute(f"CREATE VIEW {table} AS SELECT {', '.join(TABLES[table].columns)} FROM parts.{table}")
@@ -220,13 +218,7 @@ def refuse_changes(connection: duckdb.DuckDBPyConnection, statements: Sequence[d
 
 
 def _take_database(connection: duckdb.DuckDBPyConnection, source: Source, name: str, parts: Parts) -> None:
-    version = attach(connection, source.path, name)
-    if version < len(MIGRATIONS):
-        raise DatabaseError(
-            f"its schema has version {version}, and this localsim attaches version {len(MIGRATIONS)}",
-            where=str(source.path),
-            hint="attach it again: localsim db attach ... -o FILE makes a migrated copy",
-        )
+    attach(connection, source.path, name)
     rows = connection.execute(f"SELECT run_id FROM {name}.main.runs ORDER BY run_id").fetchall()
     left_out = [run_id for (run_id,) in rows if not parts.take(run_id, source.path)]
     parts.databases.append((name, left_out))
@@ -237,14 +229,11 @@ def take_folder(source: Source, parts: Parts) -> None:
     own = [source.path] if (source.path / MANIFEST).is_file() and source.path.name.startswith("run=") else None
     found = [(each, read_manifest(each)) for each in own] if own else _partitions(source.path)
     for path, partition in found:
-        if partition.schema_version != len(MIGRATIONS):
+        if partition.schema_version != version():
             raise DatabaseError(
-                f"was written with version {partition.schema_version} of the schema, this localsim reads version "
-                f"{len(MIGRATIONS)}",
+                "was written by another version of localsim, whose tables have other columns",
                 where=str(path),
-                hint="write it again from its database: localsim export RUN --partitioned FOLDER"
-                if partition.schema_version < len(MIGRATIONS)
-                else "update localsim",
+                hint="write it again from its database: localsim export RUN --partitioned FOLDER",
             )
         if parts.take(partition.run_id, path):
             parts.partitions.append((path, partition))
@@ -259,13 +248,11 @@ def _partitions(folder: Path) -> list[tuple[Path, Partition]]:
 
 def table_sql(table: str, parts: Parts) -> str:
     """Return the query that yields all rows of a table; tables of episodes have a column `_run` too."""
-    columns = TABLES[table].columns
-    names = list(columns)
+    names = list(TABLES[table].columns)
     by_run = table not in _SHARED and table not in _NAMED
     selects = [*_of_files(table, names, by_run, parts), *_of_databases(table, names, by_run, parts)]
     if not selects:
-        empty = ", ".join(f"NULL::{kind.removesuffix(' NOT NULL')} AS {name}" for name, (kind, _) in columns.items())
-        return f"SELECT {empty}{', NULL::VARCHAR AS _run' if by_run else ''} WHERE false"
+        return f"SELECT *{', NULL::VARCHAR AS _run' if by_run else ''} FROM ({rows_sql(table, {})})"
     every = " UNION ALL ".join(selects)
     if table in _SHARED and len(parts.partitions) + len(parts.databases) > 1:
         key = TABLES[table].key

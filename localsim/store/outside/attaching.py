@@ -1,19 +1,17 @@
-"""Makes attachments (see `attached`): finds the sources, and copies databases of older schemas."""
+"""Makes attachments (see `attached`): finds the sources, and tries them."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.journal import journal_folder
 from localsim.store.lock import patiently, scratch
-from localsim.store.migrations import MIGRATIONS
 from localsim.store.outside import attached
-from localsim.store.outside.sources import Source, copy_migrated, find, quoted, version_of
+from localsim.store.outside.sources import Source, find, quoted
 
 Say = Callable[[str], None]
 PATIENCE_S = 15.0
@@ -35,8 +33,7 @@ class Attached:
         """Return the object that `db attach --json` prints."""
         return {
             "path": str(self.path),
-            "sources": [str(each.origin or each.path) for each in self.sources],
-            "copies": [str(each.path) for each in self.sources if each.origin],
+            "sources": [str(each.path) for each in self.sources],
             "runs": self.runs,
             "episodes": self.episodes,
             "doubled": [{"run_id": run_id, "left_out": str(place)} for run_id, place in self.doubled],
@@ -50,9 +47,11 @@ def attach_all(places: Iterable[str], output: Path, say: Say) -> Attached:
     source that cannot be used.
     """
     _refuse_other(output)
-    sources = [_usable(source, output, say) for source in flat(find(places))]
+    sources = list(flat(find(places)))
     if any(source.path.resolve() == output.resolve() for source in sources):
         raise InvalidInput("cannot attach a file to itself", where=str(output), hint="choose another -o")
+    for source in sources:
+        _tell_of_journals(source, say)
     making = output.with_name(f".{output.name}.new")
     making.unlink(missing_ok=True)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -101,24 +100,10 @@ def _list_of(path: Path, say: Say = print) -> list[Source] | None:
     return patiently(read, path, PATIENCE_S, say)
 
 
-def _usable(source: Source, output: Path, say: Say) -> Source:
-    """Return a source that can be attached: a database of an older schema is copied, and the copy migrated."""
-    if source.kind == "folder" or source.origin:
-        return source
+def _tell_of_journals(source: Source, say: Say) -> None:
     waiting = [path.name for path in journal_folder(source.path).glob("*.jsonl")]
     if waiting:
         say(
             f"{source.path} has a journal that is not in the database yet ({waiting[0]}); "
             f"this takes it in: localsim runs list --db {source.path}"
         )
-    version = patiently(lambda: version_of(source.path), source.path, PATIENCE_S, say)
-    if version == len(MIGRATIONS):
-        return source
-    mark = hashlib.sha256(str(source.path).encode()).hexdigest()[:8]
-    copy = output.with_name(f"{output.name}.copies") / f"{source.path.stem}-{mark}.duckdb"
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.unlink(missing_ok=True)
-    with scratch(copy) as connection:
-        patiently(lambda: copy_migrated(connection, source.path), source.path, PATIENCE_S, say)
-    say(f"{source.path} has an older schema ({version}): attached a migrated copy of it as it is now, {copy}")
-    return replace(source, path=copy, origin=source.path)

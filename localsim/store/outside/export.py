@@ -1,15 +1,28 @@
-"""Export of runs for other tools: jsonl (one episode per line), parquet and csv (one file per view)."""
+"""Export of runs for other tools: jsonl (one episode per line), parquet and csv (one file per view), and partitions."""
 
 from __future__ import annotations
 
+import shutil
+import uuid
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
 
 from localsim import paths
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
+from localsim.store.outside.partitions import FORMAT, LARGE, MANIFEST, Partition, partition_of, read
 from localsim.store.outside.sources import quoted
+from localsim.store.schema import TABLES, version
+
+if TYPE_CHECKING:
+    import duckdb
 
 _VIEWS = (
     "v_runs",
@@ -64,3 +77,116 @@ def _views(store: Store, run_id: str, views: Sequence[str], form: str, folder: P
             )
             files.append(file)
     return files
+
+
+# ---- partitions -----------------------------------------------------------------------------------------------------
+
+LARGE_SCENARIO = 20_000
+"""Turns of a run per scenario from which each scenario gets files of its own: every small file makes reading slower."""
+_OF_EPISODES = ("leaks", "searches", "judgements")
+_TEXTS = (
+    "SELECT unnest(g.messages_json ->> '$[*][1]') AS content_hash FROM generations g SEMI JOIN own USING (episode_id) "
+    "UNION SELECT unnest([g.prefill_hash, g.grammar_hash]) FROM generations g SEMI JOIN own USING (episode_id) "
+    "UNION SELECT unnest([j.instructions_hash, j.prompt_hash, j.grammar_hash]) "
+    "FROM judgements j SEMI JOIN own USING (episode_id) "
+    "UNION SELECT q.weights_hash FROM searches q SEMI JOIN own USING (episode_id) "
+    "UNION SELECT split_part(r.plan_json ->> '$.weights', ' ', -1) FROM runs r WHERE r.run_id = $run "
+    "UNION SELECT a.value_json ->> '$.description' FROM annotations a WHERE a.run_id = $run AND a.task = 'participant'"
+)
+"""The texts that the rows of a run refer to."""
+_OWN = "WITH own AS (SELECT episode_id, scenario_hash FROM episodes WHERE run_id = $run) "
+_ORDER = {"contents": "content_hash", "vectors": "text", "turns": "episode_id, turn"}
+
+
+def write_partition(store: Store, run_id: str, folder: Path, by_scenario: bool | None = None) -> Partition:
+    """Write a run to its partition in `folder`; an older partition of the run is replaced once the new one is whole.
+
+    `by_scenario` None divides by scenario if scenarios are large. Raises InvalidInput if it cannot write.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh = folder / f".writing-{uuid.uuid4().hex[:12]}"
+        fresh.mkdir()
+        try:
+            with store.reading() as connection:
+                split = _are_large(connection, run_id) if by_scenario is None else by_scenario
+                rows = {table: _copy(connection, table, run_id, fresh, split and table in LARGE) for table in TABLES}
+            made = Partition(run_id, version(), rows, split, _size(fresh), _now())
+            (fresh / MANIFEST).write_text(paths.json_text(asdict(made), indent=2) + "\n", encoding="utf-8")
+            with FileLock(str(folder / ".lock"), timeout=60):
+                _put_in_place(fresh, partition_of(run_id, folder))
+                _describe(folder)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", where=str(folder)) from error
+    return made
+
+
+def _are_large(connection: duckdb.DuckDBPyConnection, run_id: str) -> bool:
+    query = "SELECT sum(turns) / count(DISTINCT scenario_hash) FROM episodes WHERE run_id = ?"
+    found = connection.execute(query, [run_id]).fetchone()
+    return bool(found and found[0] and found[0] >= LARGE_SCENARIO)
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, table: str, run_id: str, folder: Path, split: bool) -> int:
+    """Write the rows of a table that belong to a run; return their number."""
+    columns = ", ".join(f"t.{column}" for column in TABLES[table].columns)
+    source = _rows_of_run(table)
+    order = _ORDER.get(table) or ", ".join(TABLES[table].key)
+    place, options = folder / f"{table}.parquet", ""
+    if split:
+        place, options = folder / table, ", PARTITION_BY (scenario)"
+    if table in LARGE:
+        columns, order = f"{columns}, s.scenario_id AS scenario", f"scenario, {order}"
+        source += " JOIN scenarios s ON s.scenario_hash = own.scenario_hash"
+    target = str(place).replace("'", "''")
+    found = connection.execute(
+        f"COPY ({_OWN} SELECT {columns} FROM {source} ORDER BY {order}) "
+        f"TO '{target}' (FORMAT parquet, COMPRESSION zstd{options})",
+        {"run": run_id},
+    ).fetchone()
+    return int(found[0]) if found else 0
+
+
+def _rows_of_run(table: str) -> str:
+    """Return the FROM clause, with the table as `t`, that yields the rows of one run; it may use the episodes `own`."""
+    if table in ("runs", "annotations", "episodes"):
+        return f"(SELECT * FROM {table} WHERE run_id = $run) t"
+    if table in LARGE:
+        return f"{table} t JOIN own ON own.episode_id = t.episode_id"
+    if table in _OF_EPISODES:
+        return f"{table} t SEMI JOIN own ON own.episode_id = t.episode_id"
+    if table == "scenarios":
+        return "scenarios t SEMI JOIN own ON own.scenario_hash = t.scenario_hash"
+    if table == "contents":
+        return f"contents t SEMI JOIN ({_TEXTS}) n ON n.content_hash = t.content_hash"
+    assert table == "vectors", f"no rule says which rows of {table} belong to a run"
+    return (
+        "vectors t SEMI JOIN (SELECT u.text FROM turns u SEMI JOIN own USING (episode_id) "
+        "UNION SELECT l.fact FROM leaks l SEMI JOIN own USING (episode_id)) n ON n.text = t.text"
+    )
+
+
+def _put_in_place(fresh: Path, partition: Path) -> None:
+    """Replace a partition by a new one; readers see the old one, or for a moment none, or the new one."""
+    old = fresh.with_name(fresh.name.replace("writing", "old"))
+    with suppress(FileNotFoundError):
+        partition.rename(old)
+    fresh.rename(partition)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _describe(folder: Path) -> None:
+    """Write what the folder holds, for people and other programs; localsim reads the manifests of the partitions."""
+    runs = {each.run_id: {**each.rows, "bytes": each.bytes, "written_utc": each.written_utc} for each in read(folder)}
+    about = {"format": FORMAT, "runs": runs}
+    (folder / MANIFEST).write_text(paths.json_text(about, indent=2) + "\n", encoding="utf-8")
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*.parquet"))
+
+
+def _now() -> str:
+    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds")

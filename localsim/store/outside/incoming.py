@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from localsim.store.outside.converting import LeftBehind
 from localsim.store.schema import TABLES
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Taken:
     scores: int = 0
     annotations: int = 0
     clashes: list[Clash] = field(default_factory=list)
+    left_behind: list[LeftBehind] = field(default_factory=list)
+    """What this version of localsim has no place for."""
 
 
 def take(connection: duckdb.DuckDBPyConnection, *, apart: bool) -> Taken:

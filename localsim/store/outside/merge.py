@@ -13,11 +13,11 @@ from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.journal import is_written, journal_folder, read_journal
 from localsim.store.lock import patiently, scratch
-from localsim.store.migrations import MIGRATIONS
 from localsim.store.outside.attached import Parts, table_sql, take_folder
 from localsim.store.outside.attaching import PATIENCE_S, flat
+from localsim.store.outside.converting import LeftBehind, kinds_of, left_behind, rows_sql
 from localsim.store.outside.incoming import Taken, take
-from localsim.store.outside.sources import Source, attach, copy_migrated, find, version_of
+from localsim.store.outside.sources import Source, attach, find
 from localsim.store.records import RunDied, from_json
 from localsim.store.rows import rows_of
 from localsim.store.schema import TABLES
@@ -39,7 +39,7 @@ class Merged:
         """Return the object that `db merge --json` prints."""
         return {
             "path": str(self.path),
-            "sources": [{"path": str(source.origin or source.path), **asdict(taken)} for source, taken in self.sources],
+            "sources": [{"path": str(source.path), **asdict(taken)} for source, taken in self.sources],
         }
 
 
@@ -47,7 +47,8 @@ def merge(places: Iterable[str], output: Path, say: Say, *, apart: bool = False)
     """Take all runs of the sources that `places` name into the database `output`, which may exist already.
 
     Each source is one transaction, and to take it in twice changes nothing. `apart` keeps what clashes under new ids.
-    Raises InvalidInput for a place that has nothing, and DatabaseError for a source that cannot be used.
+    A database of another version of localsim is read by the names of its columns. Raises InvalidInput for a place that
+    has nothing, and DatabaseError for a source that cannot be used.
     """
     sources = list(flat(find(places)))
     if any(source.path.resolve() == output.resolve() for source in sources):
@@ -56,8 +57,10 @@ def merge(places: Iterable[str], output: Path, say: Say, *, apart: bool = False)
     done = []
     for source in sources:
         with TemporaryDirectory(prefix="localsim-merge-") as folder:
-            ready = _ready(source, Path(folder), say)
-            done.append((source, _taken(store, ready, say, apart)))
+            ready, behind = _ready(source, Path(folder), say)
+            taken = _taken(store, ready, say, apart)
+            taken.left_behind = behind
+            done.append((source, taken))
     return Merged(output, done)
 
 
@@ -76,15 +79,21 @@ def _taken(store: Store, source: Source, say: Say, apart: bool) -> Taken:
 @contextmanager
 def _incoming(connection: duckdb.DuckDBPyConnection, source: Source, say: Say) -> Iterator[None]:
     """Show the rows of a source as the views `incoming_TABLE`."""
-    parts = Parts()
     if source.kind == "database":
-        patiently(lambda: attach(connection, source.path, "incoming"), source.path, PATIENCE_S, say)
+        current = patiently(
+            lambda: attach(connection, source.path, "incoming", any_version=True), source.path, PATIENCE_S, say
+        )
+        queries = {table: f"FROM incoming.main.{table}" for table in TABLES}
+        if not current:
+            kinds = kinds_of(connection, "incoming")
+            queries = {table: rows_sql(table, kinds.get(table, {}), f"incoming.main.{table}") for table in TABLES}
     else:
+        parts = Parts()
         take_folder(source, parts)
-    for table in TABLES:
+        queries = {table: table_sql(table, parts) for table in TABLES}
+    for table, query in queries.items():
         names = ", ".join(TABLES[table].columns)
-        place = f"incoming.main.{table}" if source.kind == "database" else f"({table_sql(table, parts)})"
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW incoming_{table} AS SELECT {names} FROM {place}")
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW incoming_{table} AS SELECT {names} FROM ({query})")
     yield
     for table in TABLES:
         connection.execute(f"DROP VIEW incoming_{table}")
@@ -92,30 +101,33 @@ def _incoming(connection: duckdb.DuckDBPyConnection, source: Source, say: Say) -
         connection.execute("DETACH incoming")
 
 
-def _ready(source: Source, folder: Path, say: Say) -> Source:
-    """Return a source with all its rows: a migrated copy if its schema is older or it has journals beside it."""
+def _ready(source: Source, folder: Path, say: Say) -> tuple[Source, list[LeftBehind]]:
+    """Return a source with all its rows, and what is left behind. One with journals beside it is copied for that."""
     if source.kind == "folder":
-        return source
+        return source, []
+    behind = patiently(lambda: _left_behind(source), source.path, PATIENCE_S, say)
     journals = _journals(source.path, say)
-    version = patiently(lambda: version_of(source.path), source.path, PATIENCE_S, say)
-    if version == len(MIGRATIONS) and not journals:
-        return source
-    copy = folder / "copy.duckdb"
-
-    def copied() -> None:
-        copy.unlink(missing_ok=True)
-        with scratch(copy) as connection:
-            copy_migrated(connection, source.path)
-
-    patiently(copied, source.path, PATIENCE_S, say)
+    if not journals:
+        return source, behind
+    copy = Store(folder / "copy.duckdb", waiting=say)
+    with copy.writing() as connection, _incoming(connection, source, say):
+        for table in TABLES:
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming_{table}")
     for journal in journals:
         try:
             records = [from_json(line) for line in read_journal(journal)]
             rows_of(records)
-            Store(copy, waiting=say).take_in([*records, RunDied()])
+            copy.take_in([*records, RunDied()])
         except (KeyError, TypeError, ValueError) as error:
             say(f"{journal} cannot be understood ({type(error).__name__}) and is left out")
-    return Source("database", copy, source.path)
+    return Source("database", copy.path), behind
+
+
+def _left_behind(source: Source) -> list[LeftBehind]:
+    with scratch() as connection:
+        if attach(connection, source.path, "source", any_version=True):
+            return []
+        return [each for each in left_behind(connection, "source") if each.count]
 
 
 def _journals(database: Path, say: Say) -> list[Path]:

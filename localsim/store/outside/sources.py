@@ -6,7 +6,6 @@ read from it, by the names of their columns: views, macros and other code in a f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from glob import glob
@@ -14,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from localsim.errors import DatabaseError, InvalidInput
-from localsim.store.lock import scratch
-from localsim.store.migrations import MIGRATIONS, migrate
 from localsim.store.outside.partitions import MANIFEST
+from localsim.store.schema import TABLES, version
+from localsim.store.versions import other_version, version_in
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,8 +30,6 @@ class Source:
     kind: Kind
     path: Path
     """Absolute path of the folder or database."""
-    origin: Path | None = None
-    """The database of an older schema of which `path` is a migrated copy."""
 
     def state(self, attachment: Path) -> tuple[str, int, int]:
         """Return what changes when the source does: path, time of change in ns, size in bytes.
@@ -92,17 +89,16 @@ def _of(path: Path) -> Iterable[Source]:
     )
 
 
-def _tables_of(version: int) -> list[str]:
-    """Return the tables of a version of the schema."""
-    statements = [text for step in MIGRATIONS[:version] for text in step.statements]
-    return [found[1] for text in statements if (found := re.match(r"CREATE TABLE (\w+)", text))]
+_OLDEST = ("runs", "scenarios", "episodes", "turns", "generations", "contents", "scores")
+"""The tables that every version of localsim has had."""
 
 
-def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> int:
-    """Attach a database read-only as `name` after checking it; return the version of its schema.
+def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str, *, any_version: bool = False) -> bool:
+    """Attach a database read-only as `name` after checking it; return True if it has the schema of this localsim.
 
-    Raises DatabaseError for a file that is not a database of localsim, is newer, or has something else in the place of
-    a table; the message of DuckDB for a file that it cannot open passes through.
+    Raises DatabaseError for a file that is not a database of localsim, has something else in the place of a table, or
+    (unless `any_version`) was made by another version; the message of DuckDB for a file that it cannot open passes
+    through.
     """
     connection.execute(f"ATTACH {quoted(path)} AS {name} (READ_ONLY)")
     tables = {
@@ -111,45 +107,17 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> int:
             "SELECT table_name, sql FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'main'", [name]
         ).fetchall()
     }
-    version = 0
-    if "_migrations" in tables:
-        row = connection.execute(f"SELECT coalesce(max(number), 0) FROM {name}.main._migrations").fetchone()
-        version = int(row[0]) if row else 0
-    problem, hint = "", "leave it out"
-    if version < 1:
+    found = version_in(connection, name)
+    current = found == version()
+    missing = [table for table in (TABLES if current else _OLDEST) if table not in tables]
+    problem = ""
+    if not found:
         problem = "not a database of localsim"
-    elif version > len(MIGRATIONS):
-        problem, hint = (
-            f"its schema has version {version}, this localsim knows up to {len(MIGRATIONS)}",
-            "update localsim",
-        )
-    elif missing := [table for table in _tables_of(version) if table not in tables]:
+    elif missing and (current or any_version):
         problem = f"not a sound database of localsim: {missing[0]} is not a table"
-    elif any("GENERATED ALWAYS" in (tables[table] or "").upper() for table in _tables_of(version)):
+    elif any("GENERATED ALWAYS" in (tables.get(table) or "").upper() for table in TABLES):
         problem = "not a sound database of localsim: a column is computed"
-    if problem:
+    if problem or not (current or any_version):
         connection.execute(f"DETACH {name}")
-        raise DatabaseError(problem, where=str(path), hint=hint)
-    return version
-
-
-def version_of(path: Path) -> int:
-    """Return the version of a database's schema; raises DatabaseError as `attach` does."""
-    with scratch() as connection:
-        return attach(connection, path, "source")
-
-
-def copy_migrated(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Fill an empty database with the rows of a database of any older schema, and bring it to the current schema.
-
-    The older file is only read. Raises DatabaseError as `attach` does.
-    """
-    version = version_of(path)
-    migrate(connection, stop_before=version + 1)
-    attach(connection, path, "older")
-    for table in _tables_of(version):
-        rows = connection.execute(f"DESCRIBE {table}").fetchall()
-        columns = ", ".join(row[0] for row in rows)
-        connection.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM older.main.{table}")
-    connection.execute("DETACH older")
-    migrate(connection)
+        raise DatabaseError(problem, where=str(path), hint="leave it out") if problem else other_version(path)
+    return current

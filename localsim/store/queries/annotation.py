@@ -8,36 +8,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import astuple, dataclass, fields
-from datetime import datetime
+from dataclasses import astuple, fields
 from typing import Any
 
 from localsim.store.database import Store
 from localsim.store.episodes import TURN
 from localsim.store.queries import SEARCHED
+from localsim.store.records import AnswerRow
+from localsim.store.schema import TABLES
 
 Row = dict[str, Any]
 
 _ROWS = 500
 """Answers in one statement."""
-_KEY = ("task", "item_id", "rater")
-
-
-@dataclass(frozen=True)
-class AnswerRow:
-    """A row of `annotations`; a second one with the same task, item and rater replaces it."""
-
-    task: str
-    item_id: str
-    rater: str
-    run_id: str
-    value_json: str
-    shown_json: str
-    attention: bool
-    origin: str
-    seconds: float | None
-    created_utc: datetime
-    made_by: str = "person"
+_KEY = TABLES["annotations"].key
 
 
 _COLUMNS = tuple(field.name for field in fields(AnswerRow))
@@ -82,7 +66,7 @@ def answers_of_runs(store: Store, runs: Sequence[str]) -> list[Row]:
     of side 1, and run, model and see of both sides (run_1, run_2, ...).
     """
     return store.rows(
-        "SELECT a.* REPLACE (coalesce(a.made_by, 'person') AS made_by), e.scenario_hash AS scenario, "
+        "SELECT a.*, e.scenario_hash AS scenario, "
         "e.run_id AS run_1, e.model AS model_1, o.run_id AS run_2, o.model AS model_2 "
         "FROM v_annotations a LEFT JOIN episodes e ON e.episode_id = a.shown_json ->> '$.\"1\"' "
         "LEFT JOIN episodes o ON o.episode_id = a.shown_json ->> '$.\"2\"' "
@@ -172,7 +156,7 @@ def leak_verdicts(store: Store, runs: Sequence[str]) -> list[Row]:
     return store.rows(
         "SELECT q.judge, q.run_id, q.mode, q.model, q.see, q.episode_id, q.fact_id, c.label, "
         "TRY_CAST(c.turns_json ->> '$[0]' AS INTEGER) AS turn, q.questions, q.missing "
-        "FROM (SELECT judge, evaluator, version, run_id, mode, model, coalesce(see, '') AS see, episode_id, owner, "
+        "FROM (SELECT judge, evaluator, version, run_id, mode, model, see, episode_id, owner, "
         "fact_id, count(*) AS questions, count(*) FILTER (missing) AS missing FROM v_leak_judgements "
         "WHERE run_id IN (SELECT unnest(?)) GROUP BY ALL) q LEFT JOIN scores c ON c.episode_id = q.episode_id "
         "AND c.evaluator = q.evaluator AND c.version = q.version AND c.agent = q.owner "

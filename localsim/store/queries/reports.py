@@ -283,7 +283,7 @@ def candidates(store: Store, run_id: str) -> list[Row]:
 def conditions_with_scenarios(store: Store, run_id: str) -> list[Row]:
     """The conditions of each family in the run: family, mode, see, and hashes of the scenarios, in order."""
     return store.rows(
-        "SELECT family, mode, coalesce(see, '') AS see, list(DISTINCT scenario_hash ORDER BY scenario_hash) AS hashes "
+        "SELECT family, mode, see, list(DISTINCT scenario_hash ORDER BY scenario_hash) AS hashes "
         "FROM v_episodes WHERE run_id = ? AND family IS NOT NULL GROUP BY ALL ORDER BY family, mode, see",
         [run_id],
     )

@@ -103,7 +103,7 @@ def models_of_episodes(store: Store, run_id: str) -> dict[str, dict[str, str]]:
     rows = store.rows(
         "SELECT e.episode_id, e.spec_json FROM episodes e JOIN scenarios s USING (scenario_hash) "
         "WHERE e.run_id = ? AND e.status <> 'interrupted' "
-        "ORDER BY s.scenario_id, e.mode, coalesce(e.see, ''), e.variant, e.episode_index, e.episode_id",
+        "ORDER BY s.scenario_id, e.mode, e.see, e.variant, e.episode_index, e.episode_id",
         [run_id],
     )
     return {row["episode_id"]: json.loads(row["spec_json"])["models"] for row in rows}
@@ -114,7 +114,7 @@ def texts_of_run(store: Store, run_id: str) -> tuple[list[Row], dict[str, list[R
     episodes in the order of scenario, mode and index, and by episode id the turns and the raw replies.
     """
     episodes = store.rows(
-        "SELECT e.episode_id, s.scenario_id AS scenario, e.mode, coalesce(e.see, '') AS see, e.variant, "
+        "SELECT e.episode_id, s.scenario_id AS scenario, e.mode, e.see, e.variant, "
         "e.episode_index, e.seed, e.status, e.stop_reason, e.error FROM episodes e JOIN scenarios s "
         "USING (scenario_hash) WHERE e.run_id = ? AND e.status <> 'interrupted' ORDER BY ALL",
         [run_id],
@@ -242,7 +242,7 @@ def prompts_of_run(store: Store, run_id: str) -> list[Row]:
     """The prompts of a run in order, as hashes of contents, each with facts about its episode."""
     return store.rows(
         "SELECT g.episode_id, g.generation, g.turn, g.speaker, g.parent, g.messages_json, g.prefill_hash, e.mode, "
-        "coalesce(e.see, '') AS see, e.scenario_hash, e.variant, e.episode_index, e.seed AS episode_seed "
+        "e.see, e.scenario_hash, e.variant, e.episode_index, e.seed AS episode_seed "
         "FROM generations g JOIN episodes e USING (episode_id) WHERE e.run_id = ? "
         "ORDER BY g.episode_id, g.generation",
         [run_id],

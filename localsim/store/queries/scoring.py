@@ -126,7 +126,7 @@ def leaks_by_condition(store: Store, run_id: str) -> list[Row]:
     scenario's rule).
     """
     return store.rows(
-        "SELECT run_id, mode, model, coalesce(see, '') AS see, kind, count(*) AS facts, "
+        "SELECT run_id, mode, model, see, kind, count(*) AS facts, "
         "sum(early::INTEGER)::BIGINT AS early FROM v_leaks WHERE run_id = ? GROUP BY ALL ORDER BY ALL",
         [run_id],
     )

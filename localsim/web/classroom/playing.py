@@ -16,7 +16,7 @@ from localsim.conversation.episode import EpisodeSpec, Mode
 from localsim.conversation.scenario import Scenario
 from localsim.families import rules_of
 from localsim.runs.plan import Plan, by_role, layouts_of, sampling_of
-from localsim.store.queries import annotation as annotation_queries
+from localsim.store.records import AnswerRow
 from localsim.web.classroom.ledger import Opening
 from localsim.web.classroom.replaying import PREFIX, EarlierClass, decisions_of, is_earlier, told
 from localsim.web.classroom.seats import MODES, Seat, Talk
@@ -99,8 +99,8 @@ class Playing(Talks):
                 if bet.about is not None and bet.saw is not None:
                     self.keep_saw(seat, self._hall.live[bet.about], bet.saw)
 
-    def _row(self, seat: Seat, live: Live, value: Mapping[str, Any]) -> annotation_queries.AnswerRow:
-        return annotation_queries.AnswerRow(
+    def _row(self, seat: Seat, live: Live, value: Mapping[str, Any]) -> AnswerRow:
+        return AnswerRow(
             task=TASK,
             item_id=live.episode_id,
             rater=f"seat_{seat.number:02d}",

@@ -28,7 +28,7 @@ from localsim.store.lock import Busy
 from localsim.store.queries import annotation as annotation_queries
 from localsim.store.queries import classes
 from localsim.store.queries import runs as run_queries
-from localsim.store.records import Record, RunRecord, ScoreRecord
+from localsim.store.records import AnswerRow, Record, RunRecord, ScoreRecord
 from localsim.web.classroom.players import ClassOver, Players
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Talks(Watcher):
         self._by_episode: dict[str, Live] = {}
         self._scribe: _Scribe | None = None
         self._backends: Mapping[str, Backend] = {}
-        self._answers: list[annotation_queries.AnswerRow] = []
+        self._answers: list[AnswerRow] = []
         self._answers_at = 0.0
         self._ready = threading.Event()
         self._failed: LocalsimError | None = None
@@ -129,7 +129,7 @@ class Talks(Watcher):
         self._queue.append(live.spec)
         self._floor.changed.notify_all()
 
-    def keep(self, row: annotation_queries.AnswerRow) -> None:
+    def keep(self, row: AnswerRow) -> None:
         """Have an answer stored in the database soon; the ledger has it already. Only under the lock of the floor."""
         self._answers.append(row)
 

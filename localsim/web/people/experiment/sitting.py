@@ -20,8 +20,7 @@ from localsim.families import rules_of
 from localsim.runs.plan import Plan, by_role, layouts_of, sampling_of
 from localsim.scenarios.experiments.document import MODEL, PARTICIPANT
 from localsim.scenarios.experiments.read import Arm, Study
-from localsim.store.queries.annotation import AnswerRow
-from localsim.store.records import hash_of
+from localsim.store.records import AnswerRow, hash_of
 from localsim.web.classroom.talks import Talks, Terms
 from localsim.web.people.experiment.roster import Answers, ArmTalk, Participant
 

@@ -1,0 +1,89 @@
+"""The schema in a file: its version, how it is made, and the error for a file with another one.
+
+There is one schema, that of this localsim, and a file of another version is refused. `outside.merge` brings its rows
+into a new file. The table `_schema` of a file has the version, and a hash of views and comments, which are made anew
+when they change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localsim.errors import DatabaseError
+from localsim.store.schema import TABLES, VIEWS, comment_sql, table_sql, version, view_sql
+
+if TYPE_CHECKING:
+    import duckdb
+
+KEPT_IN = "_schema"
+_EARLIER = "_migrations"
+"""The table that had the version before there was one schema."""
+BOOKKEEPING = (KEPT_IN, _EARLIER)
+"""Tables that say something about the file."""
+
+
+def version_in(connection: duckdb.DuckDBPyConnection, name: str | None = None) -> str:
+    """Return the version of the schema in a file, which may be attached as `name`; '' if it is not localsim's."""
+    row = connection.execute(
+        "SELECT database_name, max(table_name) FROM duckdb_tables() WHERE table_name IN (?, ?) "
+        "AND schema_name = 'main' AND database_name = coalesce(?, current_database()) GROUP BY 1",
+        [KEPT_IN, _EARLIER, name],
+    ).fetchone()
+    if row is None:
+        return ""
+    column = "version" if row[1] == KEPT_IN else "max(number)"
+    found = connection.execute(f'SELECT {column} FROM "{row[0]}".main.{row[1]}').fetchone()
+    return str(found[0]) if found else ""
+
+
+def other_version(path: Path) -> DatabaseError:
+    """Return the error for a database of another version of localsim."""
+    fresh = path.with_name(f"{path.stem}-new{path.suffix}")
+    return DatabaseError(
+        "this database was made by another version of localsim, whose tables have other columns",
+        where=str(path),
+        hint="to bring its rows into a new database: "
+        f"localsim db merge {shlex.quote(str(path))} -o {shlex.quote(str(fresh))}",
+    )
+
+
+def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the schema in an empty file, and bring views and comments up to date, in one transaction."""
+    if is_current(connection):
+        return
+    connection.begin()
+    try:
+        if not version_in(connection):
+            connection.execute(f"CREATE TABLE {KEPT_IN} (version VARCHAR NOT NULL, views VARCHAR NOT NULL)")
+            connection.execute(f"INSERT INTO {KEPT_IN} VALUES (?, '')", [version()])
+            for table in TABLES:
+                connection.execute(table_sql(table))
+        mark, statements = _descriptions()
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute(f"UPDATE {KEPT_IN} SET views = ?", [mark])
+        connection.commit()
+    except BaseException:
+        with contextlib.suppress(Exception):  # a failed commit has rolled back already
+            connection.rollback()
+        raise
+    # A crash must not leave DDL in the write-ahead log, because replaying DDL can break a DuckDB file.
+    connection.execute("CHECKPOINT")
+
+
+def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Return True if a file has the tables, views and comments of this localsim."""
+    if version_in(connection) != version():
+        return False
+    row = connection.execute(f"SELECT views FROM {KEPT_IN}").fetchone()
+    return row is not None and row[0] == _descriptions()[0]
+
+
+def _descriptions() -> tuple[str, list[str]]:
+    """Return a hash of the statements for views and comments, and the statements."""
+    statements = [*map(view_sql, VIEWS), *comment_sql()]
+    return hashlib.sha256(";".join(statements).encode()).hexdigest()[:16], statements
