@@ -31,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import localsim
 from localsim import api
-from localsim.cli import cli, long_name
+from localsim.cli import cli
+from localsim.cli.settings import long_name
 from localsim.conversation.episode import MODES
 from localsim.families import FAMILIES, family_of, title_of
 from localsim.reports.validity.controls import controls_of

@@ -16,9 +16,6 @@ from localsim.families import FAMILIES
 PACKAGE = Path(__file__).resolve().parent.parent / "localsim"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-ENTRIES, FILES_IN_A_FOLDER = 24, 14
-"""A newcomer reads the package as a list of rooms, and a room as a list of files."""
-
 WORKERS = ["runs.cluster.judging", "runs.cluster.worker"]
 """Modules that hand every error of another process to the driver, which handles it."""
 
@@ -59,24 +56,28 @@ def module_of(file: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
-def imports_of(tree: ast.AST, *, lazy: bool) -> list[str]:
+MODULES = {f"localsim.{module_of(file)}".removesuffix("."): file for file in FILES}
+
+
+@cache
+def imports_of(tree: ast.Module, *, lazy: bool) -> list[str]:
     """Imported modules; `lazy` includes those inside functions, and leaves out `if TYPE_CHECKING`."""
-    found = []
+    found: list[str] = []
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    nodes = ast.walk(tree) if lazy else getattr(tree, "body", [])
+    nodes = ast.walk(tree) if lazy else tree.body
     for node in nodes:
         if id(node) in typing_only:
             continue
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.append(node.module)
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found += [name if name in MODULES else node.module for name in names]
     return found
 
 
@@ -93,12 +94,21 @@ def test_rooms_are_layered() -> None:
     assert "ignore_imports" not in (PACKAGE.parent / "pyproject.toml").read_text()
 
 
-def test_rooms_are_few_and_small() -> None:
-    folders = [PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir() and path.name != "__pycache__")]
-    for folder in folders:
-        entries = [path for path in folder.iterdir() if path.name not in ("__pycache__", "data")]
-        limit = ENTRIES if folder == PACKAGE else FILES_IN_A_FOLDER
-        assert len(entries) <= limit, f"{folder.name} has {len(entries)} entries"
+def test_imports_have_no_loop() -> None:
+    """Imports inside functions count too: whoever reads one file of a loop has to read them all."""
+    done: set[str] = set()
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, f"a loop of imports: {' -> '.join((*way[way.index(module) :], module))}"
+        if module not in done:
+            for name in imports_of(tree_of(MODULES[module]), lazy=True):
+                if name in MODULES and name not in (module, "localsim"):
+                    visit(name, (*way, module))
+            done.add(module)
+
+    for module in MODULES:
+        visit(module, ())
+    assert len(done) == len(FILES)
 
 
 @pytest.mark.parametrize("file", FILES, ids=module_of)
@@ -127,16 +137,38 @@ def test_files_and_functions_fit(file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=module_of)
 def test_public_things_have_docstrings(file: Path) -> None:
-    for body in public_bodies(tree_of(file)):
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-                assert ast.get_docstring(node), f"{node.name} has no docstring"
+    """What a base declares is described there."""
+    tree = tree_of(file)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), f"{node.name} has no docstring"
+            for method in node.body if isinstance(node, ast.ClassDef) else []:
+                if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
+                    known = any(method.name in methods_of(base) for base in bases_of(node))
+                    assert known or ast.get_docstring(method), f"{node.name}.{method.name} has no docstring"
 
 
-def public_bodies(tree: ast.Module) -> list[list[ast.stmt]]:
-    """The module's statements, and those of its public classes."""
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
-    return [tree.body, *(node.body for node in classes)]
+def bases_of(node: ast.ClassDef) -> list[str]:
+    """The names of the bases of a class, without the parameters of a generic one."""
+    return [re.sub(r"\[.*", "", ast.unparse(base)).rpartition(".")[2] for base in node.bases]
+
+
+def methods_of(name: str) -> set[str]:
+    """The methods of the classes of the package that have this name, and of their bases."""
+    own = classes().get(name, [])
+    found = {method.name for node in own for method in node.body if isinstance(method, ast.FunctionDef)}
+    return found.union(*(methods_of(base) for node in own for base in bases_of(node) if base != name))
+
+
+@cache
+def classes() -> dict[str, list[ast.ClassDef]]:
+    """The classes of the package by name."""
+    found: dict[str, list[ast.ClassDef]] = {}
+    for file in FILES:
+        for node in tree_of(file).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(node)
+    return found
 
 
 def test_exceptions_are_swallowed_in_one_place_only() -> None:

@@ -60,8 +60,8 @@ def annotated(store: Store, run: str) -> Store:
             )
         for name, evaluator in (("goal", "judge.m"), ("fact.ana_1", "leak_judge.m")):
             connection.execute(
-                f"INSERT INTO judgements VALUES ({episode}, ?, '1', ?, 'Ana', 0, NULL, 'm', 1, $3, $3, '', "
-                "NULL, NULL, 'disclosed', 'finished', false, NULL, 1, 1, 0, 1, 1.0, '{}')",
+                f"INSERT INTO judgements VALUES ({episode}, ?, '1', ?, 'Ana', 0, NULL, 1, $3, $3, '', NULL, "
+                "'m', NULL, 'disclosed', 'finished', false, NULL, 1, 1, 0, 1, 1.0, '{}')",
                 [evaluator, name, text[0]],
             )
         connection.execute(f"INSERT INTO scores VALUES ({episode}, 'leakage', '9', 'facts', '', 1, NULL, '', '[]')")

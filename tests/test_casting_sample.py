@@ -15,8 +15,9 @@ from localsim.conversation.scenario import RelationshipLevel
 from localsim.errors import ScenarioInvalid
 from localsim.scenarios.casting.people import Person, load_people
 from localsim.scenarios.casting.relations import Relations
+from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.sample import sample
-from localsim.scenarios.casting.situations import Needs, Situation, load_situation, parse_situation, situation_files
+from localsim.scenarios.casting.situations import Needs, Situation, situation_files
 from localsim.scenarios.find import find_scenarios, shipped_files
 from localsim.scenarios.listing import entries, listed_files
 from localsim.scenarios.tagging import coverage, vocabulary

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim.errors import ModelMissing
-from localsim.models import checksums
+from localsim.models import checksums, sidecars
 from localsim.models import registry as models
 from localsim.models.checksums import checksum
 from localsim.models.remembered import read_object, recall, remember
@@ -29,15 +29,15 @@ def test_a_sidecar_makes_a_model_known_and_a_damaged_one_does_not(tmp_path: Path
     path = tmp_path / "models" / "own.gguf"
     path.parent.mkdir()
     path.write_bytes(b"mine")
-    models.write_sidecar(path, name="own", origin="/somewhere", licence="mit")
+    sidecars.write_sidecar(path, name="own", origin="/somewhere", licence="mit")
     made = models.entry("own")
     assert (made.file, made.bytes, made.licence, made.title) == ("own.gguf", 4, "mit", "/somewhere")
     assert models.resolve("own").sha256 == hashlib.sha256(b"mine").hexdigest()
-    whole = json.loads(models.sidecar_path(path).read_text())
+    whole = json.loads(sidecars.sidecar_path(path).read_text())
     wrong: list[Any] = [[], {}, {**whole, "bytes": "four"}, {**whole, "name": 1}, {**whole, "source": None}]
     for text in ("", "{", "[" * 200_000, *map(json.dumps, wrong)):
-        models.sidecar_path(path).write_text(text)
-        assert models.read_sidecar(path) == {}
+        sidecars.sidecar_path(path).write_text(text)
+        assert sidecars.read_sidecar(path) == {}
         assert [model.name for model in models.entries()] == [CHAT, EMBEDDING]
         with pytest.raises(ModelMissing, match="no model is called"):
             models.entry("own")

@@ -18,7 +18,7 @@ from localsim.__main__ import run as typed
 from localsim.backends.open import Needs, models_of
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
-from localsim.models.registry import write_sidecar
+from localsim.models.sidecars import write_sidecar
 from localsim.runs import runner
 from localsim.runs.cluster import weights
 from localsim.runs.cluster.connect import checked_address

@@ -91,10 +91,6 @@ def slug(heading: str) -> str:
     return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower())).strip("-")
 
 
-def test_the_readme_is_short() -> None:
-    assert len(README.read_text().split()) <= 700
-
-
 def test_the_readme_names_every_folder_and_file_of_the_package_and_no_other() -> None:
     chapter = README.read_text().partition("## Where things are")[2].partition("\n## ")[0]
     inside = [path for path in (ROOT / "localsim").iterdir() if not path.name.startswith("__")]

@@ -16,7 +16,7 @@ from localsim.errors import InvalidInput
 from localsim.runs import drafting
 from localsim.scenarios.casting.draft import OPTIONS, Deal, composed, deal_of, fields_of, read_draft
 from localsim.scenarios.casting.playing import unplayable
-from localsim.scenarios.casting.situations import parse_situation
+from localsim.scenarios.casting.rules import parse_situation
 from localsim.scenarios.find import find_scenarios
 
 OPTION_WORDS = ("garden shed", "green bench", "old gate", "tall fence", "front door")

@@ -26,7 +26,7 @@ from localsim.runs.exchange.bringing import Brought, bring_privacylens, bring_so
 from localsim.runs.exchange.sending import send
 from localsim.runs.plan import Plan
 from localsim.runs.runner import resume, start
-from localsim.scenarios.exchange import sotopia
+from localsim.scenarios.exchange import sotopia, sotopia_talks
 from localsim.scenarios.exchange.markup import literal, marked, pieces
 from localsim.scenarios.parse import load_scenario, parse_scenario
 from localsim.store.database import Store
@@ -39,7 +39,7 @@ VAN = "lend_the_van_nadia_okafor_piet_verhoeven"
 
 
 def read(*names: str) -> sotopia.Found:
-    return sotopia.read([DATA / "sotopia" / name for name in names] or SOTOPIA, 5)
+    return sotopia_talks.read([DATA / "sotopia" / name for name in names] or SOTOPIA, 5)
 
 
 def scenario_called(found: sotopia.Found, name: str) -> LoadedScenario:

@@ -22,7 +22,7 @@ from localsim.conversation.wording.notes import note, script_note
 from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.wordings import Wording
 from localsim.errors import InvalidInput
-from localsim.models import registry
+from localsim.models import registry, sidecars
 from localsim.reports.audit.prompts import leaks_at_first
 from localsim.runs.plan import Plan, command_of, free, layouts_of, plan_of
 from localsim.scenarios.find import find_scenarios, shipped
@@ -200,7 +200,7 @@ def test_models_have_the_layout_that_they_were_taught_in(tmp_path: Path, monkeyp
         registry.layout_of("mix:starter@0.5,smollm2-135m")
     monkeypatch.setenv("LOCALSIM_MODELS", str(tmp_path))
     (tmp_path / "own.gguf").write_bytes(b"weights")
-    registry.write_sidecar(tmp_path / "own.gguf", name="own", source="starter", type="Q4_0")
+    sidecars.write_sidecar(tmp_path / "own.gguf", name="own", source="starter", type="Q4_0")
     assert registry.layout_of("own") == registry.layout_of(str(tmp_path / "own.gguf")) == "3", "as its source"
 
 

@@ -18,6 +18,7 @@ from localsim.backends.llama.lib import LlamaModel
 from localsim.errors import InvalidInput, ModelMissing
 from localsim.machine import forecast
 from localsim.models import registry as models
+from localsim.models import sidecars
 from localsim.runs import preview
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -43,7 +44,7 @@ def test_a_derived_model_is_checked_against_its_sidecar(tmp_path: Path, monkeypa
         file.write(b"damaged")
     with pytest.raises(ModelMissing, match="checksum"):
         models.verify("smollm2-135m-q4_0")
-    models.sidecar_path(made.path).write_text("{}")
+    sidecars.sidecar_path(made.path).write_text("{}")
     with pytest.raises(ModelMissing, match="no model is called"):
         models.resolve("smollm2-135m-q4_0")
 

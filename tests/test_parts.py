@@ -20,7 +20,7 @@ import pytest
 
 from localsim.__main__ import run as command
 from localsim.errors import ModelMissing
-from localsim.models import downloads, index
+from localsim.models import downloads, index, sidecars
 from localsim.models import registry as models
 from tests.test_models import entry_of, files_below, pull, registry, silent, wheel  # noqa: F401 - a fixture
 
@@ -414,7 +414,7 @@ def test_the_checksum_of_the_registry_beats_that_of_a_stick(parts: dict[str, Any
     stick = tmp_path / "stick"
     stick.mkdir()
     (stick / parts["file"]).write_bytes(b"something else")
-    models.write_sidecar(stick / parts["file"], name=NAME, origin="somewhere", licence="mit")
+    sidecars.write_sidecar(stick / parts["file"], name=NAME, origin="somewhere", licence="mit")
     with pytest.raises(ModelMissing, match="wrong checksum"):
         downloads.fetch_from(stick, downloads.entry_in(stick, NAME), silent)
     assert models.installed_path(models.entry(NAME)) is None

@@ -27,7 +27,8 @@ from localsim.scenarios.casting.cast import cast, castings
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.casting.playing import FOILS, SOLVER, played, scores_of, unplayable
 from localsim.scenarios.casting.relations import Relations, load_relations
-from localsim.scenarios.casting.situations import load_situation, parse_situation, situation_files
+from localsim.scenarios.casting.rules import load_situation, parse_situation
+from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.kinds import validated
 from localsim.scenarios.parse import dump_scenario, parse_scenario

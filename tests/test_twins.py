@@ -14,7 +14,7 @@ from localsim import paths
 from localsim.__main__ import run as command
 from localsim.errors import ModelMissing
 from localsim.machine import convert
-from localsim.models import downloads, fetch, lora
+from localsim.models import downloads, fetch, lora, sidecars
 from localsim.models import registry as models
 from localsim.models.checksums import checksum
 from localsim.models.entries import ModelEntry
@@ -35,7 +35,7 @@ class Machine:
 
     def made(self, name: str, seed: int, merged: str = MERGED_SHA, kind: str = "Q8_0") -> Path:
         path = tiny_model.write(self.folder / name, tiny_model.FAMILIES["llama-3"], seed)
-        models.write_sidecar(
+        sidecars.write_sidecar(
             path, name="starter", source="smol", source_sha256=SOURCE_SHA, type=kind, adapter_sha256=merged
         )
         return path
@@ -128,11 +128,11 @@ def test_a_twin_is_its_source_with_the_adapter_that_ships_merged_in(made: Path, 
 def test_a_twin_is_made_from_any_machines_starter_and_from_no_other(here: Machine, bundled: Path) -> None:
     """The starter's bytes differ between machines; another adapter in it or another type make another starter."""
     adapter = lora.read_adapter(bundled / "twin.lora.gguf")
-    assert checksum(here.starter) != adapter.base_sha256 and models.origin_of(here.starter) == adapter.base_origin
+    assert checksum(here.starter) != adapter.base_sha256 and sidecars.origin_of(here.starter) == adapter.base_origin
     for merged, kind in (("b" * 64, "Q8_0"), (MERGED_SHA, "Q4_0")):
         other = here.made("other.gguf", 1, merged, kind)
         with pytest.raises(ModelMissing, match="this adapter was trained on starter"):
-            lora.check_fits(adapter, other, {checksum(other), models.origin_of(other)})
+            lora.check_fits(adapter, other, {checksum(other), sidecars.origin_of(other)})
 
 
 @pytest.mark.parametrize("ships", ["first.lora.gguf", "twin.lora.gguf"])
@@ -171,11 +171,11 @@ def test_one_model_takes_one_adapter(bundled: Path) -> None:
 def test_an_adapter_of_plain_weights_fits_them_in_every_type(tmp_path: Path) -> None:
     """Without an adapter merged in, the origin is the source itself."""
     path = tiny_model.write(tmp_path / "smol.Q8_0.gguf", tiny_model.FAMILIES["llama-3"])
-    models.write_sidecar(path, name="smol-q8_0", source="smol", source_sha256=SOURCE_SHA, type="Q8_0")
+    sidecars.write_sidecar(path, name="smol-q8_0", source="smol", source_sha256=SOURCE_SHA, type="Q8_0")
     adapter = lora.read_adapter(trained_on(path, tmp_path / "own.gguf"))
-    assert adapter.base_origin == models.origin_of(path) == SOURCE_SHA
+    assert adapter.base_origin == sidecars.origin_of(path) == SOURCE_SHA
     lora.check_fits(adapter, path, {SOURCE_SHA})
-    assert models.origin_of(tmp_path / "fetched.gguf") == ""
+    assert sidecars.origin_of(tmp_path / "fetched.gguf") == ""
 
 
 @pytest.mark.usefixtures("here")
@@ -201,4 +201,4 @@ def test_the_controls_that_ship_say_what_they_are() -> None:
 def test_the_adapters_that_ship_fit_the_starter(model: ModelEntry) -> None:
     adapter = lora.read_adapter(models.merged_adapter(model))
     source = models.resolve(model.source)
-    lora.check_fits(adapter, source.path, {source.sha256, models.origin_of(source.path)})
+    lora.check_fits(adapter, source.path, {source.sha256, sidecars.origin_of(source.path)})

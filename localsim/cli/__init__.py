@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from localsim import __version__, paths
+from localsim.cli.settings import default_map, long_name
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("running", "Simulate scenarios."),
@@ -127,11 +128,6 @@ class _MakeParser:
         return parser
 
 
-def long_name(option: click.Option) -> str:
-    """Return the longest name of an option, without its dashes."""
-    return max(option.opts, key=len).lstrip("-")
-
-
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="localsim")
 @click.pass_context
@@ -147,8 +143,6 @@ def cli(ctx: click.Context) -> None:
     if paths.no_color():
         ctx.color = False
     if paths.project_file():
-        from localsim.cli.config import default_map
-
         group = ctx.command
         assert isinstance(group, click.Group)
         ctx.default_map = default_map(group, ctx.invoked_subcommand)

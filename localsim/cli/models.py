@@ -16,7 +16,7 @@ from localsim.cli.common import Reassurance, gpu_option, json_option, print_json
 from localsim.cli.running.trying import try_
 from localsim.conversation.wording.layouts import LAYOUTS
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.models import registry
+from localsim.models import registry, sidecars
 from localsim.models.entries import SOURCES
 from localsim.models.weights import TYPES
 
@@ -178,7 +178,7 @@ def show(name: str) -> None:
         ("layout of prompts", model.kind == "chat" and f"{layout.name}. {layout.tells}"),
         ("temperature", model.kind == "chat" and layout.sampling.temperature),
         ("licence", model.licence),
-        ("sha256", model.sha256 or (found and registry.read_sidecar(found).get("sha256"))),
+        ("sha256", model.sha256 or (found and sidecars.read_sidecar(found).get("sha256"))),
         ("installed", found or f"no; to install it: localsim models pull {model.name}"),
     ):
         if value:
@@ -198,7 +198,7 @@ def remove(name: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Delete {file} ({file.stat().st_size / 1e6:.0f} MB)?", abort=True)
     file.unlink()
-    registry.sidecar_path(file).unlink(missing_ok=True)
+    sidecars.sidecar_path(file).unlink(missing_ok=True)
     shutil.rmtree(kept.parent, ignore_errors=True)
     click.echo(f"removed {file}")
 

@@ -19,8 +19,9 @@ from localsim.scenarios.casting.cast import casted
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.casting.playing import try_out, unplayable
 from localsim.scenarios.casting.relations import load_relations
+from localsim.scenarios.casting.rules import load_situation
 from localsim.scenarios.casting.sample import sample
-from localsim.scenarios.casting.situations import load_situation, situation_files
+from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.kinds import paths_of, renamed, validated
 from localsim.scenarios.listing import entries, listed_files

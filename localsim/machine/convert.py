@@ -13,7 +13,7 @@ from pathlib import Path
 from localsim.backends.llama.quantize import requantize
 from localsim.backends.open import physical_cores
 from localsim.errors import ModelMissing
-from localsim.models import lora, registry
+from localsim.models import lora, registry, sidecars
 from localsim.models.checksums import checksum
 from localsim.models.entries import ModelEntry
 from localsim.models.registry import ModelFile
@@ -30,11 +30,11 @@ def derive(model: ModelEntry, say: Callable[[str], None]) -> Path:
         weights = _merged(model, source, Path(scratch)) if model.adapter else source.path
         requantize(weights, target, model.type, threads)
     more = {"made_with": f"llama-cpp-python {version('llama-cpp-python')}"}
-    if registry.read_sidecar(source.path).get("adapter_sha256"):
-        more["source_origin"] = registry.origin_of(source.path)
+    if sidecars.read_sidecar(source.path).get("adapter_sha256"):
+        more["source_origin"] = sidecars.origin_of(source.path)
     if model.adapter:
         more["adapter_sha256"] = checksum(registry.merged_adapter(model))
-    registry.write_sidecar(
+    sidecars.write_sidecar(
         target, name=model.name, source=model.source, source_sha256=source.sha256, type=model.type, **more
     )
     return target
@@ -43,7 +43,7 @@ def derive(model: ModelEntry, say: Callable[[str], None]) -> Path:
 def _merged(model: ModelEntry, source: ModelFile, folder: Path) -> Path:
     """Add the adapter to the source's weights, in 16 bits: an unmerged adapter slows every decode."""
     adapter = lora.read_adapter(registry.merged_adapter(model))
-    lora.check_fits(adapter, source.path, {source.sha256, registry.origin_of(source.path)} - {""})
+    lora.check_fits(adapter, source.path, {source.sha256, sidecars.origin_of(source.path)} - {""})
     target = folder / "merged.gguf"
     lora.merge(source.path, adapter, target)
     return target

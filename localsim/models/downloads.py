@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from localsim import paths
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.models import registry
+from localsim.models import registry, sidecars
 from localsim.models.checksums import BLOCK, checksum
 from localsim.models.entries import ModelEntry
 from localsim.models.remembered import read_object
@@ -79,7 +79,7 @@ def export(folder: Path, say: Say) -> list[Path]:
         installed = registry.installed_path(model)
         if installed is None or not registry.is_whole(model, installed):
             continue
-        beside = [installed, registry.sidecar_path(installed)]
+        beside = [installed, sidecars.sidecar_path(installed)]
         for source in sorted(installed.parent.rglob("*")) if "/" in model.file else beside:
             if source.is_file():
                 target = folder / Path(model.file).parent / source.relative_to(installed.parent)
@@ -99,7 +99,7 @@ def entry_in(folder: Path, name: str) -> ModelEntry:
     if listed is not None:
         return listed
     for beside in sorted(folder.rglob("*.gguf.json")):
-        model = registry.entry_of_sidecar(beside)
+        model = sidecars.entry_of_sidecar(beside)
         if model is not None and model.name == name and (beside.parent / model.file).is_file():
             return model
     return registry.entry(name)
@@ -111,7 +111,7 @@ def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
     source = next((path for path in sorted(folder.rglob(name)) if path.is_file()), None)
     if source is None:
         raise ModelMissing(f"{folder} does not hold {name}", hint="see: localsim models export DIR")
-    expected = model.sha256 or str(registry.read_sidecar(source).get("sha256", ""))
+    expected = model.sha256 or str(sidecars.read_sidecar(source).get("sha256", ""))
     if not expected:
         raise ModelMissing(
             f"{source.name} has no sidecar and no checksum in the registry, so it cannot be checked",
@@ -127,9 +127,9 @@ def fetch_from(folder: Path, model: ModelEntry, say: Say) -> Path:
                 place = target.parent / extra.relative_to(source.parent)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(extra, place)
-        beside = registry.sidecar_path(source)
+        beside = sidecars.sidecar_path(source)
         if beside.is_file():
-            shutil.copyfile(beside, registry.sidecar_path(target))
+            shutil.copyfile(beside, sidecars.sidecar_path(target))
     return target
 
 
@@ -274,7 +274,7 @@ def _prepare(offer: Offer, say: Say, confirm: Confirm) -> Path:
         )
     folder = registry.writable_folder()
     target = folder / offer.file
-    own = registry.read_sidecar(target).get("origin") == offer.origin
+    own = sidecars.read_sidecar(target).get("origin") == offer.origin
     known = {model.file for model in registry.entries() if model.name != offer.name and not own}
     if offer.file in known or target.is_file() and not own and not offer.origin.startswith(HUB):
         raise InvalidInput(
@@ -338,4 +338,4 @@ def _wrong(actual: str, expected: str, target: Path) -> ModelMissing:
 
 
 def _record(target: Path, offer: Offer) -> None:
-    registry.write_sidecar(target, name=offer.name, origin=offer.origin, licence=offer.licence)
+    sidecars.write_sidecar(target, name=offer.name, origin=offer.origin, licence=offer.licence)

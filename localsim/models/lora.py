@@ -1,6 +1,6 @@
 """LoRA adapters as GGUF files: written from peft's tensors, read back, and merged into a base.
 
-An adapter names its base by checksum and by origin (`registry.origin_of`) and is refused on any other: on wrong weights
+An adapter names its base by checksum and by origin (`sidecars.origin_of`) and is refused on any other: on wrong weights
 it would write fluent nonsense. The origin is for bases that every machine makes anew, whose bytes may differ.
 Format: https://github.com/ggml-org/llama.cpp (convert_lora_to_gguf), https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from localsim.conversation.wording.layouts import FIRST
 from localsim.errors import BackendUnavailable, ModelMissing
-from localsim.models import registry
+from localsim.models.sidecars import origin_of
 
 _BASE_SHA = "localsim.base.sha256"
 _BASE_ORIGIN = "localsim.base.origin"
@@ -125,7 +125,7 @@ def write_adapter(
     writer.add_float32("adapter.lora.alpha", alpha)
     writer.add_string(_BASE_SHA, base_sha256)
     writer.add_string(_BASE_NAME, base_name)
-    writer.add_string(_BASE_ORIGIN, registry.origin_of(base))
+    writer.add_string(_BASE_ORIGIN, origin_of(base))
     writer.add_string(_LAYOUT, layout)
     for key, array in sorted(weights.items()):
         name, side, heads = places.find(key)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -27,7 +26,7 @@ from localsim.models import own
 from localsim.models.checksums import checksum, forget
 from localsim.models.entries import ModelEntry, entry_of
 from localsim.models.mixtures import is_mixture, mixture_of, parts_of
-from localsim.models.remembered import read_object
+from localsim.models.sidecars import SIDECAR, entry_of_sidecar, origin_of, read_sidecar
 
 Engine = Literal["llama", "openvino"]
 OPENVINO = "openvino:"
@@ -80,7 +79,7 @@ def entries() -> list[ModelEntry]:
     known = _listed()
     names, files = {model.name for model in known}, {model.file for model in known}
     for folder in paths.model_folders():
-        for beside in sorted(folder.glob(f"*{_SIDECAR}")):
+        for beside in sorted(folder.glob(f"*{SIDECAR}")):
             model = entry_of_sidecar(beside)
             if model is not None and model.name not in names and model.file not in files:
                 names.add(model.name)
@@ -200,60 +199,6 @@ def layout_of(model: str) -> str:
     if known is None:
         return DEFAULT
     return known.layout or (layout_of(known.source) if known.source else DEFAULT)
-
-
-# ---- sidecars ------------------------------------------------------------------------------------------------------
-
-_SIDECAR = ".json"
-_TEXTS = frozenset({"name", "source", "source_sha256", "type", "sha256"})
-
-
-def sidecar_path(path: Path) -> Path:
-    """The file beside a derived or fetched model that records its origin and checksum."""
-    return path.with_name(path.name + _SIDECAR)
-
-
-def read_sidecar(path: Path) -> dict[str, Any]:
-    """The sidecar of a model file; {} where there is none, or a damaged one."""
-    data = read_object(sidecar_path(path))
-    whole = isinstance(data.get("bytes"), int) and all(isinstance(data.get(key), str) for key in _TEXTS)
-    return data if whole else {}
-
-
-def write_sidecar(
-    path: Path, *, name: str, source: str = "", source_sha256: str = "", type: str = "", **more: str
-) -> None:
-    """Record what a model file is, so that it is verified like any other model from now on."""
-    data = {
-        "name": name,
-        "source": source,
-        "source_sha256": source_sha256,
-        "type": type,
-        "sha256": checksum(path),
-        "bytes": path.stat().st_size,
-        **more,
-    }
-    sidecar_path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-
-
-def entry_of_sidecar(beside: Path) -> ModelEntry | None:
-    """The model that a sidecar describes; None where the sidecar is damaged."""
-    path = beside.with_name(beside.name.removesuffix(_SIDECAR))
-    data = read_sidecar(path)
-    if not data:
-        return None
-    made = bool(data["source"])
-    return ModelEntry(
-        name=data["name"],
-        kind="chat",
-        title=f"{data['source']} as {data['type']}" if made else str(data.get("origin", "")),
-        why="Made on this machine" if made else "Fetched by you",
-        file=path.name,
-        bytes=data["bytes"],
-        licence=str(data.get("licence", "as its source")),
-        source=data["source"],
-        type=data["type"],
-    )
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
@@ -398,17 +343,6 @@ def _with_adapter(base: ModelFile, path: Path) -> ModelFile:
     lora.check_fits(lora.read_adapter(path), base.path, {base.sha256, origin_of(base.path)} - {""})
     both = hashlib.sha256(f"{base.sha256}+{checksum(path)}".encode()).hexdigest()
     return ModelFile(f"{base.name}+{path.stem}", base.path, both, path)
-
-
-def origin_of(path: Path) -> str:
-    """The origin of a derived model, equal on every machine that makes it; '' for a model that was not derived.
-
-    The bytes of a derived model may differ between machines. The same weights in another type have the same origin;
-    with an adapter merged in, the adapter and the type belong to it.
-    """
-    made = read_sidecar(path)
-    source = str(made.get("source_origin") or made.get("source_sha256", ""))
-    return f"{source}+{made['adapter_sha256']} {made['type']}" if made.get("adapter_sha256") else source
 
 
 def adapter_path(name: str) -> Path:

@@ -17,7 +17,7 @@ from localsim.evaluators.asking import JudgeForm, ask
 from localsim.scenarios.casting.cast import cast
 from localsim.scenarios.casting.draft import LONGEST_PREMISE, Deal, Field, composed, deal_of, fields_of, read_draft
 from localsim.scenarios.casting.find import people_beside
-from localsim.scenarios.casting.situations import parse_situation
+from localsim.scenarios.casting.rules import parse_situation
 
 Lint = Callable[[LoadedScenario], Iterable[str]]
 """Returns the reasons why a casting tells nothing; none for a good one."""

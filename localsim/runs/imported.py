@@ -28,7 +28,7 @@ from localsim.evaluators.outcome import Outcome
 from localsim.evaluators.searching import search
 from localsim.families import FAMILIES
 from localsim.runs.recorder import scenario_record, turn_record
-from localsim.runs.runner import versions
+from localsim.runs.versions import versions
 from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.parse import dump_scenario
 from localsim.scenarios.talks.read import AUTO, formats, read_talks

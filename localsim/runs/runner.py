@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
-from localsim import __version__
 from localsim.backends.base import Backend
 from localsim.backends.open import is_file, models_of, open_backends
 from localsim.backends.person import NAME, AskPerson
-from localsim.conversation import prompts
 from localsim.conversation.episode import PEOPLE, EpisodeSpec
 from localsim.conversation.scenario import AnswerKey
 from localsim.errors import InvalidInput, ModelMissing
@@ -35,6 +31,7 @@ from localsim.runs.preview import needs_of, side_by_side
 from localsim.runs.recorder import Recorder
 from localsim.runs.scheduler import Simulation, Summary, Watcher
 from localsim.runs.stopping import stoppable
+from localsim.runs.versions import versions
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario
 from localsim.store.journal import Journal
@@ -321,19 +318,6 @@ def run_record(
         versions_json=json.dumps(versions()),
         plan_hash=hashlib.sha256(plan.as_json().encode()).hexdigest(),
     )
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of localsim, its prompts and the libraries that a text depends on."""
-    numbers = {"localsim": __version__, "prompts": prompts.VERSION, "python": platform.python_version()}
-    for package in ("llama-cpp-python", "duckdb", "sentence-transformers", "numpy"):
-        try:
-            numbers[package] = version(package)
-        except PackageNotFoundError:
-            numbers[package] = "not installed"
-    with suppress(PackageNotFoundError):
-        numbers["openvino"] = version("openvino")
-    return numbers
 
 
 def _now() -> str:

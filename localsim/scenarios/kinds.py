@@ -9,7 +9,8 @@ from pathlib import Path
 from localsim.errors import InvalidInput, Problem, ScenarioInvalid
 from localsim.scenarios.casting.people import load_people, parse_person
 from localsim.scenarios.casting.relations import parse_relations
-from localsim.scenarios.casting.situations import parse_situation, situation_files
+from localsim.scenarios.casting.rules import parse_situation
+from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.documents import keys_of, read_file
 from localsim.scenarios.find import scenario_paths
 from localsim.scenarios.parse import parse_scenario

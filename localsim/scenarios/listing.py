@@ -10,7 +10,8 @@ from typing import Any
 from localsim.conversation.scenario import LoadedScenario
 from localsim.scenarios.casting.cast import casted
 from localsim.scenarios.casting.find import people_beside
-from localsim.scenarios.casting.situations import filled, load_situation, situation_files
+from localsim.scenarios.casting.rules import load_situation
+from localsim.scenarios.casting.situations import filled, situation_files
 from localsim.scenarios.documents import keys_of, read_file
 from localsim.scenarios.find import scenario_paths, shipped_files
 from localsim.scenarios.parse import load_scenario

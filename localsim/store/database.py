@@ -37,13 +37,13 @@ from localsim.store.lock import (
     patiently,
     sharing_of,
 )
+from localsim.store.making import ensure_schema, is_current, other_version, version_in
 from localsim.store.outside import attached
 from localsim.store.outside.sources import Source
 from localsim.store.queries.references import episode_of, is_last, run_of
 from localsim.store.records import Record, RunDied, RunRecord, from_json
 from localsim.store.rows import inserts, rows_of
 from localsim.store.schema import CHECKS, TABLES, version
-from localsim.store.versions import ensure_schema, is_current, other_version, version_in
 
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""

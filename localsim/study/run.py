@@ -18,7 +18,7 @@ from localsim.reports.figures.beside import with_conditions
 from localsim.reports.html import examples, render
 from localsim.reports.measures import published
 from localsim.reports.report import report
-from localsim.runs import runner
+from localsim.runs.versions import versions
 from localsim.store.database import Store
 from localsim.study import natural
 from localsim.study.answer import answer
@@ -113,7 +113,7 @@ def _identity(model: str) -> str:
 
 
 def _versions() -> str:
-    numbers = runner.versions()
+    numbers = versions()
     others = ", ".join(f"{name} {number}" for name, number in numbers.items() if name != "localsim")
     return f"{numbers['localsim']}, {others}, leakage detector {DETECTOR}"
 

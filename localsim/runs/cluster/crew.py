@@ -23,6 +23,7 @@ from localsim.runs.cluster import weights
 from localsim.runs.cluster.connect import connected
 from localsim.runs.cluster.messages import Found, Opened, Orders, Part, Wanted
 from localsim.runs.cluster.worker import Worker
+from localsim.runs.versions import versions
 
 Notify = Callable[[str], None]
 SAME = ("localsim", "prompts", "llama-cpp-python")
@@ -63,8 +64,6 @@ def gathered(address: str, orders: Orders, say: Notify, known: Mapping[str, str]
     `orders` are without files and versions, which are those of this machine. `known` are the checksums that models must
     have (of a run that is resumed). Raises InvalidInput, ModelMissing or BackendUnavailable.
     """
-    from localsim.runs.runner import versions
-
     _refuse_unsharable(orders.models)
     wanted, places = weights.wanted_here(orders.models)
     for name, sha256 in (known or {}).items():

@@ -44,6 +44,7 @@ from localsim.runs.cluster.messages import (
 )
 from localsim.runs.preview import as_many_as_fit
 from localsim.runs.scheduler import Simulation, Watcher
+from localsim.runs.versions import versions
 from localsim.store.queries.runs import Recorded
 from localsim.store.records import Record, episode_id_of
 
@@ -74,8 +75,6 @@ class Worker:
 
     def hello(self) -> dict[str, str]:
         """Return versions and place of this worker."""
-        from localsim.runs.runner import versions
-
         return {**versions(), "host": platform.node(), "pid": str(os.getpid()), "executable": sys.executable}
 
     def look(self, orders: Orders) -> Found:

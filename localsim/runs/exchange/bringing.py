@@ -9,7 +9,7 @@ from typing import Any
 
 from localsim.evaluators.evaluate import Notify
 from localsim.runs.imported import Imported, Options, store_talks, write_files
-from localsim.scenarios.exchange import privacylens, sotopia
+from localsim.scenarios.exchange import privacylens, sotopia_talks
 from localsim.scenarios.exchange.reading import Unmapped
 from localsim.store.database import Store
 
@@ -41,7 +41,7 @@ def bring_sotopia(store: Store, files: Sequence[Path], folder: Path, pairs: int,
 
     `pairs` is the most pairs of characters for a situation. Raises InvalidInput for a defect; then nothing is stored.
     """
-    found = sotopia.read(files, pairs)
+    found = sotopia_talks.read(files, pairs)
     run = None
     if found.talks:
         options = Options(form="sotopia", label="unknown model", leaks=leaks, kind="imported")

@@ -18,8 +18,9 @@ from localsim.models.checksums import checksum
 from localsim.models.registry import entries, installed_path, resolve
 from localsim.runs.exchange.bundle import REPLIES, Archive, episodes_of, open_archive
 from localsim.runs.plan import Plan, plan_of
-from localsim.runs.runner import Result, start, versions
+from localsim.runs.runner import Result, start
 from localsim.runs.scheduler import Watcher
+from localsim.runs.versions import versions
 from localsim.store.database import Store
 
 Say = Callable[[str], None]

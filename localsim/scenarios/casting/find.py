@@ -10,7 +10,8 @@ from localsim.conversation.scenario import LoadedScenario
 from localsim.scenarios.casting.cast import cast
 from localsim.scenarios.casting.people import Person, load_people, people_folder
 from localsim.scenarios.casting.relations import Relations, load_relations
-from localsim.scenarios.casting.situations import load_situation, situation_files
+from localsim.scenarios.casting.rules import load_situation
+from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.documents import keys_of, read_file
 
 _NUMBERED = re.compile(r"(.+)@([1-9]\d{0,6})")

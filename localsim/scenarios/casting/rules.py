@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 from localsim.conversation.rules.values import Place, problems_of_move
 from localsim.families.games.situations.making import unfair
@@ -20,6 +22,8 @@ from localsim.scenarios.casting.situations import (
     Situation,
     texts_of,
 )
+from localsim.scenarios.documents import read_document, read_file
+from localsim.scenarios.tagging import problems_of_tags
 
 MOST_CHANCE = Fraction(1, 4)
 """The greatest share of settlements that may be right."""
@@ -27,6 +31,22 @@ LONGEST_FACT = 200
 """Characters of a fact; small models lose longer ones."""
 _YOU = re.compile(r"\byou(?:r|rs)?\b", re.IGNORECASE)
 Problem = tuple[Place, str]
+
+
+def load_situation(path: str | Path) -> Situation:
+    """Read and check one file. Raises InvalidInput where it cannot be read, ScenarioInvalid with all its problems."""
+    file = Path(path)
+    return parse_situation(read_file(file), str(file))
+
+
+def parse_situation(text: str, name: str) -> Situation:
+    """Check a situation given as YAML text; `name` stands for the file in messages, and its stem is the id."""
+    read = read_document(text, name, Situation, what="a situation")
+    found: list[tuple[tuple[Any, ...], str]] = []
+    if read.value is not None and not read.problems:
+        found = [(("tags", *place), message) for place, message in problems_of_tags(read.value.tags)]
+        found += problems_of_situation(read.value, Path(name).stem)
+    return read.valid(found)
 
 
 def problems_of_situation(situation: Situation, stem: str) -> Iterator[Problem]:

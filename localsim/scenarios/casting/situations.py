@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -19,7 +19,6 @@ from localsim.conversation.rules.values import Amount, Identifier, Param, Place,
 from localsim.conversation.scenario import DisclosureRule, Info, RelationshipLevel
 from localsim.families.games.situations.meaning import TELL, Issue, Meaning, Rule, parse_meanings
 from localsim.families.games.situations.state import ALL
-from localsim.scenarios.documents import read_document, read_file
 
 Kind = Literal["information", "bargaining", "division", "persuasion", "norms", "favours", "support", "secrets"]
 """Kinds of interaction, one for each source of the 90 scenarios of arXiv 2310.11667 (README of the situations)."""
@@ -206,22 +205,3 @@ def situations_folder() -> Path:
 def situation_files(folder: Path | None = None) -> list[Path]:
     """Return the files of a folder of situations, by name."""
     return sorted((folder or situations_folder()).glob("*.yaml"))
-
-
-def load_situation(path: str | Path) -> Situation:
-    """Read and check one file. Raises InvalidInput where it cannot be read, ScenarioInvalid with all its problems."""
-    file = Path(path)
-    return parse_situation(read_file(file), str(file))
-
-
-def parse_situation(text: str, name: str) -> Situation:
-    """Check a situation given as YAML text; `name` stands for the file in messages, and its stem is the id."""
-    from localsim.scenarios.casting.rules import problems_of_situation
-    from localsim.scenarios.tagging import problems_of_tags
-
-    read = read_document(text, name, Situation, what="a situation")
-    found: list[tuple[tuple[Any, ...], str]] = []
-    if read.value is not None and not read.problems:
-        found = [(("tags", *place), message) for place, message in problems_of_tags(read.value.tags)]
-        found += problems_of_situation(read.value, Path(name).stem)
-    return read.valid(found)

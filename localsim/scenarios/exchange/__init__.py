@@ -1,1 +1,1 @@
-"""Scenarios of other tools' formats, read and written; `sotopia.read` and `privacylens.read` are the entries."""
+"""Scenarios of other tools' formats, read and written; `sotopia_talks.read` and `privacylens.read` are the entries."""

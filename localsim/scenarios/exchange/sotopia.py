@@ -8,18 +8,17 @@ pairs of characters whose relationship and ages fit, or characters without a pro
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.people import NAMES, HumanTalk, LeftOut, checked, id_of, loaded, names_are_usable
+from localsim.conversation.people import NAMES, checked, id_of, loaded, names_are_usable
 from localsim.conversation.scenario import LoadedScenario, RelationshipLevel
 from localsim.errors import InvalidInput
 from localsim.scenarios.exchange.markup import HINTS, JUDGE, Piece, pieces, plain, unlabelled
-from localsim.scenarios.exchange.reading import Missing, Unmapped, objects
+from localsim.scenarios.exchange.reading import Missing, objects
 from localsim.scenarios.exchange.sotopia_form import (
     FORMS,
     Combination,
@@ -41,17 +40,6 @@ HINT = (
 LONGEST = 4000
 """Characters of a text in a scenario."""
 _LEFT_IN_PERSON = ("big_five", "moral_values", "schwartz_personal_values")
-
-
-@dataclass(frozen=True)
-class Found:
-    """What files of Sotopia hold, as localsim's values."""
-
-    scenarios: tuple[LoadedScenario, ...]
-    talks: tuple[HumanTalk, ...]
-    left_out: Mapping[str, int]
-    """Reason -> number of logs."""
-    unmapped: tuple[Unmapped, ...]
 
 
 @dataclass
@@ -90,40 +78,6 @@ class Task:
     story: str = ""
 
 
-def read(files: Sequence[Path], pairs: int) -> Found:
-    """Return the scenarios and conversations of files; `pairs` is the most pairs of characters for a situation.
-
-    Raises InvalidInput for a defect, with its place.
-    """
-    from localsim.scenarios.exchange.sotopia_talks import talk_of
-
-    held = gather(files)
-    made: dict[str, LoadedScenario] = {}
-    for task in (*_combined(held), *_paired(held, pairs)):
-        _add(made, scenario_of(task, held.missing))
-    talks: list[HumanTalk] = []
-    left_out: Counter[str] = Counter()
-    for where, log in held.logs:
-        try:
-            talk = talk_of(where, log, held)
-        except LeftOut as reason:
-            left_out[str(reason)] += 1
-            continue
-        _add(made, talk.scenario)
-        talks.append(talk)
-    return Found(tuple(made.values()), tuple(talks), left_out, held.missing.all)
-
-
-def _add(made: dict[str, LoadedScenario], found: LoadedScenario) -> None:
-    known = made.setdefault(found.scenario.id, found)
-    if known.hash != found.hash:
-        raise InvalidInput(
-            f"two situations with the same people have the name {found.scenario.id}",
-            where=found.path,
-            hint="give them different codenames",
-        )
-
-
 def gather(files: Sequence[Path]) -> Files:
     """Read the objects of files. Raises InvalidInput."""
     held = Files()
@@ -156,6 +110,12 @@ def _keep(held: Files, kind: Type, where: str, data: Mapping[str, Any]) -> None:
 
 
 # ---- who plays ------------------------------------------------------------------------------------------------------
+
+
+def tasks_of(held: Files, pairs: int) -> Iterator[Task]:
+    """Yield the situations with the characters of combinations, then those with at most `pairs` pairs that fit."""
+    yield from _combined(held)
+    yield from _paired(held, pairs)
 
 
 def _combined(held: Files) -> Iterator[Task]:

@@ -1,4 +1,4 @@
-"""Scenarios and conversations -> Sotopia's objects, which `sotopia.read` reads back with equal content.
+"""Scenarios and conversations -> Sotopia's objects, which `sotopia_talks.read` reads back with equal content.
 
 Facts become `<extra_info>` of their owner's goal, and what only judges may see is for the viewer `environment`. Text
 that looks like markup is escaped. What Sotopia has no place for is listed by `left_out`.

@@ -1,4 +1,4 @@
-"""Episode logs of Sotopia -> conversations on their scenarios, with the ratings of the log's judge as scores.
+"""Files of Sotopia -> scenarios, and its episode logs -> conversations, with the ratings of the log's judge as scores.
 
 A log names profiles by their keys. If the files lack these, or the log is of the published data set, the texts in the
 log say who took part and what each one was told.
@@ -8,16 +8,29 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from localsim.conversation.episode import CONDITIONS, Score, StopReason, StoredMode
 from localsim.conversation.people import HumanTalk, LeftOut
+from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.scenarios.exchange.markup import Kind, literal, marked
-from localsim.scenarios.exchange.reading import Missing
-from localsim.scenarios.exchange.sotopia import Files, Side, Task, person_of, scenario_of, task_of
+from localsim.scenarios.exchange.reading import Missing, Unmapped
+from localsim.scenarios.exchange.sotopia import (
+    Files,
+    Side,
+    Task,
+    gather,
+    person_of,
+    scenario_of,
+    task_of,
+    tasks_of,
+)
 from localsim.scenarios.exchange.sotopia_form import DIMENSIONS, Log
 
 SILENT = "did nothing"
@@ -43,6 +56,49 @@ _TOLD_GOAL = re.compile(
     r"(?P<goal>.*?)\s*\((?:Extra information: (?P<extra>.*?))?\s*(?:Hint: (?P<hint>.*?))?\)", re.DOTALL
 )
 _GENDERS = {"male": "Man", "female": "Woman", "nonbinary": "Nonbinary"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What files of Sotopia hold, as localsim's values."""
+
+    scenarios: tuple[LoadedScenario, ...]
+    talks: tuple[HumanTalk, ...]
+    left_out: Mapping[str, int]
+    """Reason -> number of logs."""
+    unmapped: tuple[Unmapped, ...]
+
+
+def read(files: Sequence[Path], pairs: int) -> Found:
+    """Return the scenarios and conversations of files; `pairs` is the most pairs of characters for a situation.
+
+    Raises InvalidInput for a defect, with its place.
+    """
+    held = gather(files)
+    made: dict[str, LoadedScenario] = {}
+    for task in tasks_of(held, pairs):
+        _add(made, scenario_of(task, held.missing))
+    talks: list[HumanTalk] = []
+    left_out: Counter[str] = Counter()
+    for where, log in held.logs:
+        try:
+            talk = talk_of(where, log, held)
+        except LeftOut as reason:
+            left_out[str(reason)] += 1
+            continue
+        _add(made, talk.scenario)
+        talks.append(talk)
+    return Found(tuple(made.values()), tuple(talks), left_out, held.missing.all)
+
+
+def _add(made: dict[str, LoadedScenario], found: LoadedScenario) -> None:
+    known = made.setdefault(found.scenario.id, found)
+    if known.hash != found.hash:
+        raise InvalidInput(
+            f"two situations with the same people have the name {found.scenario.id}",
+            where=found.path,
+            hint="give them different codenames",
+        )
 
 
 def talk_of(where: str, log: Log, held: Files) -> HumanTalk:

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localsim.errors import DatabaseError, InvalidInput
+from localsim.store.making import KEPT_IN
 from localsim.store.outside.converting import rows_sql
 from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, partition_of, read, read_manifest
 from localsim.store.outside.sources import Source, attach, quoted
 from localsim.store.schema import TABLES, VIEWS, version
-from localsim.store.versions import KEPT_IN
 
 if TYPE_CHECKING:
     import duckdb

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from localsim.store.making import BOOKKEEPING
 from localsim.store.schema import TABLES, Column, text_sql
-from localsim.store.versions import BOOKKEEPING
 
 if TYPE_CHECKING:
     import duckdb

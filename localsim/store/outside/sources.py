@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from localsim.errors import DatabaseError, InvalidInput
+from localsim.store.making import other_version, version_in
 from localsim.store.outside.partitions import MANIFEST
 from localsim.store.schema import TABLES, version
-from localsim.store.versions import other_version, version_in
 
 if TYPE_CHECKING:
     import duckdb

@@ -20,13 +20,13 @@ from click.testing import CliRunner
 from localsim.cli import cli
 from localsim.errors import DatabaseError
 from localsim.reports.report import report
-from localsim.store import schema, versions
+from localsim.store import making, schema
 from localsim.store.database import Store
 from localsim.store.journal import Journal
+from localsim.store.making import ensure_schema, version_in
 from localsim.store.outside.attaching import attach_all
 from localsim.store.records import APART, BIG, KEY, RunRecord, ScoreRecord
 from localsim.store.schema import TABLES, VIEWS, schema_sql
-from localsim.store.versions import ensure_schema, version_in
 
 FILES = sorted((Path(__file__).parent / "data" / "schema").glob("v*.gz"))
 LEAKS = next(file for file in FILES if file.stem == "v8")
@@ -171,7 +171,7 @@ def test_a_blank_file_gets_the_whole_schema(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "comment_sql", lambda: ["SELECT no_such_column"])
+    monkeypatch.setattr(making, "comment_sql", lambda: ["SELECT no_such_column"])
     with duckdb.connect(str(tmp_path / "m.duckdb")) as connection:
         with pytest.raises(duckdb.Error):
             ensure_schema(connection)
