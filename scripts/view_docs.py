@@ -21,8 +21,8 @@ def views_page() -> str:
     lines += [
         "The views are the public contract for SQL: their columns stay. `localsim sql QUERY` reads them,",
         "`localsim db schema` prints the statements that make them, and [worked queries](../sql.md) show them in use.",
-        "Tables may change between versions; `localsim.open(path).sql(...)` and every command migrate a file by",
-        "themselves.",
+        "Tables may change between versions. A file of another version is refused, and the error names the command that",
+        "brings its rows into a new one.",
         "",
         "## Views",
     ]
@@ -32,9 +32,12 @@ def views_page() -> str:
         lines += [f"| `{column}` | {kind} | {cell(meanings.get(column, ''))} |" for column, kind in columns]
     lines += ["", "## Tables"]
     for name, (comment, columns, key) in TABLES.items():
-        lines += ["", f"### {name}", "", f"{comment}. Primary key: `{key}`.", ""]
+        lines += ["", f"### {name}", "", f"{comment}. Primary key: `{', '.join(key)}`.", ""]
         lines += ["| column | type | meaning |", "|---|---|---|"]
-        lines += [f"| `{column}` | {kind} | {cell(text)} |" for column, (kind, text) in columns.items()]
+        lines += [
+            f"| `{each.name}` | {each.sql.removeprefix(each.name).strip()} | {cell(each.meaning)} |"
+            for each in columns.values()
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -132,9 +135,9 @@ def view_meanings(name: str) -> dict[str, str]:
     tables = {alias: table for table, alias in re.findall(r"(?:FROM|JOIN)\s+(\w+)\s+(\w+)", sql) if table in TABLES}
     meanings: dict[str, str] = {}
     for alias, column, renamed in re.findall(r"(\w+)\.(\w+)(?:, '')?\)?(?:\s+AS\s+(\w+))?", sql.partition("FROM")[0]):
-        columns = TABLES[tables[alias]][1] if alias in tables else {}
+        columns = TABLES[tables[alias]].columns if alias in tables else {}
         if column in columns:
-            meanings.setdefault(renamed or column, columns[column][1])
+            meanings.setdefault(renamed or column, columns[column].meaning)
     return meanings | COMPUTED.get(name, {})
 
 

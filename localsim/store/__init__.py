@@ -1,4 +1,4 @@
-"""The database and the journal: connections, schema, migrations, and every query that localsim sends.
+"""The database and the journal: connections, schema, and every query that localsim sends.
 
 This room may import `scenarios` and the rooms below it; no other room imports DuckDB.
 """
