@@ -21,8 +21,8 @@ def views_page() -> str:
     lines += [
         "The views are the public contract for SQL: their columns stay. `localsim sql QUERY` reads them,",
         "`localsim db schema` prints the statements that make them, and [worked queries](../sql.md) show them in use.",
-        "Tables may change between versions. A file of another version is refused, and the error names the command that",
-        "brings its rows into a new one.",
+        "Tables may change between versions. A file of another version is refused, and the error names the command",
+        "that brings its rows into a new one.",
         "",
         "## Views",
     ]
