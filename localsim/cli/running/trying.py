@@ -26,7 +26,7 @@ from localsim.store.database import Store
 @threads_option
 @click.option("--strict", is_flag=True, help="Exit with code 6 if the model does not hold these conversations.")
 @live_option
-@click.option("--db", metavar="FILE", help="Keep the talks in this database file [trials.duckdb in the cache folder].")
+@click.option("--db", metavar="FILE", help="Keep the talks in this database file [one in the cache folder].")
 @json_option
 def try_(name: str, db: str | None, as_json: bool, strict: bool, **options: Any) -> None:
     """Try if a model can hold these conversations: twelve talks, a few minutes, a verdict with excerpts.

@@ -17,6 +17,7 @@ from localsim.runs.telling import called
 from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
+from localsim.store.schema import version
 
 Row = dict[str, Any]
 SCENARIOS = ("mutual_friends_01", "craigslist_01", "roommates", "a_bad_week")
@@ -138,5 +139,5 @@ def trial_of(model: str, *, parallel: int | None = None, gpu: str = "auto", thre
 
 
 def trials_path() -> Path:
-    """Return the database of all trials on this machine."""
-    return paths.cache_folder() / "trials.duckdb"
+    """Return the database of all trials on this machine; another version of the schema has another one."""
+    return paths.cache_folder() / f"trials-{version()}.duckdb"

@@ -42,13 +42,14 @@ def kinds_of(connection: duckdb.DuckDBPyConnection, name: str) -> dict[str, dict
 
 
 def rows_sql(table: str, kinds: Kinds, place: str = "") -> str:
-    """Return the query that yields the rows of a table at `place` in the columns of this localsim; without columns, no
-    rows.
+    """Return the query that yields the rows of a table at `place` in the columns of this localsim.
+
+    A table without columns is one that is not there; it yields no rows.
     """
     columns = TABLES[table].columns.values()
-    values = ", ".join(f"{_value(column, kinds)} AS {column.name}" for column in columns)
     if not kinds:
-        return f"SELECT {values.replace('t.turn', 'NULL')} WHERE false"
+        return f"SELECT {', '.join(f'NULL::{column.kind} AS {column.name}' for column in columns)} WHERE false"
+    values = ", ".join(f"{_value(column, kinds)} AS {column.name}" for column in columns)
     needed = [f"{_value(column, kinds)} IS NOT NULL" for column in columns if not column.may_be_null]
     return f"SELECT {values} FROM {place} t WHERE {' AND '.join(needed)}"
 
