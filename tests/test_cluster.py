@@ -19,8 +19,7 @@ from localsim.backends.open import Needs, models_of
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.models.sidecars import write_sidecar
-from localsim.runs import runner
-from localsim.runs.cluster import weights
+from localsim.runs.cluster import crew, weights
 from localsim.runs.cluster.connect import checked_address
 from localsim.runs.cluster.ledger import MOST_LOSSES, Ledger
 from localsim.runs.cluster.messages import Ended, Opened, Orders, Part, Task, Wanted
@@ -29,6 +28,7 @@ from localsim.runs.plan import Plan
 from localsim.runs.recorder import Recorder
 from localsim.runs.runner import journal_of, start
 from localsim.runs.scheduler import Watcher
+from localsim.runs.versions import versions
 from localsim.store.database import Store
 from localsim.store.records import episode_id_of
 from tests import tiny_model
@@ -430,7 +430,7 @@ def test_a_worker_of_another_version_is_not_used(
 ) -> None:
     for name, value in cluster.environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(runner, "versions", lambda real=runner.versions: {**real(), "localsim": "99"})
+    monkeypatch.setattr(crew, "versions", lambda: {**versions(), "localsim": "99"})
     assert typed(["run", "roommates", "-m", SCRIPTED, "--cluster", "auto"]) == 7
     assert "this machine 99" in capfd.readouterr().err
 
