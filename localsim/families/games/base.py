@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from localsim.conversation.rules.values import Move, Param
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario, ScenarioFile
 from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
 from localsim.errors import InvalidInput, suggest
-from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged
+from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged, sentence
 from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
 from localsim.plugins import place_of
@@ -52,6 +52,10 @@ class Game(Family):
 
     informed: Sequence[tuple[str, str, str, str]] = ()
     """(player, measure, task, theory) for which seeing the other side has a known value, shown in the page of games."""
+    outcome: str = ""
+    """Name of the score whose reason is the verdict, for a game in which no outcome is right or wrong."""
+    decides = "step"
+    """Name of the method that decides what comes next, for errors."""
 
     @property
     def info(self) -> Info:
@@ -100,6 +104,13 @@ class Game(Family):
             **more,
         )
 
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+        """Return the verdict of any family, or the reason of the score `outcome`."""
+        if not self.outcome:
+            return super().verdict(scores, answer)
+        found = scores.get(self.outcome)
+        return Verdict(None, sentence(found.reason)) if found and found.reason else None
+
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next. Nothing but the arguments may matter; draw with `chance(seed, ...)`."""
         raise NotImplementedError
@@ -113,7 +124,7 @@ class Game(Family):
         _check_step(self, step, scenario)
         if not isinstance(step, Act):
             if isinstance(step, Tell) and _only_told(talk) > TELLS + TELLS_PER_AGENT * len(scenario.names):
-                hint = "let step look at talk.told, and tell each thing once"
+                hint = f"let {self.decides} tell each thing once"
                 raise _wrong_step(self, "it tells without end and lets nobody act", hint)
             return step
         here = present(scenario, talk)
@@ -148,8 +159,8 @@ def _check_names(game: Game, kind: str, given: Sequence[str], known: Sequence[st
 
 
 def _wrong_step(game: Game, message: str, hint: str | None = None) -> InvalidInput:
-    """Return the error of a step, with the line where `step` begins."""
-    return InvalidInput(f"{game.name}.step: {message}", where=place_of(game, "step"), hint=hint)
+    """Return the error of a step, with the line where the method that decides begins."""
+    return InvalidInput(f"{game.name}.{game.decides}: {message}", where=place_of(game, game.decides), hint=hint)
 
 
 def _only_told(talk: Transcript) -> int:
@@ -250,6 +261,27 @@ def move(name: str, *values: object, text: str = "") -> Action:
     return Action(name, text, tuple(map(str, values)))
 
 
+def silent(name: str, tell: str, *values: Param, by: str | Sequence[str] = (), **more: Any) -> Move:
+    """Return a move without words, for a scenario; `by` are the agents who can make it, by default everybody."""
+    who = (by,) if isinstance(by, str) else tuple(by)
+    return Move(name=name, tell=tell, values=values, by=who, text="no", **more)
+
+
+def speaking(*words: str) -> Callable[[Player], Player]:
+    """Return a decorator for players: where they may speak, the first agent says the first words, and so on."""
+
+    def decorate(player: Player) -> Player:
+        def play(seen: Observation, rng: random.Random) -> Action:
+            if not seen.may("speak"):
+                return player(seen, rng)
+            place = [agent.name for agent in seen.agents].index(seen.viewer)
+            return Action("speak", words[min(place, len(words) - 1)])
+
+        return play
+
+    return decorate
+
+
 def number(low: float | str, high: float | str, step: float | str = 1) -> Param:
     """Return a value that is a number from `low` to `high`."""
     return Param.model_validate({"number": (str(low), str(high)), "step": str(step)})
@@ -326,6 +358,8 @@ __all__ = [
     "others",
     "present",
     "private",
+    "silent",
+    "speaking",
     "targets",
     "within",
 ]
