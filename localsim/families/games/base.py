@@ -261,10 +261,10 @@ def move(name: str, *values: object, text: str = "") -> Action:
     return Action(name, text, tuple(map(str, values)))
 
 
-def silent(name: str, tell: str, *values: Param, by: str | Sequence[str] = (), **more: Any) -> Move:
-    """Return a move without words, for a scenario; `by` are the agents who can make it, by default everybody."""
+def can(name: str, tell: str, *values: Param, by: str | Sequence[str] = (), **more: Any) -> Move:
+    """Return a move of a scenario, by default without words; `by` are the agents who can make it, else everybody."""
     who = (by,) if isinstance(by, str) else tuple(by)
-    return Move(name=name, tell=tell, values=values, by=who, text="no", **more)
+    return Move(name=name, tell=tell, values=values, by=who, **{"text": "no", **more})
 
 
 def speaking(*words: str) -> Callable[[Player], Player]:
@@ -345,6 +345,7 @@ __all__ = [
     "between",
     "by_agent",
     "by_chance",
+    "can",
     "chance",
     "check_values",
     "exactly",
@@ -358,7 +359,6 @@ __all__ = [
     "others",
     "present",
     "private",
-    "silent",
     "speaking",
     "targets",
     "within",

@@ -60,6 +60,8 @@ class Scene:
     """Numbers and words for the rules alone."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Other fields of a scenario file, such as `relationship`."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What the file has beside the parameters that were chosen."""
 
 
 @dataclass
@@ -175,8 +177,8 @@ class Replayed(Game):
         raise NotImplementedError
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of agents."""
-        return len(self.roles)
+        """Return the number of agents: one for each role, and two without roles."""
+        return len(self.roles) or 2
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
         """Return the scenario of these parameters: what `scene` says of it."""
@@ -188,7 +190,7 @@ class Replayed(Game):
         return self.scenario(
             scenario_id,
             seed,
-            chosen,
+            {**chosen, **scene.parameters},
             title=scene.title,
             setting=scene.setting,
             agents=[_agent(name, scene, place) for place, name in enumerate(names)],

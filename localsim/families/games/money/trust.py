@@ -118,8 +118,8 @@ class Trust(Replayed):
             goal="Get as much money as you can.",
             secrets=secrets,
             moves=(
-                g.silent("send", f"To send dollars to {receiver}", g.number(0, chosen["endowment"]), by=sender),
-                g.silent("return", "To return percents of what arrived", g.number(0, 100), by=receiver),
+                g.can("send", f"To send dollars to {receiver}", g.number(0, chosen["endowment"]), by=sender),
+                g.can("return", "To return percents of what arrived", g.number(0, 100), by=receiver),
             ),
             talk=chosen["talk"],
             public=public,

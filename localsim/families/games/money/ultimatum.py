@@ -95,9 +95,9 @@ class Ultimatum(Replayed):
         secrets: list[Secret] = []
         rules = f"{proposer} makes one offer. If {responder} refuses it, both get nothing."
         moves = [
-            g.silent("offer", f"To offer so many dollars to {responder}", g.number(0, money), by=proposer),
-            g.silent("accept", "To accept the offer", by=responder),
-            g.silent("refuse", "To refuse the offer", by=responder),
+            g.can("offer", f"To offer so many dollars to {responder}", g.number(0, money), by=proposer),
+            g.can("accept", "To accept the offer", by=responder),
+            g.can("refuse", "To refuse the offer", by=responder),
         ]
         if kind == "dictator":
             rules, moves = f"{proposer} decides alone how much {responder} gets.", moves[:1]
