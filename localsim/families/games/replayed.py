@@ -150,6 +150,11 @@ class Table:
         """Give a score that has been stated a reason for people."""
         self._stated[name, None].reason = reason
 
+    def cite(self, *turns: Turn) -> None:
+        """Let all scores that have been stated without evidence rest on these turns."""
+        for stated in self._stated.values():
+            stated.turns = stated.turns or [turn.index for turn in turns]
+
     @property
     def scores(self) -> list[Score]:
         """The scores that have been stated."""

@@ -144,7 +144,7 @@ class PublicGoods(Replayed):
             if public["punishment"]:
                 now = dict.fromkeys(names, 0.0)
                 for turn in (yield from table.together(names, "punish", "spare")):
-                    for name in (turn.action.values or ())[1:]:
+                    for name in turn.values[1:]:
                         now[name] += TAKES * turn.number
                         now[turn.speaker] += turn.number
                         spent[turn.speaker] += turn.number
@@ -229,7 +229,7 @@ def _player(part: float, after: float | None, punishes: str = "") -> g.Player:
 
 def _deterred(seen: g.Observation, rng: random.Random) -> g.Action:
     """Give nothing, and everything after having been punished; punish nobody."""
-    punished = any(seen.viewer in (turn.action.values or ())[1:] for turn in seen.transcript.of("punish"))
+    punished = any(seen.viewer in turn.values[1:] for turn in seen.transcript.of("punish"))
     return _player(1 if punished else 0, None)(seen, rng)
 
 
