@@ -12,7 +12,7 @@ import random
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from localsim.conversation.episode import Score
 from localsim.conversation.rules.steps import Act, Next, Stop, Tell
@@ -22,8 +22,11 @@ from localsim.conversation.transcript import Transcript, Turn
 from localsim.families.base import merged
 from localsim.families.games.base import DONE, Game, chance, check_values, names_of, private
 
-Course = Generator[Act | Tell, tuple[Turn, ...], None]
-"""What `play` returns: it yields steps and receives the turns of each."""
+T = TypeVar("T")
+Steps = Generator[Act | Tell, tuple[Turn, ...], T]
+"""A part of `play`, called with `yield from`: it yields steps, receives the turns of each, and returns a value."""
+Course = Steps[None]
+"""What `play` returns."""
 KEPT = 256
 """The most generators that are kept for games that go on."""
 
@@ -87,7 +90,7 @@ class Table:
         self._seed = seed
         self._stated: dict[tuple[str, str | None], _Stated] = {}
 
-    def act(self, speaker: str, *ways: str, named: Sequence[str] = ()) -> Generator[Act, tuple[Turn, ...], Turn]:
+    def act(self, speaker: str, *ways: str, named: Sequence[str] = ()) -> Steps[Turn]:
         """Let one agent act in one of these ways, and return the turn: `offer = yield from table.act("Ana", "offer")`.
 
         `named` are the agents whom moves can name now, by default everybody present.
@@ -95,20 +98,16 @@ class Table:
         (turn,) = yield Act((speaker,), ways, named=tuple(named))
         return turn
 
-    def together(
-        self, speakers: Sequence[str], *ways: str, named: Sequence[str] = ()
-    ) -> Generator[Act, tuple[Turn, ...], tuple[Turn, ...]]:
+    def together(self, speakers: Sequence[str], *ways: str, named: Sequence[str] = ()) -> Steps[tuple[Turn, ...]]:
         """Let several agents act at the same time, and return their turns in the same order."""
         return (yield Act(tuple(speakers), ways, named=tuple(named)))
 
-    def speak(self, *speakers: str) -> Generator[Act, tuple[Turn, ...], None]:
+    def speak(self, *speakers: str) -> Course:
         """Let agents say something, one after the other."""
         for speaker in speakers:
             yield from self.act(speaker, "speak")
 
-    def tell(
-        self, text: str, *values: object, to: Sequence[str] | None = None
-    ) -> Generator[Tell, tuple[Turn, ...], Turn]:
+    def tell(self, text: str, *values: object, to: Sequence[str] | None = None) -> Steps[Turn]:
         """Tell everybody, or only `to`, a text with the values behind it, and return the turn.
 
         A game that drew something reads it from this turn, since nothing is drawn again for scores.
