@@ -166,7 +166,7 @@ class Table:
 class Replayed(Game):
     """A game that is one generator. Override `scene` and `play`, and declare the rest."""
 
-    decides = "play"
+    decides, right = "play", "write `yield from` before table.act(...), table.together(...) and table.tell(...)"
     roles: Sequence[str] = ()
     """What each agent is, in speaking order; also the sides of measures."""
     allowed: Mapping[str, Sequence[Any]] = {}
@@ -214,8 +214,12 @@ class Replayed(Game):
         return run.step
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """Return what the generator has stated after these turns."""
-        run = _Run(self, scenario, 0)
+        """Return what the generator has stated after these turns. The seed is not known here, and must not matter."""
+        return self.stated(transcript, scenario, 0)
+
+    def stated(self, transcript: Transcript, scenario: Scenario, seed: int) -> list[Score]:
+        """Return what the generator has stated after these turns, with one seed for what it draws."""
+        run = _Run(self, scenario, seed)
         run.read(transcript.turns)
         return run.table.scores
 
@@ -241,7 +245,7 @@ class _Run:
         self.turns: tuple[Turn, ...] = ()
         self._gone: set[str] = set()
         self._course = game.play(self.table)
-        self.step: Next = next(self._course, DONE)
+        self.step: Next = next(self._course, DONE) if isinstance(self._course, Generator) else self._course
 
     def read(self, turns: tuple[Turn, ...]) -> None:
         """Go on with the turns that are new, as far as all turns of a step are there."""
