@@ -54,6 +54,8 @@ class Scene:
     moves: Sequence[Move]
     turns: int
     """The most acts."""
+    agents: Sequence[str] = ()
+    """Those of the names that are agents, in speaking order; by default all."""
     secrets: Sequence[Secret] = ()
     talk: bool = False
     """True if agents speak at some time, beside their moves."""
@@ -82,10 +84,14 @@ class _Stated:
 
 
 class Table:
-    """One playing of a game, as `play` sees it: what is known about the scenario, and the scores stated so far."""
+    """One playing of a game, as `play` sees it: what is known about the scenario, and the scores stated so far.
 
-    def __init__(self, scenario: Scenario, seed: int) -> None:
+    `answer` is the answer key when scores are computed, and empty while the game is played: only scores may read it.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int, answer: Mapping[str, Any]) -> None:
         self.scenario, self.names, self.game = scenario, scenario.names, scenario.game
+        self.answer = answer
         self.public: Mapping[str, Any] = scenario.game.get("public", {})
         self._seed = seed
         self._stated: dict[tuple[str, str | None], _Stated] = {}
@@ -197,7 +203,7 @@ class Replayed(Game):
             {**chosen, **scene.parameters},
             title=scene.title,
             setting=scene.setting,
-            agents=[_agent(name, scene, place) for place, name in enumerate(names)],
+            agents=[_agent(name, scene, place) for place, name in enumerate(scene.agents or names)],
             moves=scene.moves,
             turns=scene.turns,
             talk=scene.talk,
@@ -208,18 +214,18 @@ class Replayed(Game):
 
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what the generator waits for after these turns."""
-        run = _RUNS.take(self, scenario, talk, seed) or _Run(self, scenario, seed)
+        run = _RUNS.take(self, scenario, talk, seed) or _Run(self, scenario, seed, {})
         run.read(talk.turns)
         _RUNS.keep(run)
         return run.step
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
         """Return what the generator has stated after these turns. The seed is not known here, and must not matter."""
-        return self.stated(transcript, scenario, 0)
+        return self.stated(transcript, scenario, answer)
 
-    def stated(self, transcript: Transcript, scenario: Scenario, seed: int) -> list[Score]:
+    def stated(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey, seed: int = 0) -> list[Score]:
         """Return what the generator has stated after these turns, with one seed for what it draws."""
-        run = _Run(self, scenario, seed)
+        run = _Run(self, scenario, seed, answer.answer)
         run.read(transcript.turns)
         return run.table.scores
 
@@ -239,9 +245,9 @@ def _agent(name: str, scene: Scene, place: int) -> Agent:
 class _Run:
     """A generator, the turns that it has read, and the step that it waits for."""
 
-    def __init__(self, game: Replayed, scenario: Scenario, seed: int) -> None:
+    def __init__(self, game: Replayed, scenario: Scenario, seed: int, answer: Mapping[str, Any]) -> None:
         self.game, self.scenario, self.seed = game, scenario, seed
-        self.table = Table(scenario, seed)
+        self.table = Table(scenario, seed, answer)
         self.turns: tuple[Turn, ...] = ()
         self._gone: set[str] = set()
         self._course = game.play(self.table)
