@@ -15,7 +15,7 @@ from localsim.errors import InvalidInput
 from localsim.families.games.base import move
 from localsim.families.games.scenes.counselling import WAYS, things_told
 from localsim.families.games.scenes.debate import shifts, winner
-from localsim.families.games.scenes.dinner import holders_of, who_knows
+from localsim.families.games.scenes.dinner import holders_of
 from localsim.families.games.scenes.narrated import noticed, people_in, positions
 from tests.conftest import generated
 from tests.games import after, outcome, play, scores_of
@@ -112,14 +112,14 @@ def test_a_whisper_tells_one_person_and_only_what_the_speaker_knows() -> None:
         else:
             acts.append((name, Action("speak", "Yes.")))
     talk = after(loaded, *acts)
-    assert who_knows(loaded.scenario, talk, secret) == {holder, other}
+    assert scores_of(loaded, talk)["told", holder] == pytest.approx(1 / 3)
     told = next(turn for turn in talk.told if turn.readers is not None)
     assert told.readers == (holder, other) and told.action.values == (secret, holder, holder, other)
     assert f"{holder} hides {secret}" in told.action.text
 
     whisper = [(name, move("confide", secret, holder, text="I heard it.")) for name in names if name == other]
     rest = after(loaded, *((name, Action("speak", "Yes.")) for name in names[: names.index(other)]), *whisper)
-    assert who_knows(loaded.scenario, rest, secret) == {holder}
+    assert scores_of(loaded, rest)["told", holder] == 0
     assert "does not know" in next(turn for turn in rest.told).action.text
 
 

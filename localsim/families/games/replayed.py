@@ -77,6 +77,7 @@ class _Stated:
     turns: list[int]
     of: float = 1
     reason: str = ""
+    label: str | None = None
 
     @property
     def mean(self) -> float:
@@ -132,10 +133,17 @@ class Table:
         return facts[0].terms[0] if facts else None
 
     def score(
-        self, name: str, value: float, turns: Iterable[Turn] = (), reason: str = "", agent: str | None = None
+        self,
+        name: str,
+        value: float,
+        turns: Iterable[Turn] = (),
+        reason: str = "",
+        agent: str | None = None,
+        label: str | None = None,
     ) -> None:
         """State a score of the episode or of an agent, with the turns that it rests on; a later one replaces it."""
-        self._stated[name, agent] = _Stated([float(value)], [turn.index for turn in turns], reason=reason)
+        cited = [turn.index for turn in turns]
+        self._stated[name, agent] = _Stated([float(value)], cited, reason=reason, label=label)
 
     def each(self, name: str, values: Mapping[str, float], turns: Sequence[Turn] = ()) -> None:
         """State a score of each agent."""
@@ -164,7 +172,7 @@ class Table:
     def scores(self) -> list[Score]:
         """The scores that have been stated."""
         return [
-            Score(name, each.mean, agent=agent, reason=each.reason, turns=tuple(each.turns))
+            Score(name, each.mean, each.label, agent, reason=each.reason, turns=tuple(each.turns))
             for (name, agent), each in self._stated.items()
         ]
 
