@@ -16,7 +16,6 @@ from localsim.families.games.base import move
 from localsim.families.games.scenes.counselling import WAYS, things_told
 from localsim.families.games.scenes.debate import shifts, winner
 from localsim.families.games.scenes.dinner import holders_of
-from localsim.families.games.scenes.narrated import noticed, people_in, positions
 from tests.conftest import generated
 from tests.games import after, outcome, play, scores_of
 
@@ -142,7 +141,7 @@ def test_guesses_about_oneself_do_not_count() -> None:
 def apart(loaded: LoadedScenario) -> tuple[str, str, str]:
     """The narrator and the first two characters, who begin in different places."""
     narrator, one, other = loaded.scenario.names[:3]
-    where = positions(loaded.scenario, Transcript())
+    where = loaded.scenario.game["starts"]
     assert where[one] != where[other]
     return narrator, one, other
 
@@ -150,7 +149,7 @@ def apart(loaded: LoadedScenario) -> tuple[str, str, str]:
 def test_only_people_who_are_there_notice_an_event_whomever_the_narrator_names() -> None:
     loaded = generated("narrated", people=2, places=3)
     narrator, one, other = apart(loaded)
-    place = positions(loaded.scenario, Transcript())[one]
+    place = loaded.scenario.game["starts"][one]
     talk = after(
         loaded, (one, move("do", text="I whistle.")), (narrator, move("event", place, one, other, text="A tune."))
     )
@@ -161,20 +160,19 @@ def test_only_people_who_are_there_notice_an_event_whomever_the_narrator_names()
     assert all("tune" not in turn.line for turn in observe(loaded.scenario, "agents", other, talk).transcript.turns)
     wrong = replace(told[0], readers=(narrator, one, other))
     spoiled = Transcript(tuple(wrong if turn.index == wrong.index else turn for turn in talk.turns))
-    assert not all(noticed(loaded.scenario, spoiled)) and scores_of(loaded, spoiled)["noticed"] < 1
+    assert scores_of(loaded, spoiled)["noticed"] < 1
 
 
 def test_positions_change_by_the_narrator_alone() -> None:
     loaded = generated("narrated", people=2, places=3)
     narrator, one, other = apart(loaded)
-    starts = positions(loaded.scenario, Transcript())
+    starts = loaded.scenario.game["starts"]
     there = starts[other]
     asked = after(loaded, (one, move("go", there)))
-    assert positions(loaded.scenario, asked) == starts
+    assert scores_of(loaded, asked)["moves", one] == scores_of(loaded, asked)["reached", one] == 0
     refused = after(loaded, (one, move("go", there)), (narrator, move("place", one, starts[one])))
-    assert positions(loaded.scenario, refused) == starts and scores_of(loaded, refused)["granted"] == 0
+    assert scores_of(loaded, refused)["moves", one] == scores_of(loaded, refused)["granted"] == 0
     granted = after(loaded, (one, move("go", there)), (narrator, move("place", one, there)))
-    assert people_in(loaded.scenario, granted, there) == (one, other)
     assert granted.told[-1].readers == (narrator, one, other)
     assert scores_of(loaded, granted)["moves", one] == scores_of(loaded, granted)["reached", one] == 1
 
