@@ -1,8 +1,8 @@
 """A game: a family with rules of its own, in one file with its generator, payoffs, measures and scripted players.
 
-A game decides in `step` who acts next with which moves, and what the rules tell whom. `step` is a pure function of the
-scenario, the transcript and the seed: the transcript is the only state of a game. Everything that the file of a game
-needs is here: `from localsim.families.games import base as g`.
+Most games are one generator (`replayed.Replayed`). A `Game` decides in `step` who acts next with which moves, and what
+the rules tell whom. `step` is a pure function of the scenario, the transcript and the seed: the transcript is the only
+state of a game. What else the file of a game needs is here: `from localsim.families.games import base as g`.
 """
 
 from __future__ import annotations
@@ -215,16 +215,6 @@ def check_values(game: str, chosen: Mapping[str, Any], allowed: Mapping[str, Seq
             )
 
 
-def within(game: Family, chosen: Mapping[str, Any], name: str, low: float, high: float) -> None:
-    """Raise InvalidInput unless a parameter of `generate` is in a range."""
-    check_values(game.name, chosen, {name: (low, high)})
-
-
-def among(game: Family, chosen: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
-    """Raise InvalidInput unless a parameter of `generate` is one of some words."""
-    check_values(game.name, chosen, {name: options})
-
-
 def amount(value: float) -> str:
     """Return points or money as texts have them: with at most two digits after the point."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if round(value, 2) else "0"
@@ -338,7 +328,6 @@ __all__ = [
     "Verdict",
     "act",
     "addressed",
-    "among",
     "amount",
     "any_values",
     "any_way",
@@ -361,5 +350,4 @@ __all__ = [
     "private",
     "speaking",
     "targets",
-    "within",
 ]

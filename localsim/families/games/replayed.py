@@ -183,6 +183,8 @@ class Replayed(Game):
     decides, right = "play", "write `yield from` before table.act(...), table.together(...) and table.tell(...)"
     roles: Sequence[str] = ()
     """What each agent is, in speaking order; also the sides of measures."""
+    number_of_agents = ""
+    """The parameter with the number of agents, in a game without roles."""
     allowed: Mapping[str, Sequence[Any]] = {}
     """Parameter -> the least and the greatest number, or all words that are known."""
 
@@ -195,8 +197,8 @@ class Replayed(Game):
         raise NotImplementedError
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of agents: one for each role, and two without roles."""
-        return len(self.roles) or 2
+        """Return how many names `scene` receives: one for each agent, by default two."""
+        return int(chosen[self.number_of_agents]) if self.number_of_agents else len(self.roles) or 2
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
         """Return the scenario of these parameters: what `scene` says of it."""
@@ -236,6 +238,10 @@ class Replayed(Game):
         run = _Run(self, scenario, seed, answer.answer)
         run.read(transcript.turns)
         return run.table.scores
+
+    def needs_no_seed(self, talk: Transcript, scenario: Scenario, answer: AnswerKey) -> bool:
+        """Return True if scores are the same whatever is drawn when the generator is replayed for them."""
+        return self.stated(talk, scenario, answer, 1) == self.stated(talk, scenario, answer, 2)
 
     def side(self, agent: str, answer: AnswerKey) -> str:
         """Return the role of an agent: those in the answer key, and the last one for all others."""

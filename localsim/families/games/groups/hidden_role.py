@@ -58,6 +58,7 @@ class HiddenRole(Replayed):
         "ends": "parity",
         "reveal": True,
     }
+    number_of_agents = "players"
     allowed = {"players": (3, 12), "rounds": (0, 5), "first": (DAY, NIGHT), "ends": ("parity", "last")}
     how = (
         "The villagers win when no wolf is left. The wolves win when they are as many as the others, or in some "
@@ -103,10 +104,6 @@ class HiddenRole(Replayed):
         g.exactly("omniscient", "days", 2, "there are two wolves", modes=g.OMNISCIENT),
         g.exactly("omniscient", "payoff", 5 / 7, "five of seven are villagers", modes=g.OMNISCIENT),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of players."""
-        return int(chosen["players"])
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         """Return who is a wolf, and who the seer is, if there is one."""

@@ -30,6 +30,7 @@ class Restaurant(Replayed):
     title = "Choosing a restaurant"
     about = "Friends with private tastes choose a restaurant, and one of them cannot go to one of the places."
     defaults = {"people": 4, "places": 4, "vetoes": 1, "rounds": 1}
+    number_of_agents = "people"
     allowed = {"people": (3, 8), "places": (2, len(PLACES)), "rounds": (0, 5)}
     how = (
         "The choice is right if no other place has more points together among those where all can go. Welfare and "
@@ -80,10 +81,6 @@ class Restaurant(Replayed):
         g.between("any", "payoff", 0, 1, "it is in parts of the most points"),
         g.between("open", "payoff", 0.3, 1, "the best of four places is better than the mean of 5.5 points in 10"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of people."""
-        return int(chosen["people"])
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         """Return how many points each gives each place, and who cannot go where."""

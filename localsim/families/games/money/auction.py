@@ -53,6 +53,7 @@ class Auction(Replayed):
         "cents": False,
         "announced": True,
     }
+    number_of_agents = "bidders"
     allowed = {"kind": tuple(PAYS), "bidders": (2, 30), "most": (10, 100), "lots": (1, 20)}
     how = (
         "Success is that each lot goes to a bidder with the highest value. Payoffs are value less price, and 0 for who "
@@ -117,10 +118,6 @@ class Auction(Replayed):
         g.by_chance("refuser", "success_rate", 0.26, "one of four is drawn, and equal values count as right"),
         g.between("any", "efficiency", 0.3, 1, "a value is a part of the highest one"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of bidders."""
-        return int(chosen["bidders"])
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         """Return the kind of auction, and what the lot is worth to each bidder."""

@@ -40,6 +40,7 @@ class PublicGoods(Replayed):
         "punishment": False,
         "talk": False,
     }
+    number_of_agents = "players"
     allowed = {"players": (2, 30), "endowment": (1, 1000), "rounds": (1, 100)}
     outcome = "efficiency"
     how = (
@@ -91,10 +92,6 @@ class PublicGoods(Replayed):
         g.exactly("spiteful", "spent", 3, "one point for each of three others", "punishment"),
         g.exactly("spiteful", "payoff", 0.4, "20 - 3 points spent - 9 taken away", "punishment"),
     )
-
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of players."""
-        return int(chosen["players"])
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         """Return how many people there are, their endowment, the factor, the rounds, and what is allowed."""

@@ -51,6 +51,8 @@ class Dinner(Replayed):
         "open": {"whispers": False},
     }
     interests = "competitive"
+    allowed = {"people": (4, 6), "rounds": (1, 50)}
+    number_of_agents = "people"
     outcome = "right"
     informed = (("discreet", "guessed", "", "1 of 4 by guessing, 1 if all is seen"),)
     measures = (
@@ -111,16 +113,8 @@ class Dinner(Replayed):
         g.exactly("gossip", "guessed", 1, "both secrets went round the table", "long"),
     )
 
-    def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of people."""
-        if not 4 <= chosen["people"] <= 6:
-            raise g.InvalidInput(f"dinner: people = {chosen['people']}", hint="from 4 to 6")
-        return int(chosen["people"])
-
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
         """Return the people at table, the two secrets, and who hides them."""
-        if not 1 <= chosen["rounds"] <= 50:
-            raise g.InvalidInput(f"dinner: rounds = {chosen['rounds']}", hint="from 1 to 50")
         rng = random.Random(f"{self.name}/{seed}")
         secrets, holders = rng.sample(SECRETS, 2), rng.sample(names, 2)
         return Scene(

@@ -29,6 +29,7 @@ class Narrated(Replayed):
     title = "A narrated scene"
     about = "Characters in a house talk, act and move; a narrator says what happens, and only people there notice it."
     defaults = {"people": 3, "places": 3, "rounds": 4}
+    allowed = {"people": (2, 6), "places": (2, len(PLACES)), "rounds": (1, 50)}
     how = (
         "A character's goal is to be in a certain place at the end, or to be where another one is. Events are noticed "
         "only by people in the same place; the narrator is right if it names exactly the people there."
@@ -107,9 +108,6 @@ class Narrated(Replayed):
 
     def count(self, chosen: Mapping[str, Any]) -> int:
         """Return the number of agents: the characters and the narrator."""
-        for key, least, most in (("people", 2, 6), ("places", 2, len(PLACES)), ("rounds", 1, 50)):
-            if not least <= chosen[key] <= most:
-                raise g.InvalidInput(f"narrated: {key} = {chosen[key]}", hint=f"from {least} to {most}")
         return int(chosen["people"]) + 1
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
