@@ -71,9 +71,10 @@ class Scene:
 
 @dataclass
 class _Stated:
-    """A score while the game goes on: the mean of its values, in parts of `of`."""
+    """A score while the game goes on: the mean of some values, in parts of `of`."""
 
-    values: list[float]
+    total: float
+    number: int
     turns: list[int]
     of: float = 1
     reason: str = ""
@@ -81,7 +82,7 @@ class _Stated:
 
     @property
     def mean(self) -> float:
-        return sum(self.values) / self.of / len(self.values)
+        return self.total / self.of / self.number
 
 
 class Table:
@@ -143,7 +144,7 @@ class Table:
     ) -> None:
         """State a score of the episode or of an agent, with the turns that it rests on; a later one replaces it."""
         cited = [turn.index for turn in turns]
-        self._stated[name, agent] = _Stated([float(value)], cited, reason=reason, label=label)
+        self._stated[name, agent] = _Stated(float(value), 1, cited, reason=reason, label=label)
 
     def each(self, name: str, values: Mapping[str, float], turns: Sequence[Turn] = ()) -> None:
         """State a score of each agent."""
@@ -154,8 +155,9 @@ class Table:
         self, name: str, value: float, turns: Iterable[Turn] = (), agent: str | None = None, of: float = 1
     ) -> float:
         """Add a value to a score that is the mean of all that were added, in parts of `of`; return the mean so far."""
-        stated = self._stated.setdefault((name, agent), _Stated([], [], of))
-        stated.values.append(float(value))
+        stated = self._stated.setdefault((name, agent), _Stated(0.0, 0, [], of))
+        stated.total += value
+        stated.number += 1
         stated.turns += [turn.index for turn in turns]
         return stated.mean
 
