@@ -54,7 +54,7 @@ class Game(Family):
     """(player, measure, task, theory) for which seeing the other side has a known value, shown in the page of games."""
     outcome: str = ""
     """Name of the score whose reason is the verdict, for a game in which no outcome is right or wrong."""
-    decides, right = "step", "return g.act(...), g.Tell(...) or g.DONE"
+    decides, step_hint = "step", "return g.act(...), g.Tell(...) or g.DONE"
     """The method that decides what comes next, and how it does so, for errors."""
 
     @property
@@ -139,7 +139,7 @@ class Game(Family):
 def _check_step(game: Game, step: object, scenario: Scenario) -> None:
     """Raise InvalidInput for a step that names an agent, action or move which the scenario does not have."""
     if not isinstance(step, Act | Tell | Stop):
-        raise _wrong_step(game, f"it returned {step!r}", game.right)
+        raise _wrong_step(game, f"it returned {step!r}", game.step_hint)
     ways = (*(move.name for move in scenario.moves), *ACTION_TYPES)
     if isinstance(step, Tell):
         _check_names(game, "agent", step.readers or (), scenario.names, scenario)

@@ -182,7 +182,7 @@ class Table:
 class Replayed(Game):
     """A game that is one generator. Override `scene` and `play`, and declare the rest."""
 
-    decides, right = "play", "write `yield from` before table.act(...), table.together(...) and table.tell(...)"
+    decides, step_hint = "play", "write `yield from` before table.act(...), table.together(...) and table.tell(...)"
     roles: Sequence[str] = ()
     """What each agent is, in speaking order; also the sides of measures."""
     number_of_agents = ""

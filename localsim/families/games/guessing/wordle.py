@@ -148,7 +148,7 @@ class Wordle(Replayed):
         judged: set[str] = set()
         table.score("success", 0, reason="nobody guessed")
         for number in range(1, TRIES + 1):
-            own, other = ((number - 1) % 2, number % 2)
+            own, other = (number - 1) % 2, number % 2
             who = table.names[own]
             turn = yield from table.act(who, "guess")
             guess = turn.value.casefold()
