@@ -15,8 +15,7 @@ from localsim.errors import InvalidInput
 from localsim.families.games.base import move
 from localsim.families.games.scenes.counselling import WAYS, things_told
 from localsim.families.games.scenes.debate import shifts, winner
-from localsim.families.games.scenes.dinner import holders_of, who_knows
-from localsim.families.games.scenes.narrated import noticed, people_in, positions
+from localsim.families.games.scenes.dinner import holders_of
 from tests.conftest import generated
 from tests.games import after, outcome, play, scores_of
 
@@ -112,14 +111,14 @@ def test_a_whisper_tells_one_person_and_only_what_the_speaker_knows() -> None:
         else:
             acts.append((name, Action("speak", "Yes.")))
     talk = after(loaded, *acts)
-    assert who_knows(loaded.scenario, talk, secret) == {holder, other}
+    assert scores_of(loaded, talk)["told", holder] == pytest.approx(1 / 3)
     told = next(turn for turn in talk.told if turn.readers is not None)
     assert told.readers == (holder, other) and told.action.values == (secret, holder, holder, other)
     assert f"{holder} hides {secret}" in told.action.text
 
     whisper = [(name, move("confide", secret, holder, text="I heard it.")) for name in names if name == other]
     rest = after(loaded, *((name, Action("speak", "Yes.")) for name in names[: names.index(other)]), *whisper)
-    assert who_knows(loaded.scenario, rest, secret) == {holder}
+    assert scores_of(loaded, rest)["told", holder] == 0
     assert "does not know" in next(turn for turn in rest.told).action.text
 
 
@@ -142,7 +141,7 @@ def test_guesses_about_oneself_do_not_count() -> None:
 def apart(loaded: LoadedScenario) -> tuple[str, str, str]:
     """The narrator and the first two characters, who begin in different places."""
     narrator, one, other = loaded.scenario.names[:3]
-    where = positions(loaded.scenario, Transcript())
+    where = loaded.scenario.game["starts"]
     assert where[one] != where[other]
     return narrator, one, other
 
@@ -150,7 +149,7 @@ def apart(loaded: LoadedScenario) -> tuple[str, str, str]:
 def test_only_people_who_are_there_notice_an_event_whomever_the_narrator_names() -> None:
     loaded = generated("narrated", people=2, places=3)
     narrator, one, other = apart(loaded)
-    place = positions(loaded.scenario, Transcript())[one]
+    place = loaded.scenario.game["starts"][one]
     talk = after(
         loaded, (one, move("do", text="I whistle.")), (narrator, move("event", place, one, other, text="A tune."))
     )
@@ -161,20 +160,19 @@ def test_only_people_who_are_there_notice_an_event_whomever_the_narrator_names()
     assert all("tune" not in turn.line for turn in observe(loaded.scenario, "agents", other, talk).transcript.turns)
     wrong = replace(told[0], readers=(narrator, one, other))
     spoiled = Transcript(tuple(wrong if turn.index == wrong.index else turn for turn in talk.turns))
-    assert not all(noticed(loaded.scenario, spoiled)) and scores_of(loaded, spoiled)["noticed"] < 1
+    assert scores_of(loaded, spoiled)["noticed"] < 1
 
 
 def test_positions_change_by_the_narrator_alone() -> None:
     loaded = generated("narrated", people=2, places=3)
     narrator, one, other = apart(loaded)
-    starts = positions(loaded.scenario, Transcript())
+    starts = loaded.scenario.game["starts"]
     there = starts[other]
     asked = after(loaded, (one, move("go", there)))
-    assert positions(loaded.scenario, asked) == starts
+    assert scores_of(loaded, asked)["moves", one] == scores_of(loaded, asked)["reached", one] == 0
     refused = after(loaded, (one, move("go", there)), (narrator, move("place", one, starts[one])))
-    assert positions(loaded.scenario, refused) == starts and scores_of(loaded, refused)["granted"] == 0
+    assert scores_of(loaded, refused)["moves", one] == scores_of(loaded, refused)["granted"] == 0
     granted = after(loaded, (one, move("go", there)), (narrator, move("place", one, there)))
-    assert people_in(loaded.scenario, granted, there) == (one, other)
     assert granted.told[-1].readers == (narrator, one, other)
     assert scores_of(loaded, granted)["moves", one] == scores_of(loaded, granted)["reached", one] == 1
 

@@ -64,6 +64,36 @@ class Pots(g.Game):
         size = scenario.game["public"]["size"]
         return g.by_agent("payoff", {turn.speaker: turn.number / size for turn in transcript.of("take")})
 """
+REPLAYED = """
+from localsim.families.games import base as g
+from localsim.families.games.replayed import Replayed, Scene
+
+
+def taker(seen, rng):
+    return g.move("take", 1)
+
+
+class Pots(Replayed):
+    name, version = "pots", "1"
+    about = "Two people take a part of a pot of a size that nature draws."
+    measures = (g.SUCCESS, g.PAYOFF)
+    figure = ("payoff",)
+    controls = (g.exactly("taker", "payoff", 1, "each takes one"),)
+    players = {"taker": taker}
+    sensible = "taker"
+
+    def scene(self, chosen, names, seed):
+        take = g.can("take", "To take a part", g.number(0, 2))
+        return Scene(title="A pot", setting=self.about, goal="Take what you can.", moves=[take], turns=2)
+
+    def play(self, table):
+        size = table.chance("size").randint(3, 1000000)
+        told = yield from table.tell(f"It has {size}.", size)
+        for name in table.names:
+            turn = yield from table.act(name, "take")
+            table.score("payoff", turn.number / told.number, agent=name)
+"""
+"""The same as one generator."""
 Plant = Callable[..., Path]
 
 
@@ -71,14 +101,14 @@ Plant = Callable[..., Path]
 def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plant]:
     """Installs the game, with one text in place of another, and returns the path of its file."""
 
-    def planted(old: str = "", new: str = "") -> Path:
+    def planted(old: str = "", new: str = "", game: str = GAME) -> Path:
         site = tmp_path / "site"
         info = site / "pot_game-1.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pot-game\nVersion: 1\n")
         (info / "entry_points.txt").write_text("[localsim.families]\npots = pot_game:Pots\n")
-        assert old in GAME
-        (site / "pot_game.py").write_text(GAME.replace(old, new, 1) if old else GAME)
+        assert old in game
+        (site / "pot_game.py").write_text(game.replace(old, new, 1) if old else game)
         monkeypatch.syspath_prepend(site)
         return site / "pot_game.py"
 
@@ -192,6 +222,30 @@ def test_a_wrong_step_is_found_before_a_file_is_written(
     assert made(tmp_path / "out") == 3
     assert f"error: {line_of(file, 'def step')}: {said}" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "said"),
+    [
+        ("", "", "", ""),
+        ("def play(", "def plays(", "class Pots", "play: the class has no such method"),
+        ("def scene(", "def scenes(", "class Pots", "scene: the class has no such method"),
+        ('"take")\n', '"tkae")\n', "def play", "pots.play: the scenario pots_01 has no action or move 'tkae' (did you"),
+        ("yield from table.act", "yield table.act", "def play", "pots.play: it returned <generator object Table.act"),
+        ("yield from ", "", "told.number", "AttributeError: 'generator' object has no attribute 'number'"),
+        ("told.number", "size", "def play", "pots.play: scores rest on what was drawn, and the seed is not known"),
+        ("for name in", "while True:\n            yield from table.tell('Go.')\n        for name in", "def play",
+         "pots.play: it tells without end"),
+    ],
+)  # fmt: skip
+def test_a_wrong_generator_is_found_before_a_file_is_written(
+    old: str, new: str, at: str, said: str, plant: Plant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = plant(old, new, REPLAYED)
+    assert made(tmp_path / "out") == (3 if said else 0)
+    told = capsys.readouterr().err
+    assert said in told and (f"error: {line_of(file, at)}: " in told or not said)
+    assert (tmp_path / "out").exists() is not bool(said)
 
 
 SCORES = 'return g.by_agent("payoff", {turn.speaker: turn.number / size for turn in transcript.of("take")})'

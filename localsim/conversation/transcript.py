@@ -113,6 +113,11 @@ class Turn:
         return (self.action.values or ("",))[0]
 
     @property
+    def values(self) -> tuple[str, ...]:
+        """All values; empty without any."""
+        return self.action.values or ()
+
+    @property
     def words(self) -> int:
         """Number of whitespace-separated words in speech; 0 without speech."""
         return len(self.action.text.split()) if self.said else 0

@@ -332,8 +332,10 @@ def problems_of(family: Family, players: Collection[str], measures: Collection[s
 
 def unfinished(family: Family) -> Iterator[str]:
     """Yield what a class of another package has to override and does not, and what it seems to have misspelt."""
-    for name in ("generate", "score", "step"):
-        if getattr(getattr(type(family), name, None), "__module__", "") in (__name__, f"{__package__}.games.base"):
+    empty = {__name__: ("generate", "score"), f"{__package__}.games.base": ("step",)}
+    empty[f"{__package__}.games.replayed"] = ("scene", "play")
+    for name in ("generate", "score", "step", "scene", "play"):
+        if name in empty.get(getattr(getattr(type(family), name, None), "__module__", ""), ()):
             yield f"{name}: the class has no such method"
     written = [kind for kind in type(family).__mro__ if not kind.__module__.startswith("localsim.")]
     own = dict.fromkeys(name for kind in written for name in vars(kind) if not name.startswith("_"))

@@ -1,15 +1,15 @@
 """A game: a family with rules of its own, in one file with its generator, payoffs, measures and scripted players.
 
-A game decides in `step` who acts next with which moves, and what the rules tell whom. `step` is a pure function of the
-scenario, the transcript and the seed: the transcript is the only state of a game. Everything that the file of a game
-needs is here: `from localsim.families.games import base as g`.
+Most games are one generator (`replayed.Replayed`). A `Game` decides in `step` who acts next with which moves, and what
+the rules tell whom. `step` is a pure function of the scenario, the transcript and the seed: the transcript is the only
+state of a game. What else the file of a game needs is here: `from localsim.families.games import base as g`.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from localsim.conversation.rules.values import Move, Param
 from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, Limits, Scenario, ScenarioFile
 from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
 from localsim.errors import InvalidInput, suggest
-from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged
+from localsim.families.base import SUCCESS, Family, Reference, Verdict, listed, merged, sentence
 from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
 from localsim.plugins import place_of
@@ -52,6 +52,10 @@ class Game(Family):
 
     informed: Sequence[tuple[str, str, str, str]] = ()
     """(player, measure, task, theory) for which seeing the other side has a known value, shown in the page of games."""
+    outcome: str = ""
+    """Name of the score whose reason is the verdict, for a game in which no outcome is right or wrong."""
+    decides, step_hint = "step", "return g.act(...), g.Tell(...) or g.DONE"
+    """The method that decides what comes next, and how it does so, for errors."""
 
     @property
     def info(self) -> Info:
@@ -100,6 +104,13 @@ class Game(Family):
             **more,
         )
 
+    def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
+        """Return the verdict of any family, or the reason of the score `outcome`."""
+        if not self.outcome:
+            return super().verdict(scores, answer)
+        found = scores.get(self.outcome)
+        return Verdict(None, sentence(found.reason)) if found and found.reason else None
+
     def step(self, scenario: Scenario, talk: Transcript, seed: int) -> Next:
         """Return what comes next. Nothing but the arguments may matter; draw with `chance(seed, ...)`."""
         raise NotImplementedError
@@ -113,7 +124,7 @@ class Game(Family):
         _check_step(self, step, scenario)
         if not isinstance(step, Act):
             if isinstance(step, Tell) and _only_told(talk) > TELLS + TELLS_PER_AGENT * len(scenario.names):
-                hint = "let step look at talk.told, and tell each thing once"
+                hint = f"let {self.decides} tell each thing once"
                 raise _wrong_step(self, "it tells without end and lets nobody act", hint)
             return step
         here = present(scenario, talk)
@@ -128,7 +139,7 @@ class Game(Family):
 def _check_step(game: Game, step: object, scenario: Scenario) -> None:
     """Raise InvalidInput for a step that names an agent, action or move which the scenario does not have."""
     if not isinstance(step, Act | Tell | Stop):
-        raise _wrong_step(game, f"it returned {step!r}", "return g.act(...), g.Tell(...) or g.DONE")
+        raise _wrong_step(game, f"it returned {step!r}", game.step_hint)
     ways = (*(move.name for move in scenario.moves), *ACTION_TYPES)
     if isinstance(step, Tell):
         _check_names(game, "agent", step.readers or (), scenario.names, scenario)
@@ -148,8 +159,8 @@ def _check_names(game: Game, kind: str, given: Sequence[str], known: Sequence[st
 
 
 def _wrong_step(game: Game, message: str, hint: str | None = None) -> InvalidInput:
-    """Return the error of a step, with the line where `step` begins."""
-    return InvalidInput(f"{game.name}.step: {message}", where=place_of(game, "step"), hint=hint)
+    """Return the error of a step, with the line where the method that decides begins."""
+    return InvalidInput(f"{game.name}.{game.decides}: {message}", where=place_of(game, game.decides), hint=hint)
 
 
 def _only_told(talk: Transcript) -> int:
@@ -204,16 +215,6 @@ def check_values(game: str, chosen: Mapping[str, Any], allowed: Mapping[str, Seq
             )
 
 
-def within(game: Family, chosen: Mapping[str, Any], name: str, low: float, high: float) -> None:
-    """Raise InvalidInput unless a parameter of `generate` is in a range."""
-    check_values(game.name, chosen, {name: (low, high)})
-
-
-def among(game: Family, chosen: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
-    """Raise InvalidInput unless a parameter of `generate` is one of some words."""
-    check_values(game.name, chosen, {name: options})
-
-
 def amount(value: float) -> str:
     """Return points or money as texts have them: with at most two digits after the point."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if round(value, 2) else "0"
@@ -248,6 +249,27 @@ def targets(seen: Observation, name: str) -> tuple[str, ...]:
 def move(name: str, *values: object, text: str = "") -> Action:
     """Return a move with its values as a line has them; write numbers with `Param.written` if steps have digits."""
     return Action(name, text, tuple(map(str, values)))
+
+
+def can(name: str, tell: str, *values: Param, by: str | Sequence[str] = (), **more: Any) -> Move:
+    """Return a move of a scenario, by default without words; `by` are the agents who can make it, else everybody."""
+    who = (by,) if isinstance(by, str) else tuple(by)
+    return Move(name=name, tell=tell, values=values, by=who, **{"text": "no", **more})
+
+
+def speaking(*words: str) -> Callable[[Player], Player]:
+    """Return a decorator for players: where they may speak, the first agent says the first words, and so on."""
+
+    def decorate(player: Player) -> Player:
+        def play(seen: Observation, rng: random.Random) -> Action:
+            if not seen.may("speak"):
+                return player(seen, rng)
+            place = [agent.name for agent in seen.agents].index(seen.viewer)
+            return Action("speak", words[min(place, len(words) - 1)])
+
+        return play
+
+    return decorate
 
 
 def number(low: float | str, high: float | str, step: float | str = 1) -> Param:
@@ -306,13 +328,13 @@ __all__ = [
     "Verdict",
     "act",
     "addressed",
-    "among",
     "amount",
     "any_values",
     "any_way",
     "between",
     "by_agent",
     "by_chance",
+    "can",
     "chance",
     "check_values",
     "exactly",
@@ -326,6 +348,6 @@ __all__ = [
     "others",
     "present",
     "private",
+    "speaking",
     "targets",
-    "within",
 ]

@@ -20,6 +20,8 @@ from localsim.conversation.transcript import Transcript
 from localsim.conversation.visibility import observe
 from localsim.errors import InvalidInput
 from localsim.families import Family, family_of, player_of, rules_of
+from localsim.families.games.base import Game
+from localsim.families.games.replayed import Replayed
 from localsim.plugins import failure, place_of
 
 SOLVER, GUESSER = "solver", "guesser"
@@ -66,13 +68,22 @@ def try_out(family: Family, document: object, again: object) -> None:
         raise InvalidInput(message, where=place_of(family, "generate"), hint=hint)
     scenario, answer = document.split()
     if family.rules is not None:
-        loaded = LoadedScenario(scenario, answer, "generated")
-        talk = played(loaded, "any", "agents")
-        if played(loaded, "any", "agents") != talk:
-            message = f"{family.name}.step: a second game with the same seed and the same acts took another way"
-            hint = "step may depend on its arguments only; draw with g.chance(seed, ...)"
-            raise InvalidInput(message, where=place_of(family, "step"), hint=hint)
-        check_scores(family, family.score(talk, scenario, answer), scenario, talk)
+        _try_rules(family, LoadedScenario(scenario, answer, "generated"))
+
+
+def _try_rules(family: Family, loaded: LoadedScenario) -> None:
+    """Play a scenario at random and score it. Raises InvalidInput if anything but the acts and the seed matters."""
+    talk, name = played(loaded, "any", "agents"), family.decides if isinstance(family, Game) else "step"
+    if played(loaded, "any", "agents") != talk:
+        message = f"{family.name}.{name}: a second game with the same seed and the same acts took another way"
+        hint = f"{name} may depend on its arguments only; draw with chance"
+        raise InvalidInput(message, where=place_of(family, name), hint=hint)
+    scores = family.score(talk, loaded.scenario, loaded.answer)
+    check_scores(family, scores, loaded.scenario, talk)
+    if isinstance(family, Replayed) and not family.needs_no_seed(talk, loaded.scenario, loaded.answer):
+        message = f"{family.name}.play: scores rest on what was drawn, and the seed is not known when they are computed"
+        hint = "read it from the turn that told it: card = (yield from table.tell(...)).value"
+        raise InvalidInput(message, where=place_of(family, "play"), hint=hint)
 
 
 def check_scores(family: Family, given: Sequence[Score], scenario: Scenario, talk: Transcript) -> None:

@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import count as endless
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Steps, Table
 
 DAY, NIGHT, WOLVES, SEEN = "day", "night", "wolves", "seen"
 
@@ -41,7 +43,7 @@ def _winner(villagers: int, wolves: int, *, parity: bool) -> str:
     return "wolves" if villagers == 0 or (parity and wolves >= villagers) else ""
 
 
-class HiddenRole(g.Game):
+class HiddenRole(Replayed):
     """A village looks for the wolves among its own people."""
 
     name, version = "hidden_role", "1"
@@ -56,6 +58,8 @@ class HiddenRole(g.Game):
         "ends": "parity",
         "reveal": True,
     }
+    number_of_agents = "players"
+    allowed = {"players": (3, 12), "rounds": (0, 5), "first": (DAY, NIGHT), "ends": ("parity", "last")}
     how = (
         "The villagers win when no wolf is left. The wolves win when they are as many as the others, or in some "
         "scenarios when nobody else is left. The payoff is 1 for all on the side that wins, also for those who are out."
@@ -101,117 +105,77 @@ class HiddenRole(g.Game):
         g.exactly("omniscient", "payoff", 5 / 7, "five of seven are villagers", modes=g.OMNISCIENT),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a village: who is a wolf, and who the seer is, if there is one."""
-        chosen = _checked(g.merged(self.defaults, parameters, self.name))
-        names, count = g.names_of(self, seed, chosen["players"]), chosen["wolves"]
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return who is a wolf, and who the seer is, if there is one."""
+        _check(chosen)
+        count = chosen["wolves"]
         drawn = random.Random(f"{self.name}/{seed}/roles").sample(names, count + 1)
         roles = {name: "wolf" if name in drawn[:count] else "villager" for name in names}
         if chosen["seer"]:
             roles[drawn[count]] = "seer"
-        wolves = tuple(name for name in names if roles[name] == "wolf")
+        wolves = [name for name in names if roles[name] == "wolf"]
         moves = [
-            g.Move(name="vote", values=(g.ONE_AGENT,), text="no", tell="To vote who is out"),
-            g.Move(name="kill", values=(g.ONE_AGENT,), text="no", readers="self", by=wolves, tell="To vote by night"),
+            g.can("vote", "To vote who is out", g.ONE_AGENT),
+            g.can("kill", "To vote by night", g.ONE_AGENT, by=wolves, readers="self"),
         ]
         if chosen["seer"]:
-            moves.append(
-                g.Move(name="look", values=(g.ONE_AGENT,), text="no", readers="self", by=(drawn[count],),
-                     tell="To look at the role of somebody")
-            )  # fmt: skip
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+            moves.append(g.can("look", "To look at the role of somebody", g.ONE_AGENT, by=drawn[count], readers="self"))
+        return Scene(
             title=f"{len(names)} people, {_counted(count, 'wolf', 'wolves')}",
             setting=_setting(names, chosen),
-            agents=tuple(
-                g.Agent(
-                    name=name,
-                    goal="Let the wolves win. Do not be found out." if role == "wolf" else "Find the wolves.",
-                    facts=(g.private(name, "role", f"{name} is {_a(role)}.", role),),
-                )
-                for name, role in roles.items()
-            ),
+            goal=[
+                "Let the wolves win. Do not be found out." if role == "wolf" else "Find the wolves."
+                for role in roles.values()
+            ],
+            secrets=[Secret(name, "role", f"{name} is {_a(role)}.", role) for name, role in roles.items()],
             talk=chosen["rounds"] > 0,
-            moves=tuple(moves),
+            moves=moves,
             public={name: chosen[name] for name in ("rounds", "first", "ends", "reveal", "wolves")},
             turns=_most_acts(chosen),
-            answer={"wolves": list(wolves)},
+            more={"answer": {"wolves": wolves}},
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """The wolves are told of each other; then days and nights follow until a side has won."""
-        public, roles = scenario.game["public"], _roles(scenario)
-        if not talk.told:
-            pack = [name for name, role in roles.items() if role == "wolf"]
-            text = f"The wolves are {g.listed(pack)}." if len(pack) > 1 else f"{pack[0]} is the only wolf."
-            return g.Tell(text, readers=tuple(pack), values=(WOLVES, *pack))
-        ended = _ended(talk)
-        if ended and ended[-1].action.values and ended[-1].action.values[3]:
-            return g.DONE
-        since = talk.turns[ended[-1].index + 1 :] if ended else talk.turns[1:]
-        left = _left(scenario.names, talk)
-        nights_first = public["first"] == NIGHT
-        if len(ended) % 2 == int(nights_first):
-            return self._day(scenario, left, since, len(ended) // 2 + 1, seed)
-        return self._night(scenario, left, since, len(ended) // 2 + 1, seed)
-
-    def _day(
-        self, scenario: g.Scenario, left: Sequence[str], since: Sequence[g.Turn], number: int, seed: int
-    ) -> g.Next:
-        acts = [turn for turn in since if not turn.told]
-        talking = len(left) * scenario.game["public"]["rounds"]
-        if len(acts) < talking:
-            return g.act(left[len(acts) % len(left)], "speak")
-        if len(acts) == talking:
-            return g.act(left, "vote", named=left)
-        votes = [turn.value for turn in acts[talking:]]
-        out = _most_named(votes, left, g.chance(seed, DAY, number))
-        told = f"Day {number}: {out} is voted out with {_counted(votes.count(out), 'vote', 'votes')}"
-        return _out(scenario, DAY, told, out, left)
-
-    def _night(
-        self, scenario: g.Scenario, left: Sequence[str], since: Sequence[g.Turn], number: int, seed: int
-    ) -> g.Next:
-        roles = _roles(scenario)
-        villagers = [name for name in left if roles[name] != "wolf"]
-        wolves = [name for name in left if roles[name] == "wolf"]
-        kills = [turn.value for turn in since if turn.action.type == "kill"]
-        if not kills:
-            return g.act(wolves, "kill", named=villagers)
-        seer = next((name for name in villagers if roles[name] == "seer"), None)
-        if seer is not None:
-            looked = [turn.value for turn in since if turn.action.type == "look"]
-            if not looked:
-                return g.act(seer, "look", named=left)
-            if not since[-1].told:
-                role = "wolf" if roles[looked[0]] == "wolf" else "no wolf"
-                told = f"{looked[0]} is {'a wolf' if role == 'wolf' else 'no wolf'}."
-                return g.Tell(told, readers=(seer,), values=(SEEN, looked[0], role))
-        out = _most_named(kills, villagers, g.chance(seed, NIGHT, number))
-        return _out(scenario, NIGHT, f"Night {number}: the wolves kill {out}", out, left)
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return who won, the payoff of each, how the villagers' votes fell, and how many days it took."""
-        ended, roles = _ended(transcript), _roles(scenario)
-        winner = ended[-1].action.values[3] if ended and ended[-1].action.values else ""
-        if not winner:
-            return []
-        cited, days = (ended[-1].index,), [turn for turn in ended if turn.value == DAY]
-        caught = sum((turn.action.values or ())[2] == "wolf" for turn in days)
-        paid = {name: float((role == "wolf") == (winner == "wolves")) for name, role in roles.items()}
-        votes = [turn for turn in transcript.of("vote") if roles[turn.speaker] != "wolf"]
-        scores = [
-            g.Score("village_won", float(winner == "villagers"), reason=f"the {winner} won", turns=cited),
-            g.Score("caught", caught / len(answer.answer["wolves"]), turns=tuple(turn.index for turn in days)),
-            g.Score("days", float(len(days)), turns=cited),
-            *g.by_agent("payoff", paid, cited),
-        ]
+        roles, left = {name: table.secret(name) or "" for name in table.names}, list(table.names)
+        pack = [name for name, role in roles.items() if role == "wolf"]
+        text = f"The wolves are {g.listed(pack)}." if len(pack) > 1 else f"{pack[0]} is the only wolf."
+        yield from table.tell(text, WOLVES, *pack, to=pack)
+        days: list[g.Turn] = []
+        votes: list[g.Turn] = []
+        for place in endless():
+            number, wolves = place // 2 + 1, [name for name in left if roles[name] == "wolf"]
+            if (place % 2 == 0) == (table.public["first"] == DAY):
+                yield from table.speak(*left * table.public["rounds"])
+                cast = yield from table.together(left, "vote", named=left)
+                out = _most_named([turn.value for turn in cast], left, table.chance(DAY, number))
+                counted = _counted(sum(turn.value == out for turn in cast), "vote", "votes")
+                told = yield from _out(table, DAY, f"Day {number}: {out} is voted out with {counted}", out, left)
+                days.append(told)
+                votes += [turn for turn in cast if turn.speaker not in wolves]
+            else:
+                villagers = [name for name in left if name not in wolves]
+                kills = yield from table.together(wolves, "kill", named=villagers)
+                yield from self._look(table, roles, left)
+                out = _most_named([turn.value for turn in kills], villagers, table.chance(NIGHT, number))
+                told = yield from _out(table, NIGHT, f"Night {number}: the wolves kill {out}", out, left)
+            left.remove(told.values[1])
+            if winner := told.values[3]:
+                break
+        table.score("village_won", winner == "villagers", [told], f"the {winner} won")
+        table.score("caught", sum(turn.values[2] == "wolf" for turn in days) / len(pack), days)
+        table.score("days", len(days), [told])
+        table.each("payoff", {name: (role == "wolf") == (winner == "wolves") for name, role in roles.items()}, [told])
         if votes:
-            hits = [turn.index for turn in votes if roles[turn.value] == "wolf"]
-            scores.append(g.Score("aim", len(hits) / len(votes), turns=tuple(hits)))
-        return scores
+            hits = [turn for turn in votes if roles[turn.value] == "wolf"]
+            table.score("aim", len(hits) / len(votes), hits)
+
+    def _look(self, table: Table, roles: Mapping[str, str], left: Sequence[str]) -> Course:
+        """Let the seer look at a role, if there is one in the game."""
+        for seer in [name for name in left if roles[name] == "seer"]:
+            name = (yield from table.act(seer, "look", named=left)).value
+            role = "wolf" if roles[name] == "wolf" else "no wolf"
+            yield from table.tell(f"{name} is {'a wolf' if role == 'wolf' else role}.", SEEN, name, role, to=[seer])
 
     def side(self, agent: str, answer: g.AnswerKey) -> str:
         """Return `wolf` or `village`."""
@@ -231,15 +195,12 @@ class HiddenRole(g.Game):
         return _loyal(seen, rng) if g.known(seen, "role", g.others(seen)[0]) is not None else None
 
 
-def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters if they are possible. Raises InvalidInput."""
+def _check(chosen: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for parameters that make no game."""
     players, wolves = chosen["players"], chosen["wolves"]
-    allowed = {"players": (3, 12), "rounds": (0, 5), "first": (DAY, NIGHT), "ends": ("parity", "last")}
-    g.check_values("hidden_role", chosen, allowed)
     villagers = players - wolves - (chosen["first"] == NIGHT)
     if wolves < 1 or villagers < 0 or _winner(villagers, wolves, parity=chosen["ends"] == "parity"):
         raise g.InvalidInput(f"hidden_role: {wolves} wolves of {players} end the game before a vote")
-    return chosen
 
 
 def _setting(names: Sequence[str], chosen: Mapping[str, Any]) -> str:
@@ -272,35 +233,20 @@ def _counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _roles(scenario: g.Scenario) -> dict[str, str]:
-    return {agent.name: agent.facts[0].terms[0] for agent in scenario.agents}
-
-
-def _ended(talk: g.Transcript) -> list[g.Turn]:
-    """Return the turns in which somebody is out; their values are day or night, the name, the role and the winner."""
-    return [turn for turn in talk.told if turn.value in (DAY, NIGHT)]
-
-
-def _left(names: Sequence[str], talk: g.Transcript) -> list[str]:
-    out = {(turn.action.values or ())[1] for turn in _ended(talk)}
-    return [name for name in names if name not in out]
-
-
 def _most_named(named: Sequence[str], order: Sequence[str], rng: random.Random) -> str:
     """Return who is named most often; a tie is drawn by lot."""
     counts = Counter(named)
     return rng.choice([name for name in order if counts[name] == max(counts.values())])
 
 
-def _out(scenario: g.Scenario, when: str, told: str, out: str, left: Sequence[str]) -> g.Tell:
-    """Return that somebody is out, with the role if roles are revealed, and who is left or has won."""
-    public, roles = scenario.game["public"], _roles(scenario)
-    remaining = [name for name in left if name != out]
-    wolves = sum(roles[name] == "wolf" for name in remaining)
-    winner = _winner(len(remaining) - wolves, wolves, parity=public["ends"] == "parity")
-    shown = f", {_a(roles[out])}" if public["reveal"] else ""
+def _out(table: Table, when: str, told: str, out: str, left: Sequence[str]) -> Steps[g.Turn]:
+    """Tell that somebody is out, with the role if roles are revealed, and who is left or has won."""
+    remaining, role = [name for name in left if name != out], table.secret(out) or ""
+    wolves = sum(table.secret(name) == "wolf" for name in remaining)
+    winner = _winner(len(remaining) - wolves, wolves, parity=table.public["ends"] == "parity")
+    shown = f", {_a(role)}" if table.public["reveal"] else ""
     then = f"The {winner} win." if winner else f"Left: {g.listed(remaining)}."
-    return g.Tell(f"{told}{shown}. {then}", values=(when, out, roles[out], winner))
+    return (yield from table.tell(f"{told}{shown}. {then}", when, out, role, winner))
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
@@ -322,7 +268,7 @@ def _loyal(seen: g.Observation, rng: random.Random) -> g.Action:
     wolf = g.known(seen, "role") == "wolf"
     if seen.may("vote"):
         choice = g.targets(seen, "vote")
-        pack = {name for turn in seen.transcript.told if turn.value == WOLVES for name in turn.action.values or ()}
+        pack = {name for turn in seen.transcript.told if turn.value == WOLVES for name in turn.values}
         if wolf:
             return g.move("vote", rng.choice([name for name in choice if name not in pack] or list(choice)))
         return g.move("vote", (_suspects(seen, choice) or [rng.choice(choice)])[0])
@@ -331,7 +277,7 @@ def _loyal(seen: g.Observation, rng: random.Random) -> g.Action:
             new = {turn.value for turn in seen.transcript.of("look")} if what == "look" else set[str]()
             choice = g.targets(seen, what)
             return g.move(what, rng.choice([name for name in choice if name not in new] or list(choice)))
-    looks = [turn.action.values or () for turn in seen.transcript.told if turn.value == SEEN]
+    looks = [turn.values for turn in seen.transcript.told if turn.value == SEEN]
     sure = [name for _, name, role in looks if role == "wolf"]
     if g.known(seen, "role") == "seer" and sure:
         return g.Action("speak", f"I am the seer, and {sure[-1]} is a wolf.")

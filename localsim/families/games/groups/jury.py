@@ -14,12 +14,13 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import comb
 from typing import Any
 
 from localsim.conversation.episode import AgentView
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 SIDES = ("guilty", "innocent")
 WITNESSES = (
@@ -35,7 +36,7 @@ def right(voters: int, p: float) -> float:
     return sum(comb(voters, k) * p**k * (1 - p) ** (voters - k) for k in range(voters // 2 + 1, voters + 1))
 
 
-class Jury(g.Game):
+class Jury(Replayed):
     """A group finds a verdict from evidence that is spread over its members."""
 
     name, version = "jury", "1"
@@ -50,6 +51,16 @@ class Jury(g.Game):
         "order": "in_turn",
         "rounds": 1,
         "ballots": 1,
+    }
+    allowed = {
+        "jurors": (3, 12),
+        "evidence": (1, 5),
+        "competence": (0, 1),
+        "rounds": (0, 5),
+        "ballots": (1, 5),
+        "rule": ("majority", "unanimity"),
+        "case": ("drawn", "planted"),
+        "order": ("in_turn", "addressed"),
     }
     how = (
         "The verdict is right if it is the truth. A case is misleading if most jurors alone lean to one side and all "
@@ -110,10 +121,14 @@ class Jury(g.Game):
         g.between("any", "agreement", 0.5, 1, "of two sides, the larger has at least half"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a case: the truth, and which witnesses each juror knows."""
-        chosen = _checked(g.merged(self.defaults, parameters, self.name))
-        accused, *jurors = g.names_of(self, seed, chosen["jurors"] + 1)
+    def count(self, chosen: Mapping[str, Any]) -> int:
+        """Return the number of people: the jurors and the accused."""
+        return int(chosen["jurors"]) + 1
+
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return the case: the truth, and which witnesses each juror knows."""
+        _check(chosen)
+        accused, *jurors = names
         rng = random.Random(f"{self.name}/{seed}/case")
         truth = rng.choice(SIDES)
         known = _evidence(jurors, truth, chosen, rng)
@@ -121,84 +136,69 @@ class Jury(g.Game):
         again = f" Without a verdict they go on, up to {chosen['ballots']} votes." if chosen["ballots"] > 1 else ""
         drawn = f"Each witness is right with a probability of {100 * chosen['competence']:.4g}%."
         reliable = drawn if chosen["case"] == "drawn" else "Most witnesses are right."
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        return Scene(
             title=f"{len(jurors)} jurors decide about {accused}",
             setting=(
                 f"{accused} is accused and is guilty or innocent. Each juror knows what some witnesses say. "
                 f"{reliable} The jurors talk, then all vote in secret. A verdict needs {needed} of the "
                 f"{len(jurors)} votes.{again}"
             ),
-            agents=tuple(
-                g.Agent(
-                    name=name,
-                    goal="Find the verdict that is true.",
-                    facts=tuple(
-                        g.Fact(id=f"{name}_{number}", text=f"The {who} says that {accused} is {says}.", terms=(who,))
-                        for number, (who, says) in enumerate(known[name].items(), 1)
-                    ),
-                )
+            goal="Find the verdict that is true.",
+            agents=jurors,
+            secrets=[
+                Secret(name, f"{number}", f"The {who} says that {accused} is {says}.", who)
                 for name in jurors
-            ),
+                for number, (who, says) in enumerate(known[name].items(), 1)
+            ],
+            moves=[g.can("vote", "To vote in secret", g.one_of(*SIDES), readers="self")],
             talk=chosen["rounds"] > 0,
-            moves=(
-                g.Move(name="vote", values=(g.one_of(*SIDES),), text="no", readers="self", tell="To vote in secret"),
-            ),
             public={name: chosen[name] for name in ("rule", "order", "rounds", "ballots")},
             turns=len(jurors) * (chosen["rounds"] + 1) * chosen["ballots"],
-            answer={"truth": truth},
+            more={"answer": {"truth": truth}},
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """They talk, vote at the same time, and are told the count; without a verdict perhaps again."""
-        public, names = scenario.game["public"], scenario.names
-        votes, spoken = talk.of("vote"), talk.of("speak")
-        ballots = len(votes) // len(names)
-        if len(talk.told) < ballots:
-            return _counted([turn.value for turn in votes[-len(names) :]], public["rule"])
-        if ballots and (talk.told[-1].value in SIDES or ballots == public["ballots"]):
-            return g.DONE
-        if len(spoken) == len(names) * public["rounds"] * (ballots + 1):
-            return g.act(names, "vote")
-        if public["order"] == "addressed" and talk.last == "speak":
-            return g.act(g.addressed(names, talk), "speak")
-        return g.act(names[len(spoken) % len(names)], "speak")
+        public, names = table.public, table.names
+        needed = len(names) if public["rule"] == "unanimity" else len(names) // 2 + 1
+        spoken: list[g.Turn] = []
+        for _ in range(public["ballots"]):
+            speaker = names[0]
+            for place in range(1, len(names) * public["rounds"] + 1):
+                spoken.append((yield from table.act(speaker, "speak")))
+                speaker = names[place % len(names)]
+                if public["order"] == "addressed":
+                    speaker = g.addressed(names, g.Transcript((spoken[-1],)))
+            votes = yield from table.together(names, "vote")
+            counts = [sum(turn.value == side for turn in votes) for side in SIDES]
+            verdict = next((side for side, count in zip(SIDES, counts, strict=True) if count >= needed), "none")
+            told = f"The verdict is {verdict}." if verdict in SIDES else "There is no verdict."
+            text = f"Votes: guilty {counts[0]}, innocent {counts[1]}. {told}"
+            result = yield from table.tell(text, verdict, *counts)
+            self._state(table, spoken, votes, result)
+            if verdict in SIDES:
+                return
 
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return whether the verdict is right, who voted right, and what part of the evidence was said."""
-        truth, names = answer.answer["truth"], scenario.names
-        votes, told = transcript.of("vote")[-len(names) :], transcript.told
-        if not votes or not told:
-            return []
-        cited = tuple(turn.index for turn in votes)
-        verdict = told[-1].value
+    def _state(self, table: Table, spoken: Sequence[g.Turn], votes: Sequence[g.Turn], told: g.Turn) -> None:
+        """State whether the verdict is right, who voted right, and what part of the evidence was said."""
+        truth, verdict = table.answer.get("truth"), told.value
         counts = Counter(turn.value for turn in votes)
-        reason = f"the verdict was {verdict}, and the truth is {truth}"
-        scores = [
-            g.Score("success", float(verdict == truth), reason=reason, turns=(told[-1].index,)),
-            g.Score("hung", float(verdict not in SIDES), turns=(told[-1].index,)),
-            g.Score("agreement", max(counts.values()) / len(votes), turns=cited),
-            *g.by_agent("vote_right", {turn.speaker: turn.value == truth for turn in votes}, cited),
-        ]
-        known = [_pieces(agent) for agent in scenario.agents]
+        table.score("success", verdict == truth, [told], f"the verdict was {verdict}, and the truth is {truth}")
+        table.score("hung", verdict not in SIDES, [told])
+        table.score("agreement", max(counts.values()) / len(votes), votes)
+        table.each("vote_right", {turn.speaker: turn.value == truth for turn in votes}, votes)
+        known = [_pieces(agent) for agent in table.scenario.agents]
         together = {who: says for pieces in known for who, says in pieces.items()}
         alone, everything = leaning(leaning(pieces.values()) for pieces in known), leaning(together.values())
         if alone and everything and alone != everything:
-            scores.append(g.Score("solved", float(verdict == everything), turns=cited))
+            table.score("solved", verdict == everything, votes)
         owners = Counter(who for pieces in known for who in pieces)
-        for name, wanted in (("evidence", 1), ("common", len(names))):
+        for name, wanted in (("evidence", 1), ("common", len(known))):
             sources = [who for who, count in owners.items() if count == wanted]
-            spoken = {
-                who: turn.index
-                for turn in transcript.of("speak")
-                for who in sources
-                if self.utters(turn.action.text, who)
-            }
+            said = {who: turn for turn in spoken for who in sources if self.utters(turn.action.text, who)}
             if sources:
-                scores.append(g.Score(name, len(spoken) / len(sources), turns=tuple(sorted(set(spoken.values())))))
-        return scores
+                cited = sorted({turn.index: turn for turn in said.values()}.values(), key=lambda turn: turn.index)
+                table.score(name, len(said) / len(sources), cited)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Count everybody's evidence; None if the others' is not known."""
@@ -206,17 +206,13 @@ class Jury(g.Game):
         return _pooling(seen, rng) if visible else None
 
 
-def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters if they are possible. Raises InvalidInput."""
-    numbers = {"jurors": (3, 12), "evidence": (1, 5), "competence": (0, 1), "rounds": (0, 5), "ballots": (1, 5)}
-    words = {"rule": ("majority", "unanimity"), "case": ("drawn", "planted"), "order": ("in_turn", "addressed")}
-    g.check_values("jury", chosen, {**numbers, **words})
+def _check(chosen: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for parameters that make no jury."""
     if chosen["jurors"] * chosen["evidence"] > len(WITNESSES):
         raise g.InvalidInput(f"jury: there are only {len(WITNESSES)} witnesses", hint="take fewer jurors or evidence")
     if chosen["evidence"] % 2 == 0 or (chosen["case"] == "planted" and chosen["evidence"] == 1):
         hint = "give 1, 3 or 5; a planted case needs 3 or 5"
         raise g.InvalidInput(f"jury: evidence = {chosen['evidence']} leaves jurors without a side", hint=hint)
-    return chosen
 
 
 def _evidence(
@@ -237,15 +233,6 @@ def _evidence(
         pieces = [*common.items(), *((witnesses.pop(), truth) for _ in range(each // 2))]
         found[name] = dict(rng.sample(pieces, len(pieces)))
     return found
-
-
-def _counted(votes: list[str], rule: str) -> g.Tell:
-    counts = Counter(votes)
-    needed = len(votes) if rule == "unanimity" else len(votes) // 2 + 1
-    verdict = next((side for side in SIDES if counts[side] >= needed), "none")
-    told = f"The verdict is {verdict}." if verdict in SIDES else "There is no verdict."
-    numbers = [counts[side] for side in SIDES]
-    return g.Tell(f"Votes: guilty {numbers[0]}, innocent {numbers[1]}. {told}", values=(verdict, *map(str, numbers)))
 
 
 def leaning(sides: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 WORTH = 2
 """Points that a reviewer adds for a doubt that is answered."""
@@ -35,13 +36,14 @@ DOUBTS = (
 TRUE = "a true weakness"
 
 
-class PeerReview(g.Game):
+class PeerReview(Replayed):
     """Reviewers, an author and a chair decide about a paper."""
 
     name, version = "peer_review", "1"
     title = "Peer review"
     about = "Reviewers rate a paper, its author answers, the reviewers rate again, and a chair accepts or rejects it."
     defaults = {"reviewers": 3, "bar": 6, "answered": 0.5, "rounds": 1}
+    allowed = {"reviewers": (2, 6), "bar": (1, 10), "answered": (0, 1), "rounds": (0, 5)}
     how = (
         "The decision is right if it is the one of reviewers who add 2 points exactly where the author really has an "
         "answer. The error is the mean distance of the final points from those. Agreement is 1 minus the mean "
@@ -116,97 +118,84 @@ class PeerReview(g.Game):
         g.between("any", "error", 0, 9, "points are at most 9 apart"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a paper: how each reviewer rates it, what each doubts, and which doubts the author can answer."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        g.check_values(self.name, chosen, {"reviewers": (2, 6), "bar": (1, 10), "answered": (0, 1), "rounds": (0, 5)})
-        author, chair, *reviewers = g.names_of(self, seed, chosen["reviewers"] + 2)
+    def count(self, chosen: Mapping[str, Any]) -> int:
+        """Return the number of people: the reviewers, the author and the chair."""
+        return int(chosen["reviewers"]) + 2
+
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return how each reviewer rates the paper, what each doubts, and which doubts the author can answer."""
+        author, chair, *reviewers = names
         rng = random.Random(f"{self.name}/{seed}/paper")
         quality, doubts = rng.randint(3, 7), rng.sample(DOUBTS, len(reviewers))
-        agents, replies = [], []
+        secrets = []
         for name, (doubt, answer) in zip(reviewers, doubts, strict=True):
             rating = min(8, max(1, quality + rng.randint(-2, 2)))
-            facts = (
-                g.private(name, "rating", f"{name} gives the paper {rating} of 10 points without an answer.", rating),
-                g.private(name, "doubt", f"{name} has a doubt: {doubt}.", doubt),
-            )
-            agents.append(g.Agent(name=name, goal="Give the points that the paper deserves.", facts=facts))
             can = rng.random() < chosen["answered"]
             text = f"If somebody says that {doubt}: {answer if can else f'this is {TRUE}'}."
-            replies.append(g.private(author, f"to_{name}", text, answer if can else TRUE))
-        writer = g.Agent(name=author, goal="Get the paper accepted.", facts=tuple(replies))
-        decides = g.Agent(name=chair, goal="Accept the paper if it deserves it, else reject it.")
-        points, by = g.number(1, 10), tuple(reviewers)
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+            secrets += [
+                Secret(name, "rating", f"{name} gives the paper {rating} of 10 points without an answer.", rating),
+                Secret(name, "doubt", f"{name} has a doubt: {doubt}.", doubt),
+                Secret(author, f"to_{name}", text, answer if can else TRUE),
+            ]
+        points, which = g.number(1, 10), g.one_of("answer", "admit")
+        return Scene(
             title=f"{len(reviewers)} reviewers decide about a paper of {author}",
             setting=_setting(author, chair, reviewers, rng.choice(TOPICS), chosen),
-            agents=(writer, *agents, decides),
+            goal=(
+                "Get the paper accepted.",
+                *("Give the points that the paper deserves." for _ in reviewers),
+                "Accept the paper if it deserves it, else reject it.",
+            ),
+            agents=(author, *reviewers, chair),
+            secrets=secrets,
             talk=chosen["rounds"] > 0,
             moves=(
-                g.Move(name="review", values=(g.ONE_AGENT, points), text="must", readers="named", by=by,
-                     tell="To give the author first points and say the doubt"),
-                g.Move(name="rebut", values=(g.ONE_AGENT, g.one_of("answer", "admit")), readers="named", by=(author,),
-                     tell="To answer the doubt of a reviewer, or admit the weakness"),
-                g.Move(name="score", values=(points, g.number(1, 5)), by=by,
-                     tell="To give final points and a confidence from 1 to 5"),
-                g.Move(name="decide", values=(g.one_of("accept", "reject"),), by=(chair,), tell="To decide"),
+                g.can("review", "To give the author first points and say the doubt", g.ONE_AGENT, points, text="must",
+                      readers="named", by=reviewers),
+                g.can("rebut", "To answer the doubt of a reviewer, or admit the weakness", g.ONE_AGENT, which,
+                      text="may", readers="named", by=author),
+                g.can("score", "To give final points and a confidence from 1 to 5", points, g.number(1, 5), text="may",
+                      by=reviewers),
+                g.can("decide", "To decide", g.one_of("accept", "reject"), text="may", by=chair),
             ),
             public={"author": author, "chair": chair, "reviewers": reviewers, "bar": chosen["bar"],
-                             "rounds": chosen["rounds"]},
+                    "rounds": chosen["rounds"]},
             turns=len(reviewers) * (3 + chosen["rounds"]) + 1,
         )  # fmt: skip
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Reviews at the same time, a rebuttal of each, the discussion, final points at the same time, the decision."""
-        public = scenario.game["public"]
-        author, reviewers = public["author"], public["reviewers"]
-        reviews, rebuttals, told = talk.of("review"), talk.of("rebut"), len(talk.told)
-        if not reviews:
-            return g.act(reviewers, "review", named=(author,))
-        if len(rebuttals) < len(reviewers):
-            return g.act(author, "rebut", named=(reviewers[len(rebuttals)],))
-        if told < len(reviewers):
-            return _thread(reviews[told], rebuttals[told], None if public["rounds"] else (public["chair"],))
-        spoken = len(talk.of("speak"))
-        if spoken < len(reviewers) * public["rounds"]:
-            return g.act(reviewers[spoken % len(reviewers)], "speak")
-        finals = talk.of("score")
-        if not finals:
-            return g.act(reviewers, "score")
-        if not talk.turns[-1].told and not talk.of("decide"):
-            mean = fmean(turn.number for turn in finals)
-            return g.Tell(f"The mean of the final points is {mean:.2f}.", values=(f"{mean:.6f}",))
-        return g.DONE if talk.of("decide") else g.act(public["chair"], "decide")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return whether points and decision are right, how far reviewers agree, and whether the author was honest."""
-        public, decided = scenario.game["public"], transcript.of("decide")
-        if not decided:
-            return []
-        facts = {fact.id: fact.terms[0] for agent in scenario.agents for fact in agent.facts}
-        true = {name: facts[_id(public["author"], f"to_{name}")] == TRUE for name in public["reviewers"]}
+        public = table.public
+        author, chair, reviewers = public["author"], public["chair"], public["reviewers"]
+        reviews = yield from table.together(reviewers, "review", named=(author,))
+        rebuttals = []
+        for name in reviewers:
+            rebuttals.append((yield from table.act(author, "rebut", named=(name,))))
+        for review, rebuttal in zip(reviews, rebuttals, strict=True):
+            points, kind = review.values[1], rebuttal.values[1]
+            text = f"Thread of {review.speaker}: {points} of 10 points. {review.action.text} {author} {kind}s."
+            text = f"{text} {rebuttal.action.text}".strip()
+            yield from table.tell(text, review.speaker, points, kind, to=None if public["rounds"] else [chair])
+        yield from table.speak(*reviewers * public["rounds"])
+        finals = yield from table.together(reviewers, "score")
+        mean = fmean(turn.number for turn in finals)
+        yield from table.tell(f"The mean of the final points is {mean:.2f}.", f"{mean:.6f}")
+        decided = yield from table.act(chair, "decide")
+        facts = {fact.id: fact.terms[0] for agent in table.scenario.agents for fact in agent.facts}
+        true = {name: facts[_id(author, f"to_{name}")] == TRUE for name in reviewers}
         deserved = {name: float(facts[_id(name, "rating")]) + (0 if weak else WORTH) for name, weak in true.items()}
-        first, finals = transcript.of("review"), transcript.of("score")
         given = {turn.speaker: turn.number for turn in finals}
-        rebuttals = [turn.action.values or () for turn in transcript.of("rebut")]
-        accepted, mean = decided[0].value == "accept", fmean(given.values())
-        right = fmean(deserved.values()) >= public["bar"]
-        reason = f"the paper was {decided[0].value}ed and deserved to be {'accept' if right else 'reject'}ed"
-        cited = tuple(turn.index for turn in finals)
-        return [
-            g.Score("success", float(accepted == right), reason=reason, turns=(decided[0].index,)),
-            g.Score("accepted", float(accepted), turns=(decided[0].index,)),
-            g.Score("deserved", float(right)),
-            g.Score("follows", float(accepted == (mean >= public["bar"])), turns=(decided[0].index,)),
-            g.Score("error", fmean(abs(given[name] - points) for name, points in deserved.items()), turns=cited),
-            g.Score("moved", fmean(given[turn.speaker] - _points(turn) for turn in first), turns=cited),
-            g.Score("agreement_first", _agreement([_points(turn) for turn in first])),
-            g.Score("agreement", _agreement(list(given.values())), turns=cited),
-            g.Score("honest", fmean(true[who] == (kind == "admit") for who, kind in rebuttals)),
-        ]
+        accepted, right = decided.value == "accept", fmean(deserved.values()) >= public["bar"]
+        reason = f"the paper was {decided.value}ed and deserved to be {'accept' if right else 'reject'}ed"
+        table.score("success", accepted == right, [decided], reason)
+        table.score("accepted", accepted, [decided])
+        table.score("deserved", right)
+        table.score("follows", accepted == (mean >= public["bar"]), [decided])
+        table.score("error", fmean(abs(given[name] - points) for name, points in deserved.items()), finals)
+        table.score("moved", fmean(given[turn.speaker] - float(turn.values[1]) for turn in reviews), finals)
+        table.score("agreement_first", _agreement([float(turn.values[1]) for turn in reviews]))
+        table.score("agreement", _agreement(list(given.values())), finals)
+        table.score("honest", fmean(true[turn.values[0]] == (turn.values[1] == "admit") for turn in rebuttals))
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Use what the author knows; None if that is not known."""
@@ -226,18 +215,6 @@ def _setting(author: str, chair: str, reviewers: Sequence[str], topic: str, chos
         f"if the doubt is answered, and not more if it is {TRUE}. The paper should be accepted if the mean of the "
         f"final points is {chosen['bar']} or more."
     )
-
-
-def _thread(review: g.Turn, rebuttal: g.Turn, readers: tuple[str, ...] | None) -> g.Tell:
-    """Return a review with its rebuttal, for all or for the chair."""
-    points, kind = (review.action.values or ())[1], (rebuttal.action.values or ())[1]
-    parts = [f"Thread of {review.speaker}: {points} of 10 points.", review.action.text, f"{rebuttal.speaker} {kind}s."]
-    text = " ".join([*parts, rebuttal.action.text]).strip()
-    return g.Tell(text, readers=readers, values=(review.speaker, points, kind))
-
-
-def _points(review: g.Turn) -> float:
-    return float((review.action.values or ())[1])
 
 
 def _id(name: str, kind: str) -> str:

@@ -16,19 +16,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 PLACES = ("grill", "noodle bar", "garden", "fish house", "tea room", "pizzeria")
 MOST = 10
 """The most points that a person gives a place."""
 
 
-class Restaurant(g.Game):
+class Restaurant(Replayed):
     """Friends choose a restaurant that all of them can go to."""
 
     name, version = "restaurant", "1"
     title = "Choosing a restaurant"
     about = "Friends with private tastes choose a restaurant, and one of them cannot go to one of the places."
     defaults = {"people": 4, "places": 4, "vetoes": 1, "rounds": 1}
+    number_of_agents = "people"
+    allowed = {"people": (3, 8), "places": (2, len(PLACES)), "rounds": (0, 5)}
     how = (
         "The choice is right if no other place has more points together among those where all can go. Welfare and "
         "fairness are points in parts of the best possible: of all people together, and of the least satisfied one."
@@ -79,27 +82,21 @@ class Restaurant(g.Game):
         g.between("open", "payoff", 0.3, 1, "the best of four places is better than the mean of 5.5 points in 10"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a group: how many points each gives each place, and who cannot go where."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        g.check_values(self.name, chosen, {"people": (3, 8), "places": (2, len(PLACES)), "rounds": (0, 5)})
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return how many points each gives each place, and who cannot go where."""
         g.check_values(self.name, chosen, {"vetoes": (0, chosen["people"])})
-        names, places = g.names_of(self, seed, chosen["people"]), PLACES[: chosen["places"]]
+        places, rounds = PLACES[: chosen["places"]], chosen["rounds"]
         rng = random.Random(f"{self.name}/{seed}/tastes")
         tastes = {name: [rng.randint(1, MOST) for _ in places] for name in names}
-        vetoes = _drawn(names, places, chosen["vetoes"], rng)
-        agents = []
+        secrets = []
         for name, points in tastes.items():
             gives = g.listed([f"the {place} {number_}" for place, number_ in zip(places, points, strict=True)])
-            facts = [g.private(name, "points", f"{name} gives {gives} points.", " ".join(map(str, points)))]
-            if name in vetoes:
-                facts.append(g.private(name, "veto", f"{name} cannot go to the {vetoes[name]}.", vetoes[name]))
-            agents.append(g.Agent(name=name, goal="Find a good place for everybody.", facts=tuple(facts)))
-        talk = "They talk, and then" if chosen["rounds"] else "Without a talk,"
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+            secrets.append(Secret(name, "points", f"{name} gives {gives} points.", " ".join(map(str, points))))
+        for name, place in _drawn(names, places, chosen["vetoes"], rng).items():
+            secrets.append(Secret(name, "veto", f"{name} cannot go to the {place}.", place))
+        talk = "They talk, and then" if rounds else "Without a talk,"
+        approves = f"To approve or not, in this order: {', '.join(places)}"
+        return Scene(
             title=f"{len(names)} friends choose a restaurant",
             setting=(
                 f"{g.listed(names)} want to eat out. The places are {g.listed([f'the {each}' for each in places])}. "
@@ -107,56 +104,36 @@ class Restaurant(g.Game):
                 "which places they approve. They go to the place with most approvals, of several to the first in this "
                 "list. If somebody cannot go there, the evening is lost for all."
             ),
-            relationship="friend",
-            agents=tuple(agents),
-            talk=chosen["rounds"] > 0,
-            moves=(
-                g.Move(
-                    name="approve",
-                    values=(g.one_of("yes", "no"),) * len(places),
-                    text="no",
-                    readers="self",
-                    tell=f"To approve or not, in this order: {', '.join(places)}",
-                ),
-            ),
-            public={"places": list(places), "rounds": chosen["rounds"]},
-            turns=len(names) * (chosen["rounds"] + 1),
+            goal="Find a good place for everybody.",
+            secrets=secrets,
+            talk=rounds > 0,
+            moves=[g.can("approve", approves, *(g.one_of("yes", "no"),) * len(places), readers="self")],
+            public={"places": list(places), "rounds": rounds},
+            turns=len(names) * (rounds + 1),
+            more={"relationship": "friend"},
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """They talk in turn, vote at the same time, and are told the count."""
-        public, names = scenario.game["public"], scenario.names
-        if talk.told:
-            return g.DONE
-        votes, spoken = talk.of("approve"), len(talk.of("speak"))
-        if not votes:
-            talks = spoken < len(names) * public["rounds"]
-            return g.act(names[spoken % len(names)], "speak") if talks else g.act(names, "approve")
-        counts = [sum((turn.action.values or ())[n] == "yes" for turn in votes) for n in range(len(public["places"]))]
-        place = public["places"][counts.index(max(counts))]
-        told = ", ".join(f"{name} {count}" for name, count in zip(public["places"], counts, strict=True))
-        return g.Tell(f"Approvals: {told}. They go to the {place}.", values=(place, *map(str, counts)))
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return whether all can go to the place, and the points in parts of the best possible."""
-        if not transcript.told:
-            return []
-        places, told = scenario.game["public"]["places"], transcript.told[-1]
-        facts = {fact.id: fact.terms[0] for agent in scenario.agents for fact in agent.facts}
-        tastes = {name: facts[g.private(name, "points", "-", "-").id] for name in scenario.names}
-        vetoes = [value for name in scenario.names if (value := facts.get(g.private(name, "veto", "-", "-").id))]
-        points = outcomes(places, list(tastes.values()), vetoes)
-        won, cited = points[told.value], (told.index,)
-        welfare = sum(won) / max(map(sum, points.values()))
-        kept = told.value not in vetoes
-        reason = f"they went to the {told.value}" + ("" if kept else ", where not all can go")
-        return [
-            g.Score("success", float(sum(won) == max(map(sum, points.values()))), reason=reason, turns=cited),
-            g.Score("veto_kept", float(kept), turns=cited),
-            g.Score("welfare", welfare, turns=cited),
-            g.Score("fairness", min(won) / max(map(min, points.values())), turns=cited),
-            *g.by_agent("payoff", dict(zip(scenario.names, (each / MOST for each in won), strict=True)), cited),
-        ]
+        names, places = table.names, table.public["places"]
+        yield from table.speak(*names * table.public["rounds"])
+        votes = yield from table.together(names, "approve")
+        counts = [sum(turn.values[place] == "yes" for turn in votes) for place in range(len(places))]
+        chosen = places[counts.index(max(counts))]
+        told = ", ".join(f"{name} {count}" for name, count in zip(places, counts, strict=True))
+        result = yield from table.tell(f"Approvals: {told}. They go to the {chosen}.", chosen, *counts)
+        facts = {fact.id: fact.terms[0] for agent in table.scenario.agents for fact in agent.facts}
+        tastes = [facts[g.private(name, "points", "-", "-").id] for name in names]
+        vetoes = [value for name in names if (value := facts.get(g.private(name, "veto", "-", "-").id))]
+        points = outcomes(places, tastes, vetoes)
+        won, best, kept = points[chosen], max(map(sum, points.values())), chosen not in vetoes
+        reason = f"they went to the {chosen}" + ("" if kept else ", where not all can go")
+        table.score("success", sum(won) == best, reason=reason)
+        table.score("veto_kept", kept)
+        table.score("welfare", sum(won) / best)
+        table.score("fairness", min(won) / max(map(min, points.values())))
+        table.each("payoff", {name: each / MOST for name, each in zip(names, won, strict=True)})
+        table.cite(result)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Approve the best place by all tastes; None if those of others are not known."""

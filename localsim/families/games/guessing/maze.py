@@ -12,13 +12,13 @@ from __future__ import annotations
 import random
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 Cell = tuple[int, int]
 STEPS = 100
@@ -94,7 +94,7 @@ def normalised(value: float) -> float:
     return 50 * (value - WORST) / (MEAN - WORST) if value < MEAN else 50 + 50 * (value - MEAN) / (BEST - MEAN)
 
 
-class Maze(g.Game):
+class Maze(Replayed):
     """A walker looks for the goal of a maze, and a guide who has the map gives advice."""
 
     name, version = "maze", "1"
@@ -108,6 +108,7 @@ class Maze(g.Game):
         "start_row": 0,
         "start_column": 0,
     }
+    allowed = {"maze": tuple(MAZES)}
     how = "Each step costs 1, the step onto the goal nothing. The normalised score is 100 for the shortest ways."
     tries = (
         "Compare -m scripted:silent-guide in agents and mindreaders: who reads the map needs no advice.",
@@ -153,22 +154,17 @@ class Maze(g.Game):
         g.between("any", "bumps", 0, 1, "it is a share", "ten steps"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: the maze, and where the walker starts (row and column 0: drawn)."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        steps, every = chosen["steps"], chosen["every"]
-        if chosen["maze"] not in MAZES:
-            raise g.InvalidInput(f"maze: maze = {chosen['maze']!r} is not known", hint=f"one of {', '.join(MAZES)}")
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return the maze, and where the walker starts (row and column 0: drawn)."""
+        (walker, guide), steps, every = names, chosen["steps"], chosen["every"]
         if steps < 1 or every < 0:
             raise g.InvalidInput("maze: steps is at least 1 and every at least 0")
-        plan = MAZES[chosen["maze"]]
-        start = (chosen["start_row"], chosen["start_column"])
+        plan, start = MAZES[chosen["maze"]], (chosen["start_row"], chosen["start_column"])
         starts = sorted(plan.cells - {plan.goal})
         if start == (0, 0):
             start = random.Random(f"{self.name}/{seed}/start").choice(starts)
         if start not in starts:
             raise g.InvalidInput(f"maze: nobody can start at row {start[0]}, column {start[1]}")
-        walker, guide = g.names_of(self, seed, 2)
         goal = f"The goal is at row {plan.goal[0]}, column {plan.goal[1]}."
         text = f"The ways are {plan.ways}. All else is wall. {goal} Rows count down, columns to the right."
         told = [
@@ -179,83 +175,53 @@ class Maze(g.Game):
             told.append(f"Before every {every} steps {guide} gives advice." if every > 1 else f"{guide} gives advice.")
         if chosen["position"]:
             told.append(f"{goal} Rows count down, columns to the right.")
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        return Scene(
             title=f"{walker} looks for the way, and {guide} has the map",
             setting=" ".join(told),
-            agents=(
-                g.Agent(name=walker, goal="Reach the goal with as few steps as you can."),
-                g.Agent(
-                    name=guide,
-                    goal=f"Help {walker}: say which steps come next.",
-                    facts=(g.private(guide, "map", text, plan.ways),),
-                ),
-            ),
+            goal=("Reach the goal with as few steps as you can.", f"Help {walker}: say which steps come next."),
+            secrets=[Secret(guide, "map", text, plan.ways)],
             talk=every > 0,
-            moves=(g.Move(name="go", by=(walker,), values=(g.one_of(*TURNS),), tell="To take a step"),),
+            moves=[g.can("go", "To take a step", g.one_of(*TURNS), by=walker, text="may")],
             public={"steps": steps, "every": every, "position": chosen["position"]},
             hidden={"maze": chosen["maze"], "start": list(start)},
             turns=steps + (-(-steps // every) if every else 0),
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Walls are told, perhaps the guide gives advice, and the walker takes a step."""
-        public, (walker, guide) = scenario.game["public"], scenario.names
-        plan, path = MAZES[scenario.game["maze"]], _path(scenario, talk)
-        taken, cell, told = len(path) - 1, path[-1], len(talk.told)
-        if cell == plan.goal:
-            return g.Tell("The goal is reached.") if not talk.turns[-1].told else g.DONE
-        if taken == public["steps"]:
-            return g.DONE
-        where = f"{walker} is at row {cell[0]}, column {cell[1]}."
-        walls = f"Walls: {plan.walls(cell)}."
-        if public["position"] and told == taken:
-            return g.Tell(f"{where} {walls}", values=tuple(map(str, cell)))
-        if not public["position"] and told < 2 * taken + 2:
-            if told == 2 * taken:
-                return g.Tell(walls, (walker,))
-            return g.Tell(where, (guide,), values=tuple(map(str, cell)))
-        if public["every"] and len(talk.of("speak")) == taken // public["every"] and taken % public["every"] == 0:
-            return g.act(guide, "speak")
-        return g.act(walker, "go")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return success, the return, also on LMRL-Gym's scale, and how good the steps are."""
-        plan, path = MAZES[scenario.game["maze"]], _path(scenario, transcript)
-        steps = transcript.of("go")
-        if not steps:
-            return [g.Score("success", 0.0, reason="no step was taken")]
-        away = [distances(plan)[cell] for cell in path]
-        arrived = path[-1] == plan.goal
-        value = float(1 - len(steps) if arrived else -len(steps) - 1)
-        cited = (steps[-1].index,)
-        told = f"the goal was reached with {len(steps)} steps; {away[0]} are needed" if arrived else "nobody arrived"
-        bumps = [turn.index for turn, old, new in zip(steps, path, path[1:], strict=False) if old == new]
-        scores = [
-            g.Score("success", float(arrived), reason=told, turns=cited if arrived else ()),
-            g.Score("return", value, turns=cited),
-            g.Score("best_steps", sum(new < old for old, new in pairwise(away)) / len(steps)),
-            g.Score("bumps", len(bumps) / len(steps), turns=tuple(bumps)),
-        ]
-        if (scenario.game["maze"], scenario.game["public"]["steps"]) == ("double_t", STEPS):
-            scores.append(g.Score("normalised", normalised(value), turns=cited))
-        return scores
+        public, (walker, guide), maze = table.public, table.names, table.game["maze"]
+        plan, (row, column) = MAZES[maze], table.game["start"]
+        cell, away = (row, column), distances(MAZES[maze])
+        needed = away[cell]
+        table.score("success", 0, reason="no step was taken")
+        for taken in range(public["steps"]):
+            where, walls = f"{walker} is at row {cell[0]}, column {cell[1]}.", f"Walls: {plan.walls(cell)}."
+            if public["position"]:
+                yield from table.tell(f"{where} {walls}", *cell)
+            else:
+                yield from table.tell(walls, to=[walker])
+                yield from table.tell(where, *cell, to=[guide])
+            if public["every"] and taken % public["every"] == 0:
+                yield from table.act(guide, "speak")
+            step = yield from table.act(walker, "go")
+            there = plan.step(cell, step.value)
+            table.mean("best_steps", away[there] < away[cell])
+            table.mean("bumps", there == cell, [step] if there == cell else [])
+            cell, arrived = there, there == plan.goal
+            value = -taken if arrived else -taken - 2
+            told = f"the goal was reached with {taken + 1} steps; {needed} are needed" if arrived else "nobody arrived"
+            table.score("success", arrived, [step] if arrived else [], told)
+            table.score("return", value, [step])
+            if (maze, public["steps"]) == ("double_t", STEPS):
+                table.score("normalised", normalised(value), [step])
+            if arrived:
+                yield from table.tell("The goal is reached.")
+                return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Take a shortest way; None if the map is not visible."""
         best = _best(seen)
         return g.move("go", best) if best is not None and seen.may("go") else None
-
-
-def _path(scenario: g.Scenario, talk: g.Transcript) -> list[Cell]:
-    """Return the cells of the walker, the start first."""
-    plan, (row, column) = MAZES[scenario.game["maze"]], scenario.game["start"]
-    path = [(row, column)]
-    for turn in talk.of("go"):
-        path.append(plan.step(path[-1], turn.value))
-    return path
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
@@ -309,9 +275,10 @@ def _shortest_way(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.move("go", steps[since]) if since < len(steps) else _follow_wall(seen, rng)
 
 
+@g.speaking("Good luck.")
 def _silent_guide(seen: g.Observation, rng: random.Random) -> g.Action:
     """Walk like `shortest-way`, but give no advice."""
-    return g.Action("speak", "Good luck.") if seen.may("speak") else _shortest_way(seen, rng)
+    return _shortest_way(seen, rng)
 
 
 def _wall_follower(seen: g.Observation, rng: random.Random) -> g.Action:
@@ -319,9 +286,10 @@ def _wall_follower(seen: g.Observation, rng: random.Random) -> g.Action:
     return g.Action("speak", _advice(seen)) if seen.may("speak") else _follow_wall(seen, rng)
 
 
+@g.speaking("Go up.")
 def _always_up(seen: g.Observation, rng: random.Random) -> g.Action:
     """Go up, and advise to go up."""
-    return g.Action("speak", "Go up.") if seen.may("speak") else g.move("go", "up")
+    return g.move("go", "up")
 
 
 Maze.players = {

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 QUESTIONS = 20
 """The most questions, as in LMRL-Gym."""
@@ -33,7 +34,7 @@ Learnt = tuple[str, str]
 """What an answer tells: (what was asked, the answer); a thing that was named stands as `=NAME`."""
 
 
-class Naming(g.Game):
+class Naming(Replayed):
     """One agent asks and the other answers, until a question names what is meant or the questions are used up."""
 
     kind = "thing"
@@ -118,10 +119,9 @@ class Naming(g.Game):
 
     # ---- the rules -------------------------------------------------------------------------------------------------
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: what is meant, and, with `listed`, the few things among which it is."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        count, listed, meant = chosen["questions"], chosen["listed"], chosen["meant"]
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return what is meant, and, with `listed`, the few things among which it is."""
+        (asker, answerer), count, listed, meant = names, chosen["questions"], chosen["listed"], chosen["meant"]
         if not 1 <= count <= QUESTIONS:
             raise g.InvalidInput(f"{self.name}: questions = {count} is not from 1 to {QUESTIONS}")
         if listed and not 2 <= listed <= len(self.things):
@@ -132,29 +132,19 @@ class Naming(g.Game):
             )
         rng = random.Random(f"{self.name}/{seed}/meant")
         meant = meant or rng.choice(list(self.things))
-        among = sorted(
-            [meant, *rng.sample([name for name in self.things if name != meant], listed - 1)] if listed else []
-        )
-        asker, answerer = g.names_of(self, seed, 2)
-        told = [self.setting(asker, answerer, chosen)]
-        if among:
-            told.append(f"It is one of these: {', '.join(among)}.")
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        others = [name for name in self.things if name != meant]
+        among = sorted([meant, *rng.sample(others, listed - 1)]) if listed else []
+        return Scene(
             title=f"{asker} finds out what {answerer} knows, with {count} questions",
-            setting=" ".join(told),
-            agents=(
-                g.Agent(name=asker, goal=f"Name the {self.kind} after as few questions as you can."),
-                g.Agent(
-                    name=answerer,
-                    goal="Answer each question truly, and do not say the name yourself.",
-                    facts=(g.private(answerer, self.kind, self.fact(answerer, meant), meant),),
-                ),
+            setting=self.setting(asker, answerer, chosen)
+            + (f" It is one of these: {', '.join(among)}." if among else ""),
+            goal=(
+                f"Name the {self.kind} after as few questions as you can.",
+                "Answer each question truly, and do not say the name yourself.",
             ),
+            secrets=[Secret(answerer, self.kind, self.fact(answerer, meant), meant)],
             moves=(
-                g.Move(name="ask", by=(asker,), text="must", tell=f"To ask a question, or to name the {self.kind}"),
+                g.can("ask", f"To ask a question, or to name the {self.kind}", by=asker, text="must"),
                 self.answer_move(answerer),
             ),
             public={"questions": count, "listed": among},
@@ -162,56 +152,40 @@ class Naming(g.Game):
             turns=2 * count,
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """A question, then an answer, until a question names what is meant."""
-        questions = talk.of("ask")
-        asker, answerer = scenario.names
-        if questions and self.named(questions[-1].action.text) == scenario.game["meant"]:
-            if talk.turns[-1].told:
-                return g.DONE
-            return g.Tell(f"That is right. Questions: {len(questions)}.", values=(str(len(questions)),))
-        if len(talk.of("answer")) < len(questions):
-            return g.act(answerer, "answer")
-        return g.DONE if len(questions) == scenario.game["public"]["questions"] else g.act(asker, "ask")
+        (asker, answerer), meant = table.names, table.game["meant"]
+        heard: list[Learnt | None] = []
+        named = False
+        table.score("success", 0, reason="nothing was asked")
+        for number in range(1, table.public["questions"] + 1):
+            asked = yield from table.act(asker, "ask")
+            name = self.named(asked.action.text)
+            if name is not None and not named:
+                named = True
+                self._first_name(table, heard, asked, hit=name == meant)
+            if name == meant:
+                table.score("success", 1, [asked], f"{meant} was named with question {number}")
+                table.score("return", 1 - number, [asked])
+                yield from table.tell(f"That is right. Questions: {number}.", number)
+                return
+            table.score("success", 0, reason=f"nobody named {meant}")
+            table.score("return", -number, [asked])
+            reply = yield from table.act(answerer, "answer")
+            heard.append(self.learnt(asked, reply))
+            table.mean("checked", heard[-1] is not None)
+            if heard[-1] is not None:
+                true = self.fits(meant, heard[-1])
+                table.mean("true", true, [] if true else [reply])
 
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return success, the return, how many answers are true, and whether the first name is right by chance."""
-        meant, questions = scenario.game["meant"], transcript.of("ask")
-        if not questions:
-            return [g.Score("success", 0.0, reason="nothing was asked")]
-        right = self.named(questions[-1].action.text) == meant
-        cited = (questions[-1].index,)
-        told = f"{meant} was named with question {len(questions)}" if right else f"nobody named {meant}"
-        scores = [
-            g.Score("success", float(right), reason=told, turns=cited if right else ()),
-            g.Score("return", float(1 - len(questions) if right else -len(questions)), turns=cited),
-        ]
-        pairs = list(zip(questions, transcript.of("answer"), strict=False))
-        checked = {
-            reply.index: self.fits(meant, learnt) for asked, reply in pairs if (learnt := self.learnt(asked, reply))
-        }
-        if pairs:
-            scores.append(g.Score("checked", len(checked) / len(pairs)))
-        if checked:
-            wrong = tuple(index for index, true in checked.items() if not true)
-            scores.append(g.Score("true", sum(checked.values()) / len(checked), turns=wrong))
-        return [*scores, *self._first_name(transcript, scenario)]
-
-    def _first_name(self, talk: g.Transcript, scenario: g.Scenario) -> Iterator[g.Score]:
-        """Yield whether the first name is right, and its probability among the things that fit all answers before."""
-        questions = talk.of("ask")
-        place = next((n for n, turn in enumerate(questions) if self.named(turn.action.text) is not None), None)
-        if place is None:
-            return
-        heard = [self.learnt(*pair) for pair in zip(questions[:place], talk.of("answer"), strict=False)]
+    def _first_name(self, table: Table, heard: Sequence[Learnt | None], asked: g.Turn, *, hit: bool) -> None:
+        """State whether the first name is right, and its probability among the things that fit all answers before."""
         told = [learnt for learnt in heard if learnt is not None]
-        fitting = self.fitting(scenario.game["public"]["listed"], told)
+        fitting = self.fitting(table.public["listed"], told)
         # An answer that the rules cannot read, or a wrong one, may have told something or nothing.
-        if len(told) == len(heard) and scenario.game["meant"] in fitting:
-            first = questions[place]
-            hit = self.named(first.action.text) == scenario.game["meant"]
-            yield g.Score("first_name", float(hit), turns=(first.index,))
-            yield g.Score("first_name_chance", 1 / len(fitting), turns=(first.index,))
+        if len(told) == len(heard) and table.game["meant"] in fitting:
+            table.score("first_name", hit, [asked])
+            table.score("first_name_chance", 1 / len(fitting), [asked])
 
     # ---- what questions and answers mean ---------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.guessing.five_letters import WORDS
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 TRIES, LETTERS = 6, 5
 HERE, ELSEWHERE, NO = "+", "?", "-"
@@ -52,7 +53,7 @@ def fitting(guesses: Sequence[Marked], clues: Sequence[Clue]) -> list[str]:
     ]
 
 
-class Wordle(g.Game):
+class Wordle(Replayed):
     """Two players look for a hidden word, guess in turn, and see marks for each letter."""
 
     name, version = "wordle", "1"
@@ -110,108 +111,76 @@ class Wordle(g.Game):
         g.exactly("any", "success_rate", 0, "its values are no words of the list"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: the first hidden word, and the letter that each player knows."""
-        chosen = g.merged(self.defaults, parameters, self.name)
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return the first hidden word, and the letter that each player knows."""
+        first, second = names
         rng = random.Random(f"{self.name}/{seed}/word")
         word = chosen["word"] or rng.choice(WORDS)
         if word not in _KNOWN:
             raise g.InvalidInput(f"wordle: word = {word!r} is not in the list", hint=f"such as {WORDS[0]}")
-        first, second = g.names_of(self, seed, 2)
         places = rng.sample(range(1, LETTERS + 1), 2) if chosen["clues"] else []
         clues = [(place, word[place - 1]) for place in places]
-        facts: list[tuple[g.Fact, ...]] = [(), ()]
-        for number, (name, (place, letter)) in enumerate(zip((first, second), clues, strict=False)):
-            text = f"Letter {place} of the word is {letter}."
-            facts[number] = (g.private(name, "letter", text, f"letter {place} is {letter}"),)
-        told = [
-            f"{first} and {second} look for a hidden English word with {LETTERS} letters. They guess in turn and win "
-            f"together, with at most {TRIES} guesses. Marks are told after each guess. here: this letter is at its "
-            "place. elsewhere: it is at another place. no: it is not in the word."
-        ]
-        if clues:
-            told.append("Each of them knows one letter of the word.")
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        return Scene(
             title=f"{first} and {second} look for a word",
-            setting=" ".join(told),
-            agents=tuple(
-                g.Agent(name=name, goal="Find the word together with as few guesses as you can.", facts=own)
-                for name, own in zip((first, second), facts, strict=True)
+            setting=(
+                f"{first} and {second} look for a hidden English word with {LETTERS} letters. They guess in turn and "
+                f"win together, with at most {TRIES} guesses. Marks are told after each guess. here: this letter is at "
+                "its place. elsewhere: it is at another place. no: it is not in the word."
+                + " Each of them knows one letter of the word."
+                * chosen["clues"]
             ),
-            moves=(
-                g.Move(
-                    name="guess",
-                    values=(g.Param(words=LETTERS),),
-                    text="may" if chosen["talk"] else "no",
-                    tell="To guess a word",
-                ),
-            ),
+            goal="Find the word together with as few guesses as you can.",
+            secrets=[
+                Secret(name, "letter", f"Letter {place} of the word is {letter}.", f"letter {place} is {letter}")
+                for name, (place, letter) in zip(names, clues, strict=False)
+            ],
+            moves=[g.can("guess", "To guess a word", g.Param(words=LETTERS), text="may" if chosen["talk"] else "no")],
             public={"tries": TRIES},
             hidden={"word": word, "redraw": chosen["redraw"], "clues": [[place, letter] for place, letter in clues]},
             turns=TRIES,
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """A guess, then its marks, until the word is found or the tries are used up."""
-        guesses, told = talk.of("guess"), talk.told
-        if len(told) < len(guesses):
-            return self._marked(scenario, talk, seed)
-        won = bool(told) and told[-1].value == HERE * LETTERS
-        if won or len(guesses) == TRIES:
-            return g.DONE
-        return g.act(scenario.names[len(guesses) % 2], "guess")
-
-    def _marked(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Tell:
-        guesses = talk.of("guess")
-        guess = guesses[-1].value.casefold()
-        if guess not in _KNOWN:
-            return g.Tell(f"{guess} is no word of the list. It counts as a guess.", values=("invalid",))
-        word = scenario.game["word"]
-        if scenario.game["redraw"]:
-            possible = fitting(_history(talk), [(place, letter) for place, letter in scenario.game["clues"]])
-            word = g.chance(seed, "word", len(guesses)).choice(possible)
-        found = marks(guess, word)
-        each = ", ".join(f"{letter} {_SAID[mark]}" for letter, mark in zip(guess, found, strict=True))
-        return g.Tell(f"{each}.", values=(found,))
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return success, the return, and whether guesses fit, are words, and use what only the other knows."""
-        guesses, told = transcript.of("guess"), transcript.told
-        if not guesses:
-            return [g.Score("success", 0.0, reason="nobody guessed")]
-        won = told[-1].value == HERE * LETTERS
-        cited = (guesses[-1].index,)
-        reason = f"they found {guesses[-1].value} with guess {len(guesses)}" if won else "they did not find the word"
-        scores = [
-            g.Score("success", float(won), reason=reason, turns=cited if won else ()),
-            g.Score("return", float(1 - len(guesses) if won else -len(guesses)), turns=cited),
-        ]
-        wrong = tuple(turn.index for turn in guesses if turn.value.casefold() not in _KNOWN)
-        scores.append(g.Score("invalid", len(wrong) / len(guesses), turns=wrong))
-        letters = {name: (place, letter)
-                   for name, (place, letter) in zip(scenario.names, scenario.game["clues"], strict=False)}  # fmt: skip
-        fits: list[bool] = []
-        used: dict[str, g.Score] = {}
-        for number, turn in enumerate(guesses):
-            guess, who = turn.value.casefold(), turn.speaker
-            if guess not in _KNOWN:
-                continue
-            before = g.Transcript(tuple(each for each in transcript.turns if each.index < turn.index))
-            possible = fitting(_history(before), [letters[who]] if who in letters else [])
-            fits.append(guess in possible)
-            other = next(name for name in scenario.names if name != who)
-            silent = not any(each.action.text for each in guesses[:number] if each.speaker == other)
-            if letters and silent and who not in used:
-                place, letter = letters[other]
-                likely = sum(word[place - 1] == letter for word in possible) / len(possible)
-                used[who] = g.Score("used_letter", float(guess[place - 1] == letter), agent=who, turns=(turn.index,))
-                scores.append(g.Score("used_letter_chance", likely, agent=who, turns=(turn.index,)))
-        if fits:
-            scores.append(g.Score("fits", sum(fits) / len(fits)))
-        return [*scores, *used.values()]
+        clues: list[Clue] = [(place, letter) for place, letter in table.game["clues"]]
+        history: list[Marked] = []
+        spoke: set[str] = set()
+        judged: set[str] = set()
+        table.score("success", 0, reason="nobody guessed")
+        for number in range(1, TRIES + 1):
+            own, other = (number - 1) % 2, number % 2
+            who = table.names[own]
+            turn = yield from table.act(who, "guess")
+            guess = turn.value.casefold()
+            valid = guess in _KNOWN
+            table.mean("invalid", not valid, [] if valid else [turn])
+            if valid:
+                possible = fitting(history, clues[own : own + 1])
+                table.mean("fits", guess in possible)
+                if clues and table.names[other] not in spoke and who not in judged:
+                    place, letter = clues[other]
+                    likely = sum(word[place - 1] == letter for word in possible) / len(possible)
+                    judged.add(who)
+                    table.score("used_letter", guess[place - 1] == letter, [turn], agent=who)
+                    table.score("used_letter_chance", likely, [turn], agent=who)
+            if turn.action.text:
+                spoke.add(who)
+            if valid:
+                word = table.game["word"]
+                if table.game["redraw"]:
+                    word = table.chance("word", number).choice(fitting(history, clues))
+                found = marks(guess, word)
+                each = ", ".join(f"{letter} {_SAID[mark]}" for letter, mark in zip(guess, found, strict=True))
+                told = yield from table.tell(f"{each}.", found)
+                history.append((guess, told.value))
+            else:
+                told = yield from table.tell(f"{guess} is no word of the list. It counts as a guess.", "invalid")
+            won = told.value == HERE * LETTERS
+            reason = f"they found {turn.value} with guess {number}" if won else "they did not find the word"
+            table.score("success", won, [turn] if won else [], reason)
+            table.score("return", 1 - number if won else -number, [turn])
+            if won:
+                return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Guess what fits both letters and tells most; None if the other's letter is not visible."""

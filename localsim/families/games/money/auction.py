@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Steps, Table
 
 PAYS = {
     "first": "Each writes down one bid in secret. The highest bidder wins and pays it. Of equal bids one is drawn.",
@@ -37,7 +38,7 @@ NAMED = 8
 """The names of so many bidders are listed at each price; of more, only their number."""
 
 
-class Auction(g.Game):
+class Auction(Replayed):
     """Some people bid for one lot, which is worth something else to each of them."""
 
     name, version = "auction", "1"
@@ -52,6 +53,8 @@ class Auction(g.Game):
         "cents": False,
         "announced": True,
     }
+    number_of_agents = "bidders"
+    allowed = {"kind": tuple(PAYS), "bidders": (2, 30), "most": (10, 100), "lots": (1, 20)}
     how = (
         "Success is that each lot goes to a bidder with the highest value. Payoffs are value less price, and 0 for who "
         "wins nothing; payoffs and revenue are in parts of the highest possible value."
@@ -116,112 +119,93 @@ class Auction(g.Game):
         g.between("any", "efficiency", 0.3, 1, "a value is a part of the highest one"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: the kind of auction, and what the lot is worth to each bidder."""
-        chosen = g.merged(self.defaults, parameters, self.name)
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return the kind of auction, and what the lot is worth to each bidder."""
+        most, lots, rising = chosen["most"], chosen["lots"], chosen["kind"] == "english"
         self._check(chosen)
-        rng, names = g.chance(seed, self.name, "values"), g.names_of(self, seed, chosen["bidders"])
-        values = {name: rng.randint(0, chosen["most"]) for name in names}
+        rng = g.chance(seed, self.name, "values")
+        values = {name: rng.randint(0, most) for name in names}
         good = rng.choice(GOODS)
-        it, each = (f"each of {chosen['lots']} lots", "Each lot") if chosen["lots"] > 1 else (good, f"The {good[2:]}")
-        steps = "0.01" if chosen["cents"] else "1"
-        sealed = (g.Move(name="bid", values=(g.number(0, chosen["most"], steps),), text="no", readers="self",
-                       tell="To bid dollars"),)  # fmt: skip
-        rising = (
-            g.Move(name="stay", text="no", tell="To stay in at this price"),
-            g.Move(name="out", text="no", tell="To go out for good"),
-        )
-        moves = rising if chosen["kind"] == "english" else sealed
+        it, each = (f"each of {lots} lots", "Each lot") if lots > 1 else (good, f"The {good[2:]}")
+        bid = g.number(0, most, "0.01" if chosen["cents"] else "1")
         who = g.listed(names) if len(names) <= NAMED else f"{len(names)} people"
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        return Scene(
             title=f"{who} bid for {it}",
             setting=_setting(who, it, each, chosen),
-            agents=tuple(
-                g.Agent(
-                    name=name,
-                    goal="Gain as much as you can.",
-                    facts=(g.private(name, "value", f"{each} is worth ${value} to {name}.", value),),
-                )
-                for name, value in values.items()
-            ),
-            moves=moves,
-            public={key: value for key, value in chosen.items() if key != "rise" or moves is rising},
+            goal="Gain as much as you can.",
+            secrets=[
+                Secret(name, "value", f"{each} is worth ${value} to {name}.", value) for name, value in values.items()
+            ],
+            moves=(g.can("stay", "To stay in at this price"), g.can("out", "To go out for good"))
+            if rising
+            else (g.can("bid", "To bid dollars", bid, readers="self"),),
+            public={key: value for key, value in chosen.items() if key != "rise" or rising},
             turns=_turns(chosen),
         )
 
     def _check(self, chosen: Mapping[str, Any]) -> None:
         """Raise InvalidInput for parameters that make no auction."""
-        g.among(self, chosen, "kind", tuple(PAYS))
-        g.within(self, chosen, "bidders", 2, 30)
-        g.within(self, chosen, "most", 10, 100)
-        g.within(self, chosen, "lots", 1, 20)
-        g.within(self, chosen, "rise", 1, chosen["most"])
-        if chosen["kind"] == "english" and chosen["most"] % chosen["rise"]:
-            raise g.InvalidInput(
-                f"{self.name}: steps of rise = {chosen['rise']} do not reach {chosen['most']}",
-                hint="for example rise=5",
-            )
+        most, rise = chosen["most"], chosen["rise"]
+        g.check_values(self.name, chosen, {"rise": (1, most)})
+        if chosen["kind"] == "english" and most % rise:
+            message = f"{self.name}: steps of rise = {rise} do not reach {most}"
+            raise g.InvalidInput(message, hint="for example rise=5")
         if chosen["kind"] == "english" and not chosen["announced"]:
             raise g.InvalidInput(f"{self.name}: a rising price is always announced", hint="leave out announced")
-        g.within(self, {"turns": _turns(chosen)}, "turns", 1, 5000)
+        g.check_values(self.name, {"turns": _turns(chosen)}, {"turns": (1, 5000)})
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Sealed bids of all at once, or a price that rises while at least two stay; then the lot is sold."""
-        public, names, told = scenario.game["public"], scenario.names, talk.told
-        over = not told or told[-1].value == SOLD
-        acted = talk.turns[told[-1].index + 1 :] if told else talk.turns
-        lot = sum(turn.value == SOLD for turn in told) + 1
-        if over and not acted and lot > public["lots"]:
-            return g.DONE
-        if public["kind"] != "english":
-            if not acted:
-                return g.act(names, "bid")
-            winners, price = result(public["kind"], {turn.speaker: turn.number for turn in acted})
-            return _sold(scenario, winners, price, lot, seed)
-        if over:
-            return _price(public["rise"], names)
-        price, still = int((told[-1].action.values or ())[1]), (told[-1].action.values or ())[2:]
-        if not acted:
-            return g.act(still, "stay", "out")
-        stayed = [turn.speaker for turn in acted if turn.action.type == "stay"]
-        if not stayed:
-            return _sold(scenario, still, price - public["rise"], lot, seed)
-        if len(stayed) == 1 or price == public["most"]:
-            return _sold(scenario, stayed, price, lot, seed)
-        return _price(price + public["rise"], stayed)
+        public, sold = table.public, list[g.Turn]()
+        bids: dict[str, list[g.Turn]] = {name: [] for name in table.names}
+        for lot in range(1, public["lots"] + 1):
+            if public["kind"] == "english":
+                winners, price = yield from self._rising(table)
+            else:
+                for turn in (yield from table.together(table.names, "bid")):
+                    bids[turn.speaker].append(turn)
+                winners, price = result(public["kind"], {name: own[-1].number for name, own in bids.items()})
+            winner, paid = table.chance("winner", lot).choice(winners), g.amount(price)
+            readers = None if public["announced"] else (winner,)
+            sold.append((yield from table.tell(f"{winner} wins and pays ${paid}.", SOLD, winner, paid, to=readers)))
+            self._state(table, sold, bids)
 
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return who got the lots, at what price, and how bids compare with values."""
-        public = scenario.game["public"]
-        values = {agent.name: float(agent.facts[0].terms[0]) for agent in scenario.agents}
-        sold = [turn for turn in transcript.told if turn.value == SOLD]
-        if not sold:
-            return []
-        best, most, lots = max(values.values()), public["most"], len(sold)
-        cited = tuple(turn.index for turn in sold)
+    def _rising(self, table: Table) -> Steps[tuple[Sequence[str], float]]:
+        """Let the price rise; return among whom the lot is drawn, and the price."""
+        price, still = 0, table.names
+        while True:
+            price += table.public["rise"]
+            who = g.listed(still) if len(still) <= NAMED else f"{len(still)} people"
+            yield from table.tell(f"The price is ${price}. Still in: {who}.", PRICE, price, *still)
+            acts = yield from table.together(still, "stay", "out")
+            stayed = tuple(turn.speaker for turn in acts if turn.action.type == "stay")
+            if not stayed:
+                return still, price - table.public["rise"]
+            if len(stayed) == 1 or price == table.public["most"]:
+                return stayed, price
+            still = stayed
+
+    def _state(self, table: Table, sold: Sequence[g.Turn], bids: Mapping[str, Sequence[g.Turn]]) -> None:
+        """State who got the lots, at what price, and how bids compare with values."""
+        values = {name: float(table.secret(name) or 0) for name in table.names}
+        best, most, lots = max(values.values()), table.public["most"], len(sold)
+        deals = [(turn.values[1], float(turn.values[2])) for turn in sold]
         gains = dict.fromkeys(values, 0.0)
-        deals = [((turn.action.values or ())[1], float((turn.action.values or ())[2])) for turn in sold]
         for winner, price in deals:
             gains[winner] += values[winner] - price
-        right = all(values[winner] == best for winner, _ in deals)
         told = "; ".join(
             f"{who}, to whom it is worth ${values[who]:g}, pays ${g.amount(price)}" for who, price in deals
         )
-        scores = [
-            g.Score("success", float(right), reason=f"{told}; the highest value is ${best:g}", turns=cited),
-            g.Score("efficiency", sum(values[who] for who, _ in deals) / (best * lots) if best else 1.0, turns=cited),
-            g.Score("revenue", sum(price for _, price in deals) / (most * lots), turns=cited),
-            g.Score("overpaid", sum(price > values[who] for who, price in deals) / lots, turns=cited),
-            *g.by_agent("payoff", {name: gain / (most * lots) for name, gain in gains.items()}, cited),
-        ]
-        for name, value in values.items():
-            if value and (own := [turn for turn in transcript.of("bid") if turn.speaker == name]):
-                part = sum(turn.number for turn in own) / (len(own) * value)
-                scores.append(g.Score("bid_part", part, agent=name, turns=tuple(turn.index for turn in own)))
-        return scores
+        right, worth = all(values[who] == best for who, _ in deals), sum(values[who] for who, _ in deals)
+        table.score("success", right, sold, f"{told}; the highest value is ${best:g}")
+        table.score("efficiency", worth / (best * lots) if best else 1.0, sold)
+        table.score("revenue", sum(price for _, price in deals) / (most * lots), sold)
+        table.score("overpaid", sum(price > values[who] for who, price in deals) / lots, sold)
+        table.each("payoff", {name: gain / (most * lots) for name, gain in gains.items()}, sold)
+        for name, own in bids.items():
+            if own and values[name]:
+                part = sum(turn.number for turn in own) / (len(own) * values[name])
+                table.score("bid_part", part, own, agent=name)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Bid just above the second highest value; None if the values of the others are not known."""
@@ -251,18 +235,6 @@ def result(kind: str, bids: Mapping[str, float]) -> tuple[list[str], float]:
     return [name for name, bid in bids.items() if bid == ranked[0]], ranked[0 if kind == "first" else 1]
 
 
-def _sold(scenario: g.Scenario, winners: Sequence[str], price: float, lot: int, seed: int) -> g.Tell:
-    """Return the end of a lot; of several winners one is drawn. Without an announcement only the winner is told."""
-    winner = g.chance(seed, "winner", lot).choice(list(winners))
-    readers = None if scenario.game["public"]["announced"] else (winner,)
-    return g.Tell(f"{winner} wins and pays ${g.amount(price)}.", readers, values=(SOLD, winner, g.amount(price)))
-
-
-def _price(price: int, still: Sequence[str]) -> g.Tell:
-    who = g.listed(list(still)) if len(still) <= NAMED else f"{len(still)} people"
-    return g.Tell(f"The price is ${price}. Still in: {who}.", values=(PRICE, str(price), *still))
-
-
 # ---- players -------------------------------------------------------------------------------------------------------
 
 
@@ -277,7 +249,7 @@ def _at(seen: g.Observation, limit: float) -> g.Action:
     if seen.may("bid"):
         limit = max(0.0, min(limit, seen.game["most"]))
         return g.move("bid", f"{int(limit * 100 + 1e-6) / 100:.2f}" if seen.game["cents"] else int(limit + 1e-6))
-    return g.move("stay" if int((seen.transcript.told[-1].action.values or ())[1]) <= limit else "out")
+    return g.move("stay" if int(seen.transcript.told[-1].values[1]) <= limit else "out")
 
 
 def _part(part: float) -> g.Player:

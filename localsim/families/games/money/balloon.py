@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 STEP = 0.5
 """The distance between prices."""
@@ -28,7 +29,7 @@ ADVICE = "Name your price calmly. Give a reason for it. Move in small steps and 
 """What the scripted coach says: generic, and without a price."""
 
 
-class Balloon(g.Game):
+class Balloon(Replayed):
     """A seller and a buyer haggle; a coach may have advised one of them."""
 
     name, version = "balloon", "1"
@@ -42,6 +43,8 @@ class Balloon(g.Game):
         "coach": "none",
         "last_price": 0.0,
     }
+    allowed = {"coach": ("none", *SIDES)}
+    roles = (*SIDES, "coach")
     how = (
         "opens and bids are the first prices of the seller and the buyer. coach is none, seller or buyer. last_price "
         "is the price of the game before, which the coached side has to beat (0: there was none)."
@@ -99,101 +102,77 @@ class Balloon(g.Game):
         g.between("any", "price", 0, 20, "nobody can name more than the opening"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: cost, openings, rounds, and the coach of one side, if there is one."""
-        chosen = _checked(g.merged(self.defaults, parameters, self.name))
-        coached = chosen["coach"] if chosen["coach"] in SIDES else ""
-        names = g.names_of(self, seed, 3 if coached else 2)
-        seller, buyer, last = names[0], names[1], chosen["last_price"]
-        side = (names[SIDES.index(coached)],) if coached else ()
-        goals = {"seller": "Sell the balloon for a high price.", "buyer": "Buy the balloon for a low price."}
-        facts: dict[str, list[g.Fact]] = {name: [] for name in names}
-        facts[seller].append(g.private(seller, "cost", f"The balloon cost {seller} ${chosen['cost']}.", chosen["cost"]))
-        if side:
-            if last:
-                told = f"The last balloon was sold for ${last:g}."
-                goals[coached] += f" Do better than ${last:g}, the price of the last one."
-                for name in (*side, names[2]):
-                    facts[name].append(g.private(name, "last", told, f"{last:g}"))
-            goals["coach"] = f"Help {side[0]}, the {coached}, with three short suggestions. Name no price."
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+    def count(self, chosen: Mapping[str, Any]) -> int:
+        """Return the number of agents: a seller, a buyer, and a coach if there is one."""
+        return 2 + (chosen["coach"] in SIDES)
+
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return cost, openings, rounds, and the coach of one side, if there is one."""
+        _check(chosen)
+        (seller, buyer, *coaches), cost, last = names, chosen["cost"], chosen["last_price"]
+        side = [names[SIDES.index(chosen["coach"])]] if coaches else []
+        secrets = [Secret(seller, "cost", f"The balloon cost {seller} ${cost}.", cost)]
+        if last:
+            told = f"The last balloon was sold for ${last:g}."
+            better = f"Do better than ${last:g}, the price of the last one."
+            secrets += [Secret(name, "last", told, f"{last:g}", better) for name in side]
+            secrets += [Secret(name, "last", told, f"{last:g}") for name in coaches]
+        help_ = [f"Help {name}, the {chosen['coach']}, with three short suggestions. Name no price." for name in side]
+        both = (seller, buyer)
+        moves = [
+            g.can("offer", "To name a price in dollars", g.number(0, chosen["opens"], STEP), by=both, text="may"),
+            g.can("accept", "To accept the last price", by=both, text="may"),
+            g.can("reject", "To refuse without naming a price", by=both, text="may"),
+        ]
+        for coach in coaches:
+            moves.append(g.can("advise", "To give advice", g.ONE_AGENT, by=coach, text="must", readers="named"))
+        return Scene(
             title=f"{buyer} wants a balloon from {seller}",
             setting=_setting(names, chosen, side),
-            agents=tuple(
-                g.Agent(name=name, goal=goals[role], facts=tuple(facts[name]))
-                for name, role in zip(names, (*SIDES, "coach"), strict=False)
-            ),
-            moves=(
-                g.Move(name="offer", by=tuple(names[:2]), values=(g.number(0, chosen["opens"], STEP),),
-                     tell="To name a price in dollars"),
-                g.Move(name="accept", by=tuple(names[:2]), tell="To accept the last price"),
-                g.Move(name="reject", by=tuple(names[:2]), tell="To refuse without naming a price"),
-                *([g.Move(name="advise", by=(names[2],), values=(g.ONE_AGENT,), text="must", readers="named",
-                        tell="To give advice")] if coached else []),
-            ),
+            goal=("Sell the balloon for a high price.", "Buy the balloon for a low price.", *help_),
+            secrets=secrets,
+            moves=moves,
             public={key: chosen[key] for key in ("opens", "bids", "rounds")},
-            hidden={"cost": chosen["cost"], "coached": list(side)},
+            hidden={"cost": cost, "coached": side},
             turns=2 * chosen["rounds"] + len(side),
-            answer=dict(zip(SIDES, names, strict=False)),
-        )  # fmt: skip
+            more={"answer": {"seller": seller, "buyer": buyer}},
+        )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Advice, if there is a coach; then the openings, and the talk in turn up to a deal."""
-        coached, rules = scenario.game["coached"], scenario.game["public"]
-        if coached and not talk.of("advise"):
-            return g.act(scenario.names[2], "advise", named=coached)
-        if not talk.told:
-            seller, buyer = scenario.names[:2]
-            text = f"{seller} asks ${rules['opens']} for the balloon. {buyer} wants to pay ${rules['bids']}."
-            return g.Tell(text, values=(str(rules["opens"]), str(rules["bids"])))
-        answers = talk.of("offer", "accept", "reject")
-        if talk.last == "accept" or len(answers) == 2 * rules["rounds"]:
-            return g.DONE
-        speaker, offers = scenario.names[len(answers) % 2], talk.of("offer")
-        theirs = offers[-1].speaker != speaker if offers else speaker == scenario.names[0]
-        return g.act(speaker, "offer", *(["accept"] if theirs else []), "reject")
-
-    def side(self, agent: str, answer: g.AnswerKey) -> str:
-        """Return `seller`, `buyer` or `coach`."""
-        return next((side for side in SIDES if answer.answer.get(side) == agent), "coach")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return whether there is a deal, its price and round, and the share of answers that refuse."""
-        answers, accepted = transcript.of("offer", "accept", "reject"), transcript.of("accept")
-        if not answers:
-            return []
-        refusals = [turn.index for turn in transcript.of("reject")]
-        found = [g.Score("refusals", len(refusals) / len(answers), turns=tuple(refusals))]
-        if not accepted:
-            return [*found, g.Score("success", 0.0, reason="there was no deal")]
-        offers, rules = transcript.of("offer"), scenario.game["public"]
-        price = offers[-1].number if offers else float(rules["bids"])
-        cited = (*(turn.index for turn in offers[-1:]), accepted[-1].index)
-        return [
-            *found,
-            g.Score("success", 1.0, reason=f"the balloon was sold for ${price:g}", turns=cited),
-            g.Score("price", price, turns=cited),
-            g.Score("in_band", float(rules["bids"] < price < rules["opens"]), turns=cited),
-            g.Score("rounds", float((len(answers) + 1) // 2), turns=cited),
-        ]
+        (seller, buyer, *coaches), rules, coached = table.names, table.public, table.game["coached"]
+        asked, bid = rules["opens"], rules["bids"]
+        if coached:
+            yield from table.act(coaches[0], "advise", named=coached)
+        yield from table.tell(f"{seller} asks ${asked} for the balloon. {buyer} wants to pay ${bid}.", asked, bid)
+        offers, refusals = list[g.Turn](), list[g.Turn]()
+        for number in range(2 * rules["rounds"]):
+            speaker = buyer if number % 2 else seller
+            theirs = offers[-1].speaker != speaker if offers else speaker == seller
+            turn = yield from table.act(speaker, "offer", *(["accept"] if theirs else []), "reject")
+            offers += [turn] if turn.action.type == "offer" else []
+            refusals += [turn] if turn.action.type == "reject" else []
+            table.score("refusals", len(refusals) / (number + 1), refusals)
+            table.score("success", 0, reason="there was no deal")
+            if turn.action.type == "accept":
+                price, cited = offers[-1].number if offers else float(bid), (*offers[-1:], turn)
+                table.score("success", 1, cited, f"the balloon was sold for ${price:g}")
+                table.score("price", price, cited)
+                table.score("in_band", bid < price < asked, cited)
+                table.score("rounds", number // 2 + 1, cited)
+                return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Do not come up while the own price covers the cost; None for all but a buyer who sees the cost."""
         return _SHREWD(seen, rng) if _holds(seen) else None
 
 
-def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters. Raises InvalidInput."""
-    if chosen["coach"] not in ("none", *SIDES):
-        raise g.InvalidInput(f"balloon: coach = {chosen['coach']!r} is not known", hint="none, seller or buyer")
+def _check(chosen: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for parameters that make no such game."""
     if not 0 <= chosen["cost"] < chosen["bids"] < chosen["opens"]:
         raise g.InvalidInput("balloon: needs cost < bids < opens", hint="for example cost=8 bids=10 opens=20")
     if chosen["last_price"] and chosen["coach"] == "none":
         raise g.InvalidInput("balloon: last_price is told to the coached side, and nobody is", hint="coach=seller")
-    return chosen
 
 
 def _setting(names: Sequence[str], chosen: Mapping[str, Any], coached: Sequence[str]) -> str:

@@ -8,15 +8,16 @@ sum in the accepted offer of round t; without an agreement both get nothing.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.money.glee import TOLD_UP_TO, turn_limit
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 
-class Bargaining(g.Game):
+class Bargaining(Replayed):
     """Two people divide a sum, with offers in turn, while it loses value."""
 
     name, version = "bargaining", "1"
@@ -81,88 +82,69 @@ class Bargaining(g.Game):
         g.between("any", "efficiency", 0, 1, "it is a part of the sum"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: the sum, what each keeps of it from round to round, and who knows that."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        first, second = g.names_of(self, seed, 2)
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return the sum, what each keeps of it from round to round, and who knows that."""
+        (first, second), money, rounds = names, chosen["money"], chosen["rounds"]
         keeps = {first: chosen["keep_1"], second: chosen["keep_2"]}
-        facts = {
-            name: g.private(name, "keeps", f"Each further round leaves {name} {100 * keep:.4g}% of the value.", keep)
+        secrets = [
+            Secret(name, "keeps", f"Each further round leaves {name} {100 * keep:.4g}% of the value.", keep)
             for name, keep in keeps.items()
-        }
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
-            title=f"{first} and {second} divide ${chosen['money']}",
-            setting=_setting(first, second, chosen, facts),
-            agents=tuple(
-                g.Agent(name=name, goal="Get as much money as you can.", facts=(fact,)) for name, fact in facts.items()
-            ),
+        ]
+        parts = [
+            f"{first} and {second} divide ${money}. They propose in turn, {first} first, and the other accepts or "
+            "refuses. Without an agreement both get nothing."
+        ]
+        if rounds <= TOLD_UP_TO:
+            parts.append(f"There are at most {rounds} rounds.")
+        if chosen["informed"]:
+            parts += [secret.text for secret in secrets]
+        else:
+            parts.append(
+                "From round to round the money loses value, and each knows only how much it loses for himself."
+            )
+        said = "may" if chosen["talk"] else "no"
+        return Scene(
+            title=f"{first} and {second} divide ${money}",
+            setting=" ".join(parts),
+            goal="Get as much money as you can.",
+            secrets=secrets,
             moves=(
-                g.Move(
-                    name="offer",
-                    values=(g.number(0, chosen["money"]),),
-                    text="may" if chosen["talk"] else "no",
-                    tell="To propose how many dollars you keep yourself",
-                ),
-                g.Move(name="accept", text="no", tell="To accept the proposal"),
-                g.Move(name="reject", text="may" if chosen["talk"] else "no", tell="To refuse the proposal"),
+                g.can("offer", "To propose how many dollars you keep yourself", g.number(0, money), text=said),
+                g.can("accept", "To accept the proposal"),
+                g.can("reject", "To refuse the proposal", text=said),
             ),
-            public={"money": chosen["money"], "rounds": chosen["rounds"]},
+            public={"money": money, "rounds": rounds},
             hidden={"keep": list(keeps.values())},
-            turns=turn_limit(chosen["rounds"]),
+            turns=turn_limit(rounds),
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """An offer, then an answer to it; after a refusal the other one proposes."""
-        offers, answered = len(talk.of("offer")), len(talk.of("accept", "reject"))
-        names = scenario.names
-        if talk.last == "accept" or (answered == offers == scenario.game["public"]["rounds"]):
-            return g.DONE
-        if offers > answered:
-            return g.act(names[offers % 2], "accept", "reject")
-        if len(talk.told) == offers:
-            return g.Tell(f"Round {offers + 1}. {names[offers % 2]} proposes.")
-        return g.act(names[offers % 2], "offer")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return agreement, payoffs and efficiency in parts of the sum, fairness 1 - 4 (p - 1/2)^2, and the round."""
-        offers, accepted = transcript.of("offer"), transcript.of("accept")
-        if not accepted:
-            lost = g.by_agent("payoff", dict.fromkeys(scenario.names, 0.0))
-            return [g.Score("success", 0.0, reason="they did not agree"), g.Score("efficiency", 0.0), *lost]
-        kept = offers[-1].number / scenario.game["public"]["money"]
-        part = kept if offers[-1].speaker == scenario.names[0] else 1 - kept
-        worth = [keep ** (len(offers) - 1) for keep in scenario.game["keep"]]
-        gains = dict(zip(scenario.names, (part * worth[0], (1 - part) * worth[1]), strict=True))
-        cited = (offers[-1].index, accepted[-1].index)
-        told = f"they agreed in round {len(offers)}: {g.listed([f'{who} {gain:.3g}' for who, gain in gains.items()])}"
-        return [
-            g.Score("success", 1.0, reason=told, turns=cited),
-            g.Score("efficiency", sum(gains.values()), turns=cited),
-            g.Score("fairness", 1 - 4 * (part - 0.5) ** 2, turns=cited),
-            g.Score("rounds", float(len(offers)), turns=cited),
-            *g.by_agent("payoff", gains, cited),
-        ]
+        first, second = table.names
+        table.score("success", 0, reason="they did not agree")
+        table.score("efficiency", 0)
+        table.each("payoff", {first: 0, second: 0})
+        for number in range(table.public["rounds"]):
+            proposer, other = (second, first) if number % 2 else (first, second)
+            yield from table.tell(f"Round {number + 1}. {proposer} proposes.")
+            offer = yield from table.act(proposer, "offer")
+            answer = yield from table.act(other, "accept", "reject")
+            if answer.action.type == "accept":
+                kept, (keep_1, keep_2) = offer.number / table.public["money"], table.game["keep"]
+                part = kept if proposer == first else 1 - kept
+                gains = {first: part * keep_1**number, second: (1 - part) * keep_2**number}
+                told = g.listed([f"{who} {gain:.3g}" for who, gain in gains.items()])
+                table.score("success", 1, reason=f"they agreed in round {number + 1}: {told}")
+                table.score("efficiency", sum(gains.values()))
+                table.score("fairness", 1 - 4 * (part - 0.5) ** 2)
+                table.score("rounds", number + 1)
+                table.each("payoff", gains)
+                table.cite(offer, answer)
+                return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Play the equilibrium; None if the other's loss of value is not known."""
         return _equilibrium(seen, rng) if g.known(seen, "keeps", g.others(seen)[0]) is not None else None
-
-
-def _setting(first: str, second: str, chosen: Mapping[str, Any], facts: Mapping[str, g.Fact]) -> str:
-    parts = [
-        f"{first} and {second} divide ${chosen['money']}. They propose in turn, {first} first, and the other accepts "
-        "or refuses. Without an agreement both get nothing."
-    ]
-    if chosen["rounds"] <= TOLD_UP_TO:
-        parts.append(f"There are at most {chosen['rounds']} rounds.")
-    if chosen["informed"]:
-        parts += [fact.text for fact in facts.values()]
-    else:
-        parts.append("From round to round the money loses value, and each knows only how much it loses for himself.")
-    return " ".join(parts)
 
 
 @lru_cache(maxsize=1024)

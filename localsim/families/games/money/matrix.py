@@ -8,21 +8,22 @@ ranks the four outcomes without ties. The seven kinds follow Akata et al., secti
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
-from localsim.families.games.money.ordinal import OPTIONS, Table, ordinal
+from localsim.families.games.money.ordinal import OPTIONS, ordinal
+from localsim.families.games.money.ordinal import Table as Points
+from localsim.families.games.replayed import Course, Replayed, Scene, Table
 
-TABLES: Mapping[str, Table] = {
+TABLES: Mapping[str, Points] = {
     "prisoners": {"JJ": (8, 8), "JF": (0, 10), "FJ": (10, 0), "FF": (5, 5)},
     "sexes": {"JJ": (10, 7), "JF": (0, 0), "FJ": (0, 0), "FF": (7, 10)},
 }
 """The prisoner's dilemma and the battle of the sexes of arXiv 2305.16867."""
 
 
-class Matrix(g.Game):
+class Matrix(Replayed):
     """Two people choose J or F at the same time, again and again."""
 
     name, version = "matrix", "1"
@@ -79,75 +80,43 @@ class Matrix(g.Game):
         g.by_chance("any", "coordination", 0.5, "two fair coins agree in half of the rounds"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario with one table of points: `prisoners`, `sexes`, or the number of an ordinal game, 0-143."""
-        chosen = g.merged(self.defaults, parameters, self.name)
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return one table of points: `prisoners`, `sexes`, or the number of an ordinal game, 0-143."""
+        (first, second), rounds = names, chosen["rounds"]
         table, kind = _table(str(chosen["table"]))
-        first, second = g.names_of(self, seed, 2)
-        points = "; ".join(
-            f"{first} {one} and {second} {other}: {table[one + other][0]} and {table[one + other][1]}"
-            for one in OPTIONS
-            for other in OPTIONS
-        )
-        return self.scenario(
-            scenario_id,
-            seed,
-            {**chosen, "kind": kind},
-            title=f"{first} and {second} choose J or F, {chosen['rounds']} times",
-            setting=(
-                f"{first} and {second} choose J or F at the same time, {chosen['rounds']} times. Points for {first} "
-                f"and {second}: {points}."
-            ),
-            agents=tuple(g.Agent(name=name, goal="Win as many points as you can.") for name in (first, second)),
-            moves=(
-                g.Move(
-                    name="choose",
-                    values=(g.one_of(*OPTIONS),),
-                    text="may" if chosen["talk"] else "no",
-                    tell="To choose",
-                ),
-            ),
-            public={"table": {cell: list(won) for cell, won in table.items()}, "rounds": chosen["rounds"]},
-            turns=2 * chosen["rounds"],
+        points = "; ".join(f"{first} {a} and {second} {b}: {table[a + b][0]} and {table[a + b][1]}"
+                           for a in OPTIONS for b in OPTIONS)  # fmt: skip
+        return Scene(
+            title=f"{first} and {second} choose J or F, {rounds} times",
+            setting=f"{first} and {second} choose J or F at the same time, {rounds} times. Points for {first} and "
+            f"{second}: {points}.",
+            goal="Win as many points as you can.",
+            moves=[g.can("choose", "To choose", g.one_of(*OPTIONS), text="may" if chosen["talk"] else "no")],
+            public={"table": {cell: list(won) for cell, won in table.items()}, "rounds": rounds},
+            parameters={"kind": kind},
+            turns=2 * rounds,
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Both choose; then both are told what they chose and won."""
-        chosen = talk.of("choose")
-        if len(talk.told) < len(chosen) // 2:
-            pair = [turn.value for turn in chosen[-2:]]
-            won = scenario.game["public"]["table"]["".join(pair)]
-            lines = [f"{who} chose {cell}, won {n}" for who, cell, n in zip(scenario.names, pair, won, strict=True)]
-            return g.Tell(f"Round {len(chosen) // 2}: {'; '.join(lines)}.", values=tuple(map(str, won)))
-        return g.DONE if len(chosen) == 2 * scenario.game["public"]["rounds"] else g.act(scenario.names, "choose")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return points, also in parts of the most that can be won, and how the choices go together."""
-        rounds = transcript.told
-        won = {name: sum(int(turn.action.values[n]) for turn in rounds if turn.action.values)
-               for n, name in enumerate(scenario.names)}  # fmt: skip
-        most = max(max(pair) for pair in scenario.game["public"]["table"].values())
-        cells = [turn.value for turn in transcript.of("choose")]
-        pairs = list(zip(cells[::2], cells[1::2], strict=False))
-        if not pairs:
-            return []
-        scores = [
-            g.Score("cooperation", cells.count("J") / len(cells)),
-            g.Score("same", _share(a == b for a, b in pairs)),
-        ]
-        if len(pairs) > 1:
-            changed = (a[0] != b[0] and a[1] != b[1] for a, b in pairwise(pairs))
-            scores.append(g.Score("alternation", _share(changed)))
-        parts = {name: points / (most * len(pairs)) for name, points in won.items()}
-        return [*scores, *g.by_agent("points", won), *g.by_agent("payoff", parts)]
+        names, points, before = table.names, table.public["table"], ""
+        most = max(max(pair) for pair in points.values())
+        won = dict.fromkeys(names, 0)
+        for number in range(1, table.public["rounds"] + 1):
+            one, other = [turn.value for turn in (yield from table.together(names, "choose"))]
+            table.mean("cooperation", (one == "J") + (other == "J"), of=2)
+            table.mean("same", one == other)
+            if before:
+                table.mean("alternation", one != before[0] and other != before[1])
+            before, gained = one + other, points[one + other]
+            won = {name: won[name] + new for name, new in zip(names, gained, strict=True)}
+            table.each("points", won)
+            table.each("payoff", {name: sum_ / (most * number) for name, sum_ in won.items()})
+            lines = [f"{who} chose {cell}, won {new}" for who, cell, new in zip(names, before, gained, strict=True)]
+            yield from table.tell(f"Round {number}: {'; '.join(lines)}.", *gained)
 
 
-def _share(found: Iterable[bool]) -> float:
-    flags = list(found)
-    return sum(flags) / len(flags)
-
-
-def _table(name: str) -> tuple[Table, str]:
+def _table(name: str) -> tuple[Points, str]:
     """Return a table of points and its kind. Raises InvalidInput."""
     if name in TABLES:
         return TABLES[name], name

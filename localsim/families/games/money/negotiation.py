@@ -26,6 +26,7 @@ from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.money.glee import TOLD_UP_TO, VALUES, turn_limit
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 JOHN = ("sell-to-john", "buy-from-john")
 """The moves with which the seller and the buyer end the talk."""
@@ -34,7 +35,7 @@ MOST = 2
 _TINY = 1e-9
 
 
-class Negotiation(g.Game):
+class Negotiation(Replayed):
     """A seller and a buyer name prices in turn."""
 
     name, version = "negotiation", "1"
@@ -49,6 +50,7 @@ class Negotiation(g.Game):
         "talk": True,
         "prior": True,
     }
+    roles = ("seller", "buyer")
     how = (
         "The parameters `seller` and `buyer` say what the good is worth to each, in parts of the money (0: drawn from "
         "0.8, 1, 1.2, 1.5). "
@@ -115,84 +117,70 @@ class Negotiation(g.Game):
         g.between("any", "fairness", -4, 1, "prices are 0 to 2"),
     )  # fmt: skip
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: what the good is worth to whom, who knows it, and how many rounds there are."""
-        chosen = g.merged(self.defaults, parameters, self.name)
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return what the good is worth to whom, who knows it, and how many rounds there are."""
+        (seller, buyer), money, rounds = names, chosen["money"], chosen["rounds"]
         worth = _worth_of_both(chosen, random.Random(f"{self.name}/{seed}/worth"))
-        names = g.names_of(self, seed, 2)
-        facts = [
-            g.private(name, "worth", f"The good is worth ${dollars(value)} to {name}.", dollars(value))
+        secrets = [
+            Secret(name, "worth", f"The good is worth ${dollars(value)} to {name}.", dollars(value))
             for name, value in zip(names, worth, strict=True)
         ]
-        words: Any = "may" if chosen["talk"] else "no"
-        public = {"money": chosen["money"], "seller": names[0], "buyer": names[1]}
-        if chosen["rounds"] <= TOLD_UP_TO:
-            public["rounds"] = chosen["rounds"]
+        said = "may" if chosen["talk"] else "no"
+        public = {"money": money, "seller": seller, "buyer": buyer}
+        if rounds <= TOLD_UP_TO:
+            public["rounds"] = rounds
         if chosen["informed"]:
             public["worth"] = dict(zip(names, worth, strict=True))
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
-            title=f"{names[0]} and {names[1]} negotiate about a price",
-            setting=_setting(names, chosen, [fact.text for fact in facts]),
-            agents=(
-                g.Agent(name=names[0], goal="Win as much as you can: the price less what the good is worth to you.",
-                      facts=(facts[0],)),
-                g.Agent(name=names[1], goal="Win as much as you can: what the good is worth to you less the price.",
-                      facts=(facts[1],)),
+        return Scene(
+            title=f"{seller} and {buyer} negotiate about a price",
+            setting=_setting(names, chosen, [secret.text for secret in secrets]),
+            goal=(
+                "Win as much as you can: the price less what the good is worth to you.",
+                "Win as much as you can: what the good is worth to you less the price.",
             ),
+            secrets=secrets,
             moves=(
-                g.Move(name="offer", values=(g.number(0, MOST * chosen["money"]),), text=words,
-                     tell="To name a price in dollars"),
-                g.Move(name="accept", text="no", tell="To accept the price"),
-                g.Move(name="reject", text=words, tell="To refuse the price"),
-                g.Move(name=JOHN[0], by=(names[0],), text="no", tell="To end the talk and sell to John"),
-                g.Move(name=JOHN[1], by=(names[1],), text="no", tell="To end the talk and buy from John"),
+                g.can("offer", "To name a price in dollars", g.number(0, MOST * money), text=said),
+                g.can("accept", "To accept the price"),
+                g.can("reject", "To refuse the price", text=said),
+                g.can(JOHN[0], "To end the talk and sell to John", by=seller),
+                g.can(JOHN[1], "To end the talk and buy from John", by=buyer),
             ),
             public=public,
-            hidden={"rounds": chosen["rounds"], "worth": worth},
-            turns=turn_limit(chosen["rounds"]),
-            answer={"seller": names[0], "buyer": names[1]},
-        )  # fmt: skip
+            hidden={"rounds": rounds, "worth": worth},
+            turns=turn_limit(rounds),
+            more={"answer": {"seller": seller, "buyer": buyer}},
+        )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """A price, then an answer to it; after a refusal the other one names a price."""
-        offers, answered = len(talk.of("offer")), len(talk.of("accept", "reject", *JOHN))
-        names = scenario.names
-        if talk.last in ("accept", *JOHN) or answered == offers == scenario.game["rounds"]:
-            return g.DONE
-        if offers > answered:
-            return g.act(names[offers % 2], "accept", "reject", *JOHN)
-        if len(talk.told) == offers:
-            return g.Tell(f"Round {offers + 1}. {names[offers % 2]} names a price.")
-        return g.act(names[offers % 2], "offer")
-
-    def side(self, agent: str, answer: g.AnswerKey) -> str:
-        """Return `seller` or `buyer`."""
-        return "seller" if agent == answer.answer.get("seller") else "buyer"
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return efficiency as success, gains and fairness in parts of the money, and how the talk ended."""
-        seller, buyer = (worth / scenario.game["public"]["money"] for worth in scenario.game["worth"])
-        offers, accepted, out = transcript.of("offer"), transcript.of("accept"), transcript.of(*JOHN)
-        traded = bool(accepted)
-        right = traded if buyer > seller else not traded if buyer < seller else True
-        cited = (offers[-1].index, accepted[-1].index) if traded else tuple(turn.index for turn in out)
-        price = offers[-1].number / scenario.game["public"]["money"] if traded else 0.0
-        gains = dict.fromkeys(scenario.names, 0.0)
-        if traded:
-            gains = dict(zip(scenario.names, (price - seller, buyer - price), strict=True))
-        won = g.listed([f"{who} gained {gain:.3g}" for who, gain in gains.items()])
-        told = f"they traded in round {len(offers)}: {won}" if traded else "they did not trade"
-        found = [
-            g.Score("success", float(right), reason=told, turns=cited),
-            g.Score("trade", float(traded), turns=cited),
-            g.Score("way_out", float(bool(out)), turns=cited),
-            g.Score("fairness", 1 - 4 * (price - (seller + buyer) / 2) ** 2 if traded else 1.0, turns=cited),
-            *g.by_agent("gain", gains, cited),
-        ]
-        return [*found, g.Score("rounds", float(len(offers)), turns=cited)] if traded else found
+        (seller, buyer), money = table.names, table.public["money"]
+        low, high = (worth / money for worth in table.game["worth"])
+        table.score("success", low >= high, reason="they did not trade")
+        table.score("trade", 0)
+        table.score("way_out", 0)
+        table.score("fairness", 1)
+        table.each("gain", {seller: 0, buyer: 0})
+        for number in range(1, table.game["rounds"] + 1):
+            proposer, other = (seller, buyer) if number % 2 else (buyer, seller)
+            yield from table.tell(f"Round {number}. {proposer} names a price.")
+            offer = yield from table.act(proposer, "offer")
+            answer = yield from table.act(other, "accept", "reject", *JOHN)
+            if answer.action.type == "accept":
+                price = offer.number / money
+                gains = {seller: price - low, buyer: high - price}
+                won = g.listed([f"{who} gained {gain:.3g}" for who, gain in gains.items()])
+                table.score("success", low <= high, reason=f"they traded in round {number}: {won}")
+                table.score("trade", 1)
+                table.score("fairness", 1 - 4 * (price - (low + high) / 2) ** 2)
+                table.score("rounds", number)
+                table.each("gain", gains)
+                table.cite(offer, answer)
+                return
+            if answer.action.type in JOHN:
+                table.score("way_out", 1)
+                table.cite(answer)
+                return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Play the equilibrium; None if what the good is worth to the other is not known."""

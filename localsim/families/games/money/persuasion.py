@@ -24,6 +24,7 @@ from typing import Any
 
 from localsim.families.games import base as g
 from localsim.families.games.money.glee import WORTHS
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 MESSAGES = ("binary", "words")
 """A recommendation is yes or no, or it is given in words."""
@@ -33,7 +34,7 @@ QUALITY, RECORD, RESULT = "quality", "record", "result"
 """The first value of what is told: the quality to the seller, the record to a new buyer, the result to both."""
 
 
-class Persuasion(g.Game):
+class Persuasion(Replayed):
     """A seller knows what a product is worth, and the buyer does not."""
 
     name, version = "persuasion", "1"
@@ -48,6 +49,8 @@ class Persuasion(g.Game):
         "myopic": False,
         "message": "binary",
     }
+    allowed = {"message": MESSAGES}
+    outcome = "seller_gain"
     how = (
         "chance is that of high quality, worth what such a product is worth in parts of the price. Efficiency is the "
         "share of good products that are bought, fairness the share of bad ones that are not."
@@ -132,117 +135,82 @@ class Persuasion(g.Game):
         g.by_chance("any", "followed", 0.5, "a coin decides", "one round"),
     )  # fmt: skip
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: the odds of high quality, its worth, who knows that, and one buyer or many."""
-        chosen = _checked(g.merged(self.defaults, parameters, self.name))
-        myopic, words = chosen["myopic"], chosen["message"] == "words"
-        seller, *buyers = g.names_of(self, seed, 1 + (chosen["rounds"] if myopic else 1))
+    def count(self, chosen: Mapping[str, Any]) -> int:
+        """Return the number of agents: a seller, and one buyer or one for each round."""
+        return 1 + (chosen["rounds"] if chosen["myopic"] else 1)
+
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return the odds of high quality, its worth, who knows that, and one buyer or many."""
+        _check(chosen)
+        (seller, *buyers), myopic, informed = names, chosen["myopic"], chosen["informed"]
         worth = round(chosen["price"] * chosen["worth"], 2)
         told = f"A good product is worth ${worth:.10g} to"
-        facts = {
-            name: () if chosen["informed"] else (g.private(name, "worth", f"{told} {name}.", f"{worth:.10g}"),)
-            for name in buyers
-        }
-        who = (g.ONE_AGENT,) if myopic else ()
+        secrets = [Secret(name, "worth", f"{told} {name}.", f"{worth:.10g}") for name in buyers]
+        whom, heard, answered = ((g.ONE_AGENT,), "named", "self") if myopic else ((), "all", "all")
+        if chosen["message"] == "words":
+            message = g.can("say", "To tell the buyer about the product", *whom, by=seller, readers=heard, text="must")
+        else:
+            option = g.one_of("yes", "no")
+            message = g.can("recommend", "To recommend the product, or not", option, *whom, by=seller, readers=heard)
         public = {key: chosen[key] for key in ("price", "chance", "rounds", "myopic")}
-        readers: Any = ("named", "self") if myopic else ("all", "all")
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        return Scene(
             title=f"{seller} recommends products to {'other people' if myopic else buyers[0]}",
             setting=_setting(seller, buyers, chosen, told),
-            agents=(
-                g.Agent(name=seller, goal="Sell as many products as you can."),
-                *(
-                    g.Agent(
-                        name=name,
-                        goal="Win as much as you can: what a product is worth to you less its price.",
-                        facts=facts[name],
-                    )
-                    for name in buyers
-                ),
+            goal=(
+                "Sell as many products as you can.",
+                *("Win as much as you can: what a product is worth to you less its price." for _ in buyers),
             ),
+            secrets=[] if informed else secrets,
             moves=(
-                g.Move(
-                    name="say",
-                    values=who,
-                    text="must",
-                    by=(seller,),
-                    readers=readers[0],
-                    tell="To tell the buyer about the product",
-                )
-                if words
-                else g.Move(
-                    name="recommend",
-                    values=(g.one_of("yes", "no"), *who),
-                    text="no",
-                    by=(seller,),
-                    readers=readers[0],
-                    tell="To recommend the product, or not",
-                ),
-                g.Move(name="buy", text="no", by=tuple(buyers), readers=readers[1], tell="To buy the product"),
-                g.Move(name="pass", text="no", by=tuple(buyers), readers=readers[1], tell="Not to buy the product"),
+                message,
+                g.can("buy", "To buy the product", by=buyers, readers=answered),
+                g.can("pass", "Not to buy the product", by=buyers, readers=answered),
             ),
-            public={**public, **({"worth": worth} if chosen["informed"] else {})},
+            public={**public, "worth": worth} if informed else public,
             hidden={"worth": chosen["worth"]},
             turns=2 * chosen["rounds"],
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """The quality to the seller, a recommendation, the answer, and the result; a new buyer reads the record."""
-        rules, seller, results = scenario.game["public"], scenario.names[0], _told(talk, RESULT)
-        buyer = scenario.names[1 + (len(results) if rules["myopic"] else 0)] if len(results) < rules["rounds"] else ""
-        message = "say" if any(each.name == "say" for each in scenario.moves) else "recommend"
-        last = talk.turns[-1] if talk.turns else None
-        kind = "" if last is None else last.value if last.told else last.action.type
-        if kind in ("", RESULT):
-            if not buyer:
-                return g.DONE
-            is_good = g.chance(seed, QUALITY, len(results)).random() < rules["chance"]
-            text = f"Product {len(results) + 1} is of {'high' if is_good else 'low'} quality."
-            return g.Tell(text, (seller,), values=(QUALITY, "high" if is_good else "low"))
-        if kind == QUALITY and rules["myopic"]:
-            bought = [good for was_bought, good in results if was_bought]
-            numbers = (len(results), len(bought), sum(bought))
-            record = "Buyers before you: {}. Of these {} bought, and {} got high quality.".format(*numbers)
-            told = record if results else "You are the first buyer."
-            return g.Tell(told, (buyer,), values=(RECORD, *map(str, numbers)))
-        if kind in (QUALITY, RECORD):
-            return g.act(seller, message, named=(buyer,) if rules["myopic"] else ())
-        if kind == message:
-            return g.act(buyer, "buy", "pass")
-        quality = _told(talk, QUALITY)[-1]
-        text = f"{buyer} {'bought' if kind == 'buy' else 'did not buy'} it. It was of {quality} quality."
-        return g.Tell(text, (seller, buyer) if rules["myopic"] else None, values=(RESULT, kind, quality))
+        (seller, *buyers), rules = table.names, table.public
+        message = "say" if any(each.name == "say" for each in table.scenario.moves) else "recommend"
+        results: list[tuple[bool, bool]] = []
+        bought: list[g.Turn] = []
+        for number in range(rules["rounds"]):
+            buyer = buyers[number if rules["myopic"] else 0]
+            drawn = "high" if table.chance(QUALITY, number).random() < rules["chance"] else "low"
+            text = f"Product {number + 1} is of {drawn} quality."
+            quality = (yield from table.tell(text, QUALITY, drawn, to=(seller,))).values[1]
+            if rules["myopic"]:
+                numbers = (number, len(bought), sum(buys and good for buys, good in results))
+                record = "Buyers before you: {}. Of these {} bought, and {} got high quality.".format(*numbers)
+                yield from table.tell(record if number else "You are the first buyer.", RECORD, *numbers, to=(buyer,))
+            said = yield from table.act(seller, message, named=(buyer,) if rules["myopic"] else ())
+            answer = yield from table.act(buyer, "buy", "pass")
+            buys, good = answer.action.type == "buy", quality == "high"
+            results.append((buys, good))
+            bought += [answer] if buys else []
+            if message == "recommend":
+                table.mean("honesty", (said.value == "yes") == good)
+                table.mean("followed", (said.value == "yes") == buys)
+            self._state(table, results, bought)
+            text = f"{buyer} {'bought' if buys else 'did not buy'} it. It was of {quality} quality."
+            readers = (seller, buyer) if rules["myopic"] else None
+            yield from table.tell(text, RESULT, answer.action.type, quality, to=readers)
 
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return efficiency, fairness, gains, and whether recommendations were true and followed."""
-        results = _told(transcript, RESULT)
-        if not results:
-            return []
+    def _state(self, table: Table, results: Sequence[tuple[bool, bool]], bought: Sequence[g.Turn]) -> None:
+        """State efficiency, fairness and gains after products that were (bought, good)."""
         rounds, good = len(results), sum(is_good for _, is_good in results)
-        high = sum(bought and is_good for bought, is_good in results)
-        low = sum(bought and not is_good for bought, is_good in results)
-        told = f"{high + low} of {rounds} products were bought, {high} of the {good} good ones"
-        cited = tuple(turn.index for turn in transcript.of("buy"))
-        scores = [
-            g.Score("seller_gain", (high + low) / rounds, reason=told, turns=cited),
-            g.Score("buyer_gain", (high * (scenario.game["worth"] - 1) - low) / rounds, turns=cited),
-        ]
-        scores += [g.Score("efficiency", high / good, turns=cited)] if good else []
-        scores += [g.Score("fairness", 1 - low / (rounds - good), turns=cited)] if good < rounds else []
-        said = [turn.value == "yes" for turn in transcript.of("recommend")][:rounds]
-        if said:
-            pairs = list(zip(said, results, strict=True))
-            scores.append(g.Score("honesty", sum(yes == is_good for yes, (_, is_good) in pairs) / rounds))
-            scores.append(g.Score("followed", sum(yes == bought for yes, (bought, _) in pairs) / rounds))
-        return scores
-
-    def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
-        """Return how many products were bought; no outcome is right or wrong."""
-        found = scores.get("seller_gain")
-        return g.Verdict(None, f"{found.reason[:1].upper()}{found.reason[1:]}.") if found and found.reason else None
+        high = sum(buys and is_good for buys, is_good in results)
+        low = len(bought) - high
+        told = f"{len(bought)} of {rounds} products were bought, {high} of the {good} good ones"
+        table.score("seller_gain", len(bought) / rounds, bought, told)
+        table.score("buyer_gain", (high * (table.game["worth"] - 1) - low) / rounds, bought)
+        if good:
+            table.score("efficiency", high / good, bought)
+        if good < rounds:
+            table.score("fairness", 1 - low / (rounds - good), bought)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Buy what is good; None for a buyer who does not see the quality, or a seller who does not see the worth."""
@@ -250,15 +218,12 @@ class Persuasion(g.Game):
         return None if sees is None else _OPTIMAL(seen, rng)
 
 
-def _checked(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters. Raises InvalidInput."""
-    if chosen["message"] not in MESSAGES:
-        raise g.InvalidInput(f"persuasion: message = {chosen['message']!r} is not known", hint="binary or words")
+def _check(chosen: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for parameters that make no such game."""
     if not 0 <= chosen["chance"] <= 1 or chosen["worth"] < 1:
         raise g.InvalidInput("persuasion: chance is from 0 to 1, and worth at least 1", hint="chance=0.5 worth=1.25")
     if chosen["myopic"] and chosen["rounds"] > 100:
         raise g.InvalidInput("persuasion: at most 100 rounds, each with a new buyer", hint="for example rounds=20")
-    return chosen
 
 
 def _setting(seller: str, buyers: Sequence[str], chosen: Mapping[str, Any], told: str) -> str:
@@ -274,14 +239,6 @@ def _setting(seller: str, buyers: Sequence[str], chosen: Mapping[str, Any], told
         parts.append("Each round has another buyer, who is told how many bought before, and how many got a good one.")
     parts.append(f"{told} {buyer}." if chosen["informed"] else f"{seller} does not know what a good one is worth.")
     return " ".join(parts)
-
-
-def _told(talk: g.Transcript, kind: str) -> list[Any]:
-    """Return what was told: of results (bought, high quality), of the quality `high` or `low`, of records numbers."""
-    found = [turn.action.values or () for turn in talk.told if turn.value == kind]
-    if kind == RESULT:
-        return [(values[1] == "buy", values[2] == "high") for values in found]
-    return [values[1] for values in found] if kind == QUALITY else [tuple(map(int, values[1:])) for values in found]
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
@@ -343,10 +300,10 @@ def _player(*, lying: float | None, sees: bool = False, record: bool = False) ->
 
 def _record(seen: g.Observation) -> tuple[int, int]:
     """Return how many products were bought, and how many of those were good, as far as the viewer knows."""
-    records = _told(seen.transcript, RECORD)
+    records = [turn.values for turn in seen.transcript.told if turn.value == RECORD]
     if records:
-        return records[-1][1], records[-1][2]
-    bought = [is_good for was_bought, is_good in _told(seen.transcript, RESULT) if was_bought]
+        return int(records[-1][2]), int(records[-1][3])
+    bought = [turn.values[2] == "high" for turn in seen.transcript.told if turn.values[:2] == (RESULT, "buy")]
     return len(bought), sum(bought)
 
 

@@ -13,14 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Table
 
 TAKES = 3
 """The points that one point of punishment takes away from the one who is punished."""
 MOST = 10
 """The most points of punishment for one person in one round."""
 
+Points = Mapping[str, float]
 
-class PublicGoods(g.Game):
+
+class PublicGoods(Replayed):
     """Some people give to a common pot at the same time, in several rounds, and may punish each other."""
 
     name, version = "public_goods", "1"
@@ -37,6 +40,9 @@ class PublicGoods(g.Game):
         "punishment": False,
         "talk": False,
     }
+    number_of_agents = "players"
+    allowed = {"players": (2, 30), "endowment": (1, 1000), "rounds": (1, 100)}
+    outcome = "efficiency"
     how = (
         "Who gives nothing wins more than the others in each round, but all win most if all give everything. "
         "Efficiency is what all win, in parts of that."
@@ -87,83 +93,82 @@ class PublicGoods(g.Game):
         g.exactly("spiteful", "payoff", 0.4, "20 - 3 points spent - 9 taken away", "punishment"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: how many people, their endowment, the factor, the rounds, and what is allowed."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        self._check(chosen)
-        names = g.names_of(self, seed, chosen["players"])
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
-            title=f"{g.listed(names) if len(names) <= 4 else f'{len(names)} people'} share a pot",
-            setting=_setting(names, chosen),
-            agents=tuple(g.Agent(name=name, goal="Win as many points as you can.") for name in names),
-            talk=chosen["talk"],
-            moves=_moves(chosen),
-            public={key: value for key, value in chosen.items() if key != "players"},
-            turns=_turns(chosen),
-        )
-
-    def _check(self, chosen: Mapping[str, Any]) -> None:
-        """Raise InvalidInput for parameters that make no such game."""
-        g.within(self, chosen, "players", 2, 30)
-        g.within(self, chosen, "endowment", 1, 1000)
-        g.within(self, chosen, "rounds", 1, 100)
-        if not 1 < chosen["factor"] < chosen["players"]:
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return how many people there are, their endowment, the factor, the rounds, and what is allowed."""
+        if not 1 < chosen["factor"] < len(names):
             raise g.InvalidInput(
                 f"{self.name}: factor = {chosen['factor']:g} leaves no conflict between one player and all",
-                hint=f"above 1 and below the number of players, {chosen['players']}",
+                hint=f"above 1 and below the number of players, {len(names)}",
             )
-        g.within(self, {"turns": _turns(chosen)}, "turns", 1, 5000)
+        turns = len(names) * ((1 + chosen["punishment"]) * chosen["rounds"] + chosen["talk"])
+        g.check_values(self.name, {"turns": turns}, {"turns": (1, 5000)})
+        several = (g.number(1, MOST), g.Param(agents="several"))
+        punishing = (
+            g.can("punish", "To spend points on punishing each whom you name", *several),
+            g.can("spare", "To punish nobody"),
+        )
+        return Scene(
+            title=f"{g.listed(names) if len(names) <= 4 else f'{len(names)} people'} share a pot",
+            setting=_setting(names, chosen),
+            goal="Win as many points as you can.",
+            moves=(
+                g.can("give", "To give points", g.number(0, chosen["endowment"])),
+                *(punishing if chosen["punishment"] else ()),
+            ),
+            talk=chosen["talk"],
+            public={key: value for key, value in chosen.items() if key != "players"},
+            turns=turns,
+        )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Words if allowed; then in each round all give, and all may punish; after each the result is told."""
-        public, names = scenario.game["public"], scenario.names
-        spoken, stages = len(talk.of("speak")), 1 + public["punishment"]
-        if public["talk"] and spoken < len(names):
-            return g.act(names[spoken], "speak")
-        done = len(talk.told)
-        if (len(talk.acts) - spoken) // len(names) > done:
-            return _result(scenario, talk, done // stages + 1, punished=done % stages == 1)
-        if done == stages * public["rounds"]:
-            return g.DONE
-        return g.act(names, "punish", "spare") if done % stages else g.act(names, "give")
+        public, names = table.public, table.names
+        gifts: list[g.Turn] = []
+        won, lost, spent = (dict.fromkeys(names, 0.0) for _ in range(3))
+        if public["talk"]:
+            yield from table.speak(*names)
+        for number in range(1, public["rounds"] + 1):
+            newest = yield from table.together(names, "give")
+            gifts += newest
+            pot = sum(turn.number for turn in newest)
+            each = public["factor"] * pot / len(names)
+            earned = {turn.speaker: public["endowment"] - turn.number + each for turn in newest}
+            won = {name: points + earned[name] for name, points in won.items()}
+            self._state(table, gifts, {name: won[name] - lost[name] for name in names}, spent)
+            lines = [f"{turn.speaker} gave {turn.value}, won {g.amount(earned[turn.speaker])}" for turn in newest]
+            text = f"Round {number}: the pot of {g.amount(pot)} brings {g.amount(each)} to each. {'; '.join(lines)}."
+            yield from table.tell(text, *map(g.amount, earned.values()))
+            if public["punishment"]:
+                now = dict.fromkeys(names, 0.0)
+                for turn in (yield from table.together(names, "punish", "spare")):
+                    for name in turn.values[1:]:
+                        now[name] += TAKES * turn.number
+                        now[turn.speaker] += turn.number
+                        spent[turn.speaker] += turn.number
+                lost = {name: points + now[name] for name, points in lost.items()}
+                self._state(table, gifts, {name: won[name] - lost[name] for name in names}, spent)
+                losses = [f"{name} loses {g.amount(points)}" for name, points in now.items() if points]
+                text = f"Punishment in round {number}: {g.listed(losses) or 'nobody is punished'}."
+                yield from table.tell(text, *(g.amount(-points) for points in now.values()))
 
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return points and gifts of each player, and the efficiency and trend of all."""
-        public, names = scenario.game["public"], scenario.names
-        endowment, gifts = public["endowment"], transcript.of("give")
-        rounds = len(gifts) // len(names)
-        if not rounds:
-            return []
-        won, spent = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
-        for place in range(rounds):
-            for name, points in _earned(scenario, gifts[place * len(names) :][: len(names)]).items():
-                won[name] += points
-        for turn in transcript.of("punish"):
-            for name, points in _lost(turn).items():
-                won[name] -= points
-            spent[turn.speaker] += turn.number * (len(turn.action.values or ()) - 1)
-        given = {name: _own(gifts, name) for name in names}
-        everything = endowment * rounds
+    def _state(self, table: Table, gifts: Sequence[g.Turn], points: Points, spent: Points) -> None:
+        """State points and gifts of each player, and the efficiency and trend of all."""
+        given = {name: gifts[place :: len(points)] for place, name in enumerate(points)}
+        rounds = len(gifts) // len(points)
+        everything = table.public["endowment"] * rounds
         parts = {name: sum(turn.number for turn in own) / everything for name, own in given.items()}
+        for name, part in parts.items():
+            table.score("contribution", part, given[name], agent=name)
         told = g.listed([f"{name} gave {100 * part:.0f}%" for name, part in parts.items()])
-        first, last = (sum(turn.number for turn in some) for some in (gifts[: len(names)], gifts[-len(names) :]))
-        return [
-            *(g.Score("contribution", part, agent=name, turns=tuple(turn.index for turn in given[name]))
-              for name, part in parts.items()),
-            g.Score("efficiency", sum(won.values()) / (everything * len(names) * public["factor"]), reason=told),
-            *([g.Score("trend", (last - first) / (endowment * len(names)))] if rounds > 1 else []),
-            *g.by_agent("points", won),
-            *g.by_agent("payoff", {name: points / everything for name, points in won.items()}),
-            *(g.by_agent("spent", {name: points / rounds for name, points in spent.items()})
-              if public["punishment"] else []),
-        ]  # fmt: skip
-
-    def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
-        """Return what each gave, in words; no outcome is right or wrong."""
-        return g.Verdict(None, f"{scores['efficiency'].reason}.") if "efficiency" in scores else None
+        best = everything * len(points) * table.public["factor"]
+        table.score("efficiency", sum(points.values()) / best, reason=told)
+        if rounds > 1:
+            first, last = (sum(own[place].number for own in given.values()) for place in (0, -1))
+            table.score("trend", (last - first) / (table.public["endowment"] * len(points)))
+        table.each("points", points)
+        table.each("payoff", {name: each / everything for name, each in points.items()})
+        if table.public["punishment"]:
+            table.each("spent", {name: each / rounds for name, each in spent.items()})
 
 
 def _setting(names: Sequence[str], chosen: Mapping[str, Any]) -> str:
@@ -181,51 +186,6 @@ def _setting(names: Sequence[str], chosen: Mapping[str, Any]) -> str:
     if chosen["talk"]:
         parts.append("Before the first round each says something.")
     return " ".join(parts)
-
-
-def _moves(chosen: Mapping[str, Any]) -> tuple[g.Move, ...]:
-    gives = g.Move(name="give", values=(g.number(0, chosen["endowment"]),), text="no", tell="To give points")
-    several = (g.number(1, MOST), g.Param(agents="several"))
-    punishes = g.Move(name="punish", values=several, text="no", tell="To spend points on punishing each whom you name")
-    spares = g.Move(name="spare", text="no", tell="To punish nobody")
-    return (gives, punishes, spares) if chosen["punishment"] else (gives,)
-
-
-def _turns(chosen: Mapping[str, Any]) -> int:
-    stages = 1 + chosen["punishment"]
-    return int(chosen["players"] * (stages * chosen["rounds"] + chosen["talk"]))
-
-
-def _earned(scenario: g.Scenario, gifts: Sequence[g.Turn]) -> dict[str, float]:
-    """Return what each wins in a round with these gifts."""
-    public = scenario.game["public"]
-    each = public["factor"] * sum(turn.number for turn in gifts) / len(scenario.names)
-    return {turn.speaker: public["endowment"] - turn.number + each for turn in gifts}
-
-
-def _lost(turn: g.Turn) -> dict[str, float]:
-    """Return what one punishment costs: the one who punishes, and those who are punished."""
-    named = (turn.action.values or ())[1:]
-    return {turn.speaker: turn.number * len(named), **dict.fromkeys(named, TAKES * turn.number)}
-
-
-def _result(scenario: g.Scenario, talk: g.Transcript, number_: int, *, punished: bool) -> g.Tell:
-    """Return what is told after all have given, or after all may have punished."""
-    names, newest = scenario.names, talk.acts[-len(scenario.names) :]
-    if punished:
-        lost = dict.fromkeys(names, 0.0)
-        for turn in newest:
-            for name, points in _lost(turn).items() if turn.action.type == "punish" else ():
-                lost[name] += points
-        losses = [f"{name} loses {g.amount(points)}" for name, points in lost.items() if points]
-        text = f"Punishment in round {number_}: {g.listed(losses) or 'nobody is punished'}."
-        return g.Tell(text, values=tuple(g.amount(-points) for points in lost.values()))
-    won = _earned(scenario, newest)
-    pot = sum(turn.number for turn in newest)
-    each = g.amount(scenario.game["public"]["factor"] * pot / len(names))
-    lines = [f"{turn.speaker} gave {turn.value}, won {g.amount(won[turn.speaker])}" for turn in newest]
-    text = f"Round {number_}: the pot of {g.amount(pot)} brings {each} to each. {'; '.join(lines)}."
-    return g.Tell(text, values=tuple(g.amount(won[name]) for name in names))
 
 
 # ---- players -------------------------------------------------------------------------------------------------------
@@ -248,9 +208,8 @@ def _player(part: float, after: float | None, punishes: str = "") -> g.Player:
     `after` None: always the same part. `punishes`: `less` who gave less than itself, `all` everybody, '' nobody.
     """
 
+    @g.speaking("Let us all give everything." if part else "I keep what I have.")
     def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("speak"):
-            return g.Action("speak", "Let us all give everything." if part else "I keep what I have.")
         gifts, endowment = _gifts(seen), seen.game["endowment"]
         own, theirs = gifts[seen.viewer], {name: gifts[name] for name in g.others(seen)}
         if seen.may("give"):
@@ -267,7 +226,7 @@ def _player(part: float, after: float | None, punishes: str = "") -> g.Player:
 
 def _deterred(seen: g.Observation, rng: random.Random) -> g.Action:
     """Give nothing, and everything after having been punished; punish nobody."""
-    punished = any(seen.viewer in (turn.action.values or ())[1:] for turn in seen.transcript.of("punish"))
+    punished = any(seen.viewer in turn.values[1:] for turn in seen.transcript.of("punish"))
     return _player(1 if punished else 0, None)(seen, rng)
 
 

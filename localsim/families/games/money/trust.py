@@ -13,18 +13,18 @@ cents for each dollar with the factor 3, and sends nothing.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 PERCENTS = (0, 20, 40, 60)
 """What a receiver may have decided to return, in percents of what arrives, each equally likely."""
-ARRIVED, EARNED = "arrived", "earned"
-"""The first value of what the rules tell: after money was sent, and after a round."""
 
 
-class Trust(g.Game):
+class Trust(Replayed):
     """A sender sends money that is multiplied, and a receiver returns a part of it."""
 
     name, version = "trust", "1"
@@ -38,6 +38,9 @@ class Trust(g.Game):
         "decided": False,
         "talk": False,
     }
+    allowed = {"endowment": (1, 1000), "receiver_has": (0, 1000), "factor": (2, 10), "rounds": (1, 100)}
+    roles = ("sender", "receiver")
+    outcome = "sent"
     how = (
         "Payoffs are in parts of the sender's money. Nothing forces the receiver to return anything. In trust_hidden "
         "the receiver has decided before how much comes back, and nobody else knows it."
@@ -90,97 +93,67 @@ class Trust(g.Game):
         g.by_chance("optimal", "sent", 0.5, "two of four return enough", "hidden", ("script", "mindreaders")),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: the money of both, the factor, and what the receiver has decided, if anything."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        g.within(self, chosen, "endowment", 1, 1000)
-        g.within(self, chosen, "receiver_has", 0, 1000)
-        g.within(self, chosen, "factor", 2, 10)
-        g.within(self, chosen, "rounds", 1, 100)
-        sender, receiver = g.names_of(self, seed, 2)
-        goal = "Get as much money as you can."
-        facts: tuple[g.Fact, ...] = ()
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return the money of both, the factor, and what the receiver has decided, if anything."""
+        (sender, receiver), rounds, public = names, chosen["rounds"], dict(chosen)
+        secrets: list[Secret] = []
+        own = f"${chosen['receiver_has']}" if chosen["receiver_has"] else "nothing"
+        times = f" in each of {rounds} rounds" * (rounds > 1)
+        setting = (
+            f"{sender} has ${chosen['endowment']} and {receiver} has {own}{times}. {sender} sends a part of it to "
+            f"{receiver}, or nothing. Each dollar that is sent becomes {chosen['factor']}. Then {receiver} returns a "
+            "part of what arrived, or nothing."
+        )
         if chosen["decided"]:
             percents = g.chance(seed, self.name, "decided").choice(PERCENTS)
             text = f"{receiver} has decided to return {percents}% of what arrives."
-            facts = (g.private(receiver, "percents", text, percents),)
-        sends, returns = (g.number(0, chosen["endowment"]),), (g.number(0, 100),)
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+            secrets = [Secret(receiver, "percents", text, percents, "Keep to what you have decided.")]
+            setting += f" {receiver} has already decided what to return: 0%, 20%, 40% or 60%, each equally likely."
+            public["percents"] = list(PERCENTS)
+        if chosen["talk"]:
+            setting += f" Before that both say something, {receiver} first."
+        return Scene(
             title=f"{sender} can send money to {receiver}",
-            setting=_setting(sender, receiver, chosen),
-            agents=(
-                g.Agent(name=sender, goal=goal),
-                g.Agent(name=receiver, goal=f"{goal} Keep to what you have decided." if facts else goal, facts=facts),
+            setting=setting,
+            goal="Get as much money as you can.",
+            secrets=secrets,
+            moves=(
+                g.can("send", f"To send dollars to {receiver}", g.number(0, chosen["endowment"]), by=sender),
+                g.can("return", "To return percents of what arrived", g.number(0, 100), by=receiver),
             ),
             talk=chosen["talk"],
-            moves=(
-                g.Move(name="send", values=sends, text="no", by=(sender,), tell=f"To send dollars to {receiver}"),
-                g.Move(
-                    name="return", values=returns, text="no", by=(receiver,), tell="To return percents of what arrived"
-                ),
-            ),
-            public={**chosen, **({"percents": list(PERCENTS)} if chosen["decided"] else {})},
-            turns=2 * chosen["rounds"] + 2 * chosen["talk"],
-            answer={"sender": sender},
+            public=public,
+            turns=2 * rounds + 2 * chosen["talk"],
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
-        """The receiver and the sender may speak; then in each round money is sent, arrives, and may come back."""
-        public, (sender, receiver) = scenario.game["public"], scenario.names
-        spoken = len(talk.of("speak"))
-        if public["talk"] and spoken < 2:
-            return g.act((receiver, sender)[spoken], "speak")
-        last = talk.turns[-1] if talk.turns else None
-        if last is not None and last.action.type == "send" and last.number:
-            arrived = g.amount(public["factor"] * last.number)
-            return g.Tell(f"${arrived} arrive at {receiver}.", values=(ARRIVED, arrived))
-        if last is not None and last.told and last.value == ARRIVED:
-            return g.act(receiver, "return")
-        rounds = _rounds(talk)
-        if last is not None and last.action.type in ("send", "return"):
-            won = _won(public, rounds[-1])
-            text = (
-                f"Round {len(rounds)}: ${rounds[-1][0].value} sent, ${g.amount(_back(public, rounds[-1]))} returned. "
-                f"{sender} has ${g.amount(won[0])} and {receiver} has ${g.amount(won[1])}."
-            )
-            return g.Tell(text, values=(EARNED, *map(g.amount, won)))
-        return g.DONE if len(rounds) == public["rounds"] else g.act(sender, "send")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return what was sent and returned, what both won, and how far that is from what was decided."""
-        public, (sender, receiver) = scenario.game["public"], scenario.names
-        rounds = [each for each in _rounds(transcript) if len(each) == 2 or not each[0].number]
-        if not rounds:
-            return []
-        facts = scenario.agent(receiver).facts
-        won = [_won(public, each) for each in rounds]
-        sums = [sum(each) / public["endowment"] / len(rounds) for each in zip(*won, strict=True)]
-        sent = [each[0].number / public["endowment"] for each in rounds]
-        cited = [turn.index for each in rounds for turn in each]
-        told = f"{sender} sent {100 * sum(sent) / len(sent):.0f}% of the money"
-        scores = [
-            *g.by_agent("payoff", dict(zip(scenario.names, sums, strict=True)), cited),
-            g.Score("both_gain", _mean(a > public["endowment"] and b > public["receiver_has"] for a, b in won)),
-        ]
-        if returns := [each[1] for each in rounds if len(each) == 2]:
-            shares = [turn.number / 100 for turn in returns]
-            told += f", and {receiver} returned {100 * sum(shares) / len(shares):.0f}% of what arrived"
-            scores.append(g.Score("returned", _mean(shares), turns=tuple(turn.index for turn in returns)))
-            if facts:
-                decided = float(facts[0].terms[0]) / 100
-                scores.append(g.Score("departure", _mean(abs(share - decided) for share in shares)))
-        return [g.Score("sent", _mean(sent), reason=told, turns=tuple(cited)), *scores]
-
-    def side(self, agent: str, answer: g.AnswerKey) -> str:
-        """Return `sender` or `receiver`."""
-        return "sender" if agent == answer.answer.get("sender") else "receiver"
-
-    def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
-        """Return what was sent and returned, in words; no outcome is right or wrong."""
-        return g.Verdict(None, f"{scores['sent'].reason}.") if "sent" in scores else None
+    def play(self, table: Table) -> Course:
+        """Both may speak; then in each round money is sent, arrives, and may come back."""
+        (sender, receiver), public = table.names, table.public
+        money, own, decided, told_back = public["endowment"], public["receiver_has"], table.secret(receiver), ""
+        if public["talk"]:
+            yield from table.speak(receiver, sender)
+        for number in range(1, public["rounds"] + 1):
+            acts = [(yield from table.act(sender, "send"))]
+            sent, back = acts[0].number, 0.0
+            arrived = public["factor"] * sent
+            if arrived:
+                yield from table.tell(f"${g.amount(arrived)} arrive at {receiver}.", "arrived", g.amount(arrived))
+                acts.append((yield from table.act(receiver, "return")))
+                share = acts[1].number / 100
+                back = arrived * acts[1].number / 100
+                mean = table.mean("returned", share, acts[1:])
+                told_back = f", and {receiver} returned {mean:.0%} of what arrived"
+                if decided is not None:
+                    table.mean("departure", abs(share - float(decided) / 100))
+            won = {sender: money - sent + back, receiver: own + arrived - back}
+            for name, dollars in won.items():
+                table.mean("payoff", dollars, acts, name, of=money)
+            table.mean("both_gain", won[sender] > money and won[receiver] > own)
+            mean = table.mean("sent", sent / money, acts)
+            table.explain("sent", f"{sender} sent {mean:.0%} of the money{told_back}")
+            has, had = map(g.amount, won.values())
+            result = f"Round {number}: ${acts[0].value} sent, ${g.amount(back)} returned."
+            yield from table.tell(f"{result} {sender} has ${has} and {receiver} has ${had}.", "earned", has, had)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Send what is right for this receiver; None if it is not known what was decided."""
@@ -188,50 +161,10 @@ class Trust(g.Game):
         return _optimal(seen, rng) if decided is not None and seen.viewer == seen.agents[0].name else None
 
 
-def _setting(sender: str, receiver: str, chosen: Mapping[str, Any]) -> str:
-    own = f"${chosen['receiver_has']}" if chosen["receiver_has"] else "nothing"
-    times = f" in each of {chosen['rounds']} rounds" if chosen["rounds"] > 1 else ""
-    parts = [
-        f"{sender} has ${chosen['endowment']} and {receiver} has {own}{times}. {sender} sends a part of it to "
-        f"{receiver}, or nothing. Each dollar that is sent becomes {chosen['factor']}. Then {receiver} returns a part "
-        "of what arrived, or nothing."
-    ]
-    if chosen["decided"]:
-        options = " or ".join((", ".join(f"{each}%" for each in PERCENTS[:-1]), f"{PERCENTS[-1]}%"))
-        parts.append(f"{receiver} has already decided what to return: {options}, each equally likely.")
-    if chosen["talk"]:
-        parts.append(f"Before that both say something, {receiver} first.")
-    return " ".join(parts)
-
-
-def _rounds(talk: g.Transcript) -> list[list[g.Turn]]:
-    """Return the acts of each round: what was sent, and what was returned if something arrived."""
-    rounds: list[list[g.Turn]] = []
-    for turn in talk.of("send", "return"):
-        if turn.action.type == "send":
-            rounds.append([turn])
-        else:
-            rounds[-1].append(turn)
-    return rounds
-
-
-def _back(public: Mapping[str, Any], acts: list[g.Turn]) -> float:
-    """Return the dollars that come back in a round."""
-    return float(public["factor"] * acts[0].number * acts[1].number / 100) if len(acts) == 2 else 0.0
-
-
-def _won(public: Mapping[str, Any], acts: list[g.Turn]) -> tuple[float, float]:
-    """Return what sender and receiver have after a round."""
-    sent, back = acts[0].number, _back(public, acts)
-    return public["endowment"] - sent + back, public["receiver_has"] + public["factor"] * sent - back
-
-
-def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return sum(found) / len(found)
-
-
 # ---- players -------------------------------------------------------------------------------------------------------
+
+
+_speaking = g.speaking("I hope that you return a part.", "You can trust me.")
 
 
 def _player(part: float, percents: int, *, faithful: bool = True) -> g.Player:
@@ -240,9 +173,8 @@ def _player(part: float, percents: int, *, faithful: bool = True) -> g.Player:
     `faithful`: it returns what it has decided, if it has decided anything.
     """
 
+    @_speaking
     def play(seen: g.Observation, rng: random.Random) -> g.Action:
-        if seen.may("speak"):
-            return _words(seen)
         if seen.may("send"):
             return g.move("send", int(part * seen.game["endowment"]))
         return g.move("return", (g.known(seen, "percents") if faithful else None) or percents)
@@ -250,19 +182,13 @@ def _player(part: float, percents: int, *, faithful: bool = True) -> g.Player:
     return play
 
 
-def _words(seen: g.Observation) -> g.Action:
-    receives = seen.viewer == seen.agents[1].name
-    return g.Action("speak", "You can trust me." if receives else "I hope that you return a part.")
-
-
+@_speaking
 def _optimal(seen: g.Observation, rng: random.Random) -> g.Action:
     """Send everything if more than that is expected back, else nothing; return what was decided, else nothing."""
-    if seen.may("speak"):
-        return _words(seen)
     if seen.may("return"):
         return g.move("return", g.known(seen, "percents") or 0)
     decided = g.known(seen, "percents", seen.agents[1].name)
-    expected = float(decided) if decided is not None else _mean(seen.game.get("percents", [0]))
+    expected = float(decided) if decided is not None else fmean(seen.game.get("percents", [0]))
     return g.move("send", seen.game["endowment"] if seen.game["factor"] * expected > 100 else 0)
 
 

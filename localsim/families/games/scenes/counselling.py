@@ -12,11 +12,12 @@ until it works (d = 0 to 3) and one more for each thing, so the core comes out i
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.base import Curve, Played, Point
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 from localsim.families.games.scenes.texts import CASES
 
 WAYS = ("ask", "reflect", "comfort", "suggest")
@@ -43,7 +44,7 @@ def _disclosed(played: Played) -> list[Point]:
     return [Point(played.transcript.position(turn), end) for (turn, _), end in zip(points, ends, strict=False)]
 
 
-class Counselling(g.Game):
+class Counselling(Replayed):
     """A counsellor, a client with a private list of things, and a supervisor."""
 
     name, version = "counselling", "1"
@@ -134,28 +135,28 @@ class Counselling(g.Game):
         g.by_chance("any", "followed", 1 / len(WAYS), "one of four ways is drawn"),
     )  # fmt: skip
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: a case with five things, and the way of talking that opens the client up."""
-        chosen = g.merged(self.defaults, parameters, self.name)
+    def count(self, chosen: Mapping[str, Any]) -> int:
+        """Return the number of agents: a counsellor, a client and a supervisor."""
+        return 3
+
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return a case with five things, and the way of talking that opens the client up."""
         if not 2 <= chosen["exchanges"] <= 50:
             raise g.InvalidInput(f"counselling: exchanges = {chosen['exchanges']}", hint="from 2 to 50 in each stage")
         if not -1 <= chosen["case"] < len(CASES):
             raise g.InvalidInput(f"counselling: no case {chosen['case']}", hint=f"0 to {len(CASES) - 1}; -1 draws one")
-        rng = random.Random(f"{self.name}/{seed}")
-        counsellor, client, supervisor = g.names_of(self, seed, 3)
+        (counsellor, client, supervisor), rng = names, random.Random(f"{self.name}/{seed}")
         problem, things = CASES[chosen["case"]] if chosen["case"] >= 0 else rng.choice(CASES)
         opens = rng.choice(WAYS) if chosen["guarded"] else ""
-        facts = [
-            g.Fact(id=f"{client}_thing_{place}", text=f"Thing {place}: {text.format(name=client)}.", terms=(term,))
+        secrets = [
+            Secret(client, f"thing_{place}", f"Thing {place}: {text.format(name=client)}.", term)
             for place, (text, term) in enumerate(things, start=1)
         ]
         if opens:
             text = f"{client} opens up only when {counsellor} chooses to {opens}."
-            facts.append(g.private(client, "opens", text, opens))
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+            secrets.append(Secret(client, "opens", text, opens))
+        moves = _moves(counsellor, client, supervisor, len(things))
+        return Scene(
             title=f"{client} talks to {counsellor}, and {supervisor} supervises",
             setting=(
                 f"{client} {problem} and talks to the counsellor {counsellor}. The supervisor {supervisor} hears "
@@ -163,78 +164,64 @@ class Counselling(g.Game):
                 f"early, middle and late. {client} has a list of {len(things)} things; the last one is the core of "
                 "the problem."
             ),
-            agents=(
-                g.Agent(name=counsellor, goal=f"Help {client} to tell the core of the problem. Then close the talk."),
-                g.Agent(name=client, goal=_client_goal(counsellor, opens), facts=tuple(facts)),
-                g.Agent(name=supervisor, goal=f"Rate how well {counsellor} talks, and help with advice."),
+            goal=(
+                f"Help {client} to tell the core of the problem. Then close the talk.",
+                _client_goal(counsellor, opens),
+                f"Rate how well {counsellor} talks, and help with advice.",
             ),
+            secrets=secrets,
             talk=True,
-            moves=tuple(
-                each
-                for each in _moves(counsellor, client, supervisor, len(things))
-                if chosen["advice"] or each.name != "review"
-            ),
+            moves=[each for each in moves if chosen["advice"] or each.name != "review"],
             public={**{key: chosen[key] for key in ("exchanges", "advice")}, "things": len(things)},
             turns=6 * chosen["exchanges"] + 3,
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Question and answer in turn; after a stage the supervisor reviews it, and the next stage begins."""
-        (counsellor, client, supervisor), public = scenario.names, scenario.game["public"]
-        reviews = talk.of("review", "rate")
-        stage, last = len(reviews), talk.turns[-1] if talk.turns else None
-        if last is not None and last.action.type == "reveal" and last.value not in things_told(talk):
-            told, text = len(things_told(talk)) + 1, scenario.agent(client).facts[int(last.number) - 1].text
-            values = ("thing", last.value, str(told), str(public["things"]))
-            return g.Tell(f"{client} tells: {text.partition(': ')[2]}", values=values)
-        if last is not None and last.action.type == "review" and _advice(last) != NO_ADVICE:
-            way = _advice(last)
-            return g.Tell(
-                f"{supervisor} advises {counsellor} to {way}.", (counsellor, supervisor), values=("advice", way)
-            )
-        if stage == len(STAGES):
-            return g.DONE
-        if sum(_is(turn, "stage") for turn in talk.told) == stage:
-            return g.Tell(
-                STAGES[stage].format(client=client), (counsellor, supervisor), values=("stage", str(stage + 1))
-            )
-        spoken = len(talk.acts) - (talk.acts.index(reviews[-1]) + 1 if reviews else 0)
-        if talk.last == "close" or spoken == 2 * public["exchanges"]:
-            return g.act(supervisor, "review" if public["advice"] and stage < len(STAGES) - 1 else "rate")
-        if spoken % 2:
-            return g.act(client, "reveal", "speak")
-        return g.act(counsellor, *(("say", "close") if stage == len(STAGES) - 1 and spoken else ("say",)))
+        (counsellor, client, supervisor), public = table.names, table.public
+        things, last, asked, advised = public["things"], len(STAGES) - 1, 0, ""
+        told, followed = list[g.Turn](), list[bool]()
+        self._state(table, told)
+        for stage, begins in enumerate(STAGES):
+            yield from table.tell(begins.format(client=client), "stage", stage + 1, to=(counsellor, supervisor))
+            for place in range(public["exchanges"]):
+                said = yield from table.act(counsellor, "say", *(["close"] if stage == last and place else []))
+                asked += 1
+                if advised:
+                    followed[-1], advised = said.value == advised, ""
+                    table.score("followed", sum(followed) / len(followed))
+                if said.action.type == "close":
+                    self._state(table, told, said)
+                    break
+                answer = yield from table.act(client, "reveal", "speak")
+                if answer.action.type == "reveal" and answer.value not in [turn.values[1] for turn in told]:
+                    before = int(told[-1].values[1]) if told else 0
+                    text = table.scenario.agent(client).facts[int(answer.value) - 1].text.partition(": ")[2]
+                    values = ("thing", answer.value, len(told) + 1, things)
+                    told.append((yield from table.tell(f"{client} tells: {text}", *values)))
+                    table.mean("in_order", int(answer.value) == before + 1)
+                    if int(answer.value) == things:
+                        table.score("core_turn", asked, told[-1:])
+                    self._state(table, told)
+            rating = yield from table.act(supervisor, "review" if public["advice"] and stage < last else "rate")
+            table.mean("rating", rating.number, [rating])
+            if stage < last:
+                table.score(("early", "middle")[stage], len(told) / things, told)
+            if rating.action.type == "review" and rating.values[1] != NO_ADVICE:
+                advised = rating.values[1]
+                followed.append(False)
+                table.score("followed", sum(followed) / len(followed))
+                text = f"{supervisor} advises {counsellor} to {advised}."
+                yield from table.tell(text, "advice", advised, to=(counsellor, supervisor))
 
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return success, disclosure after each stage, the order of telling, ratings, and advice followed."""
-        things = scenario.game["public"]["things"]
-        told = [turn for turn in transcript.told if _is(turn, "thing")]
-        ratings = transcript.of("review", "rate")
-        ends = [turn.index for turn in ratings]
-        closing = transcript.of("close")
-        core = next((turn for turn in told if turn.action.values and turn.action.values[1] == str(things)), None)
-        cited = tuple(turn.index for turn in (core, *closing) if turn is not None)
+    def _state(self, table: Table, told: Sequence[g.Turn], closing: g.Turn | None = None) -> None:
+        """State what was told so far, and whether the talk was closed after its core."""
+        things, closings = table.public["things"], [closing] if closing else []
+        core = [turn for turn in told if turn.values[1] == str(things)]
         reason = f"{len(told)} of {things} things were told, the core {'among them' if core else 'not'}"
-        scores = [
-            g.Score("success", float(core is not None and bool(closing)), reason=reason, turns=cited),
-            g.Score("disclosed", len(told) / things, turns=tuple(turn.index for turn in told)),
-            g.Score("closed", float(bool(closing)), turns=tuple(turn.index for turn in closing)),
-        ]
-        for name, end in zip(("early", "middle"), ends, strict=False):
-            before = [turn.index for turn in told if turn.index < end]
-            scores.append(g.Score(name, len(before) / things, turns=tuple(before)))
-        if told:
-            order = [int((turn.action.values or ())[1]) for turn in told]
-            after = sum(one == other + 1 for one, other in zip(order, [0, *order[:-1]], strict=True))
-            scores.append(g.Score("in_order", after / len(order)))
-        if core is not None:
-            turns = sum(turn.index < core.index for turn in transcript.of("say", "close"))
-            scores.append(g.Score("core_turn", float(turns), turns=(core.index,)))
-        if ratings:
-            scores.append(g.Score("rating", sum(turn.number for turn in ratings) / len(ratings), turns=tuple(ends)))
-        given = [turn for turn in transcript.told if _is(turn, "advice")]
-        followed = [_next_way(transcript, turn) == (turn.action.values or ())[1] for turn in given]
-        return [*scores, *([g.Score("followed", sum(followed) / len(followed))] if followed else [])]
+        table.score("success", bool(core and closing), [*core, *closings], reason)
+        table.score("disclosed", len(told) / things, told)
+        table.score("closed", bool(closing), closings)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Talk as the client likes it; None if that is hidden."""
@@ -253,38 +240,19 @@ def _client_goal(counsellor: str, opens: str) -> str:
 
 
 def _moves(counsellor: str, client: str, supervisor: str, things: int) -> tuple[g.Move, ...]:
-    rating = g.number(1, 5)
-    passed_on = f", which {counsellor} is then told"
+    rating, advice = g.number(1, 5), g.one_of(*WAYS, NO_ADVICE)
+    reviews = f"To rate a stage (5 is best) and choose a way as advice, which {counsellor} is then told"
     return (
-        g.Move(
-            name="say", values=(g.one_of(*WAYS),), text="must", by=(counsellor,), tell="To talk in one of four ways"
-        ),
-        g.Move(name="close", text="must", by=(counsellor,), tell="To close the talk, in the late stage"),
-        g.Move(
-            name="reveal", values=(g.number(1, things),), by=(client,), tell="To tell a thing of your list, by number"
-        ),
-        g.Move(
-            name="review",
-            values=(rating, g.one_of(*WAYS, NO_ADVICE)),
-            text="no",
-            readers="self",
-            by=(supervisor,),
-            tell=f"To rate a stage (5 is best) and choose a way as advice{passed_on}",
-        ),
-        g.Move(name="rate", values=(rating,), text="no", readers="self", by=(supervisor,), tell="To rate a stage only"),
+        g.can("say", "To talk in one of four ways", g.one_of(*WAYS), by=counsellor, text="must"),
+        g.can("close", "To close the talk, in the late stage", by=counsellor, text="must"),
+        g.can("reveal", "To tell a thing of your list, by number", g.number(1, things), by=client, text="may"),
+        g.can("review", reviews, rating, advice, by=supervisor, readers="self"),
+        g.can("rate", "To rate a stage only", rating, by=supervisor, readers="self"),
     )
 
 
 def _is(turn: g.Turn, kind: str) -> bool:
     return turn.told and (turn.action.values or ("",))[0] == kind
-
-
-def _advice(review: g.Turn) -> str:
-    return (review.action.values or ("", NO_ADVICE))[1]
-
-
-def _next_way(talk: g.Transcript, told: g.Turn) -> str:
-    return next((turn.value for turn in talk.of("say", "close") if turn.index > told.index), "")
 
 
 # ---- players -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 from localsim.families.games.scenes.texts import MOTIONS, TOPICS
 
 SIDES = ("for", "against")
@@ -19,13 +20,14 @@ STEP = 15
 """How far one new argument about the topic that they care about moves the scripted listeners."""
 
 
-class Debate(g.Game):
+class Debate(Replayed):
     """Two sides, a judge and an audience."""
 
     name, version = "debate", "1"
     title = "A debate with a vote before and after"
     about = "Two sides argue about a motion; a judge and the audience rate it in private before and after."
     defaults = {"audience": 4, "rounds": 2, "questions": True}
+    allowed = {"audience": (1, 50), "rounds": (1, 50)}
     how = (
         "A rating above 50 is a vote for the motion, below 50 against it. The side whose share of the votes grew more "
         "wins; a draw is half a win. The judge gives a verdict before the votes are told."
@@ -136,24 +138,24 @@ class Debate(g.Game):
         g.between("any", "opinion", 0, 100, "it is a difference of ratings"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: a motion, and what each listener thinks of it and cares about."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        for key, least, most in (("audience", 1, 50), ("rounds", 1, 50)):
-            if not least <= chosen[key] <= most:
-                raise g.InvalidInput(f"debate: {key} = {chosen[key]}", hint=f"from {least} to {most}")
-        rng = random.Random(f"{self.name}/{seed}")
-        pro, contra, judge, *audience = g.names_of(self, seed, chosen["audience"] + 3)
+    def count(self, chosen: Mapping[str, Any]) -> int:
+        """Return the number of people: two sides, a judge and the audience."""
+        return int(chosen["audience"]) + 3
+
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return a motion, and what each listener thinks of it and cares about."""
+        (pro, contra, judge, *audience), rng = names, random.Random(f"{self.name}/{seed}")
         motion, listeners = rng.choice(MOTIONS), [judge, *audience]
         # The first two listeners are on different sides, so that neither side has all votes before the debate.
         views = [rng.choice((20, 30, 40)), rng.choice((60, 70, 80))]
         views += [rng.choice((20, 30, 40, 60, 70, 80)) for _ in listeners[2:]]
         rng.shuffle(views)
-        goal = "Speak {side} the motion. Win more listeners than the other side does."
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        secrets = []
+        for name, view in zip(listeners, views, strict=True):
+            cares = rng.choice(TOPICS)
+            secrets.append(Secret(name, "view", f"{name} would rate the motion {view} before the debate.", view))
+            secrets.append(Secret(name, "cares", f"{name} cares most about {cares}.", cares))
+        return Scene(
             title=f"{pro} and {contra} debate whether {motion}",
             setting=(
                 f"The motion is: {motion}. {pro} speaks for it, {contra} against it. Rounds: {chosen['rounds']}. "
@@ -161,86 +163,59 @@ class Debate(g.Game):
                 "These listeners rate the motion before and after: 0 is fully against, 100 is fully for it. Above 50 "
                 "is a vote for it, below 50 a vote against it. The side whose share of the votes grows more wins."
             ),
-            agents=(
-                g.Agent(name=pro, goal=goal.format(side="for")),
-                g.Agent(name=contra, goal=goal.format(side="against")),
-                *(_listener(*each, rng.choice(TOPICS), judge) for each in zip(listeners, views, strict=True)),
+            goal=(
+                "Speak for the motion. Win more listeners than the other side does.",
+                "Speak against the motion. Win more listeners than the other side does.",
+                "Listen, rate the motion by your own view, and say fairly who won.",
+                *("Listen, and rate the motion by your own view, which good arguments can change." for _ in audience),
             ),
+            secrets=secrets,
             talk=chosen["questions"],
             moves=(
-                g.Move(
-                    name="rate",
-                    values=(g.number(0, 100),),
-                    text="no",
-                    readers="self",
-                    by=tuple(listeners),
-                    tell="To rate the motion",
-                ),
-                g.Move(name="argue", values=(g.one_of(*TOPICS),), text="must", by=(pro, contra), tell="To argue"),
-                g.Move(
-                    name="ask",
-                    values=(g.ONE_AGENT,),
-                    text="must",
-                    by=tuple(audience),
-                    tell="To ask somebody, who then answers",
-                ),
-                g.Move(name="verdict", values=(g.one_of(*SIDES),), by=(judge,), tell="To say which side won"),
+                g.can("rate", "To rate the motion", g.number(0, 100), by=listeners, readers="self"),
+                g.can("argue", "To argue", g.one_of(*TOPICS), by=(pro, contra), text="must"),
+                g.can("ask", "To ask somebody, who then answers", g.ONE_AGENT, by=audience, text="must"),
+                g.can("verdict", "To say which side won", g.one_of(*SIDES), by=judge, text="may"),
             ),
             public={"rounds": chosen["rounds"], "questions": chosen["questions"], "topics": list(TOPICS)},
             turns=2 * len(listeners) + 4 * chosen["rounds"] + 1,
-            answer={"for": pro, "against": contra},
+            more={"answer": {"for": pro, "against": contra}},
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """A vote, rounds of two arguments with a question and its answer, a second vote, a verdict, and the result."""
-        sides, listeners, public = scenario.names[:2], scenario.names[2:], scenario.game["public"]
-        rated, argued, told = len(talk.of("rate")), len(talk.of("argue")), len(talk.told)
-        if rated < len(listeners):
-            return g.act(listeners, "rate") if told else g.Tell("Before the debate, all listeners rate the motion.")
-        if talk.last == "ask":
-            return g.act(talk.acts[-1].value, "speak")
-        asked = len(talk.of("ask"))
-        if public["questions"] and argued == 2 * (asked + 1):
-            return g.act(listeners[1 + asked % (len(listeners) - 1)], "ask")
-        if argued < 2 * public["rounds"]:
-            return g.act(sides[argued % 2], "argue")
-        if rated < 2 * len(listeners):
-            return (
-                g.act(listeners, "rate")
-                if told > 1
-                else g.Tell("After the debate, all listeners rate the motion again.")
-            )
-        if not talk.of("verdict"):
-            return g.act(listeners[0], "verdict")
-        return g.DONE if told > 2 else _result(scenario, talk)
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return shifts, who won, changes of mind, honest first votes, and what the judge said."""
-        listeners = scenario.names[2:]
-        turns = transcript.of("rate")
-        if len(turns) < 2 * len(listeners):
-            return []
-        cited, ratings = tuple(turn.index for turn in turns), [turn.number for turn in turns]
-        first = dict(zip([turn.speaker for turn in turns], ratings[: len(listeners)], strict=False))
-        last = dict(zip(listeners, ratings[len(listeners) :], strict=True))
-        grown = shifts(list(first.values()), list(last.values()))
-        won = winner(grown)
-        payoffs = [float(side == won) if won else 0.5 for side in SIDES]
+        (pro, contra, *listeners), public = table.names, table.public
+        yield from table.tell("Before the debate, all listeners rate the motion.")
+        first = yield from table.together(listeners, "rate")
+        for number in range(public["rounds"]):
+            yield from table.act(pro, "argue")
+            yield from table.act(contra, "argue")
+            if public["questions"]:
+                asked = yield from table.act(listeners[1 + number % (len(listeners) - 1)], "ask")
+                yield from table.speak(asked.value)
+        yield from table.tell("After the debate, all listeners rate the motion again.")
+        last = yield from table.together(listeners, "rate")
+        grown = shifts([turn.number for turn in first], [turn.number for turn in last])
+        won, rated = winner(grown), (*first, *last)
         told = f"the share of votes grew by {grown[0]:+.0%} for the motion and by {grown[1]:+.0%} against it"
-        scores = [
-            g.Score("decided", float(bool(won)), label=won or "draw", reason=told, turns=cited),
-            *g.by_agent("shift", dict(zip(scenario.names[:2], grown, strict=True)), cited),
-            *g.by_agent("payoff", dict(zip(scenario.names[:2], payoffs, strict=True)), cited),
-            *g.by_agent("opinion", {name: abs(last[name] - first[name]) for name in listeners}, cited),
-            *g.by_agent("honest", {name: float(first[name] == _view(scenario, name)) for name in listeners}, cited),
+        table.score("decided", bool(won), rated, told, label=won or "draw")
+        for name, side, shift in zip((pro, contra), SIDES, grown, strict=True):
+            table.score("shift", shift, rated, agent=name)
+            table.score("payoff", side == won if won else 0.5, rated, agent=name)
+        for name, one, other in zip(listeners, first, last, strict=True):
+            table.score("opinion", abs(other.number - one.number), rated, agent=name)
+            table.score("honest", one.number == _view(table.scenario, name), rated, agent=name)
+        verdict = yield from table.act(listeners[0], "verdict")
+        if won:
+            table.score("judge_agrees", verdict.value == won, [verdict])
+        own = SIDES[_view(table.scenario, listeners[0]) < 50]
+        table.score("judge_bias", verdict.value == own, [verdict])
+        counts = [
+            f"{sum(turn.number > 50 for turn in votes)} for and {sum(turn.number < 50 for turn in votes)} against"
+            for votes in (first, last)
         ]
-        verdicts = transcript.of("verdict")
-        if verdicts:
-            at, said = (verdicts[0].index,), verdicts[0].value
-            scores += [g.Score("judge_agrees", float(said == won), turns=at)] if won else []
-            own = SIDES[_view(scenario, listeners[0]) < 50]
-            scores.append(g.Score("judge_bias", float(said == own), turns=at))
-        return scores
+        who = f"{table.names[SIDES.index(won)]} wins" if won else "It is a draw"
+        yield from table.tell(f"Before: {counts[0]}. After: {counts[1]}. {who}.", "result", won or "draw")
 
     def side(self, agent: str, answer: g.AnswerKey) -> str:
         """Return `for` or `against`; '' for listeners."""
@@ -272,29 +247,8 @@ def winner(grown: tuple[float, float]) -> str:
     return "" if grown[0] == grown[1] else SIDES[grown[1] > grown[0]]
 
 
-def _result(scenario: g.Scenario, talk: g.Transcript) -> g.Tell:
-    listeners = len(scenario.names) - 2
-    ratings = [turn.number for turn in talk.of("rate")]
-    first, last = ratings[:listeners], ratings[listeners:]
-    won = winner(shifts(first, last))
-    counts = [f"{sum(each > 50 for each in votes)} for and {sum(each < 50 for each in votes)} against"
-              for votes in (first, last)]  # fmt: skip
-    who = f"{scenario.names[SIDES.index(won)]} wins" if won else "It is a draw"
-    return g.Tell(f"Before: {counts[0]}. After: {counts[1]}. {who}.", values=("result", won or "draw"))
-
-
 def _view(scenario: g.Scenario, name: str) -> float:
     return float(next(fact.terms[0] for fact in scenario.agent(name).facts if fact.id.endswith("_view")))
-
-
-def _listener(name: str, view: int, cares: str, judge: str) -> g.Agent:
-    facts: tuple[g.Fact, ...] = (
-        g.private(name, "view", f"{name} would rate the motion {view} before the debate.", view),
-        g.private(name, "cares", f"{name} cares most about {cares}.", cares),
-    )
-    goal = "Listen, rate the motion by your own view, and say fairly who won." if name == judge else (
-        "Listen, and rate the motion by your own view, which good arguments can change.")  # fmt: skip
-    return g.Agent(name=name, goal=goal, facts=facts)
 
 
 # ---- players -------------------------------------------------------------------------------------------------------

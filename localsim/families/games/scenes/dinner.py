@@ -12,18 +12,18 @@ it, and all but the first of them are gossip.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Steps, Table
 from localsim.families.games.scenes.texts import SECRETS
 
 PASSING = ("confide", "announce")
 """The moves that pass on who hides a secret."""
-HIDING = " Do not let others find out about you."
 
 
-class Dinner(g.Game):
+class Dinner(Replayed):
     """A family at table, two of whom hide something."""
 
     name, version = "dinner", "1"
@@ -51,6 +51,9 @@ class Dinner(g.Game):
         "open": {"whispers": False},
     }
     interests = "competitive"
+    allowed = {"people": (4, 6), "rounds": (1, 50)}
+    number_of_agents = "people"
+    outcome = "right"
     informed = (("discreet", "guessed", "", "1 of 4 by guessing, 1 if all is seen"),)
     measures = (
         g.Measure(
@@ -110,90 +113,77 @@ class Dinner(g.Game):
         g.exactly("gossip", "guessed", 1, "both secrets went round the table", "long"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: the people at table, the two secrets, and who hides them."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        if not 4 <= chosen["people"] <= 6:
-            raise g.InvalidInput(f"dinner: people = {chosen['people']}", hint="from 4 to 6")
-        if not 1 <= chosen["rounds"] <= 50:
-            raise g.InvalidInput(f"dinner: rounds = {chosen['rounds']}", hint="from 1 to 50")
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return the people at table, the two secrets, and who hides them."""
         rng = random.Random(f"{self.name}/{seed}")
-        names = g.names_of(self, seed, chosen["people"])
         secrets, holders = rng.sample(SECRETS, 2), rng.sample(names, 2)
-        hides = dict(zip(holders, secrets, strict=True))
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        return Scene(
             title=f"{g.listed(names)} have dinner",
             setting=(
                 f"{g.listed(names)} are a family at dinner. One of them hides {secrets[0]}, and another one hides "
                 f"{secrets[1]}. Rounds: {chosen['rounds']}. Then all guess in secret who hides what."
             ),
-            relationship="family",
-            agents=tuple(
-                g.Agent(
-                    name=name,
-                    goal=f"Find out who hides what.{HIDING if name in hides else ''}",
-                    facts=tuple(
-                        g.private(name, "hides", f"{name} hides {hidden}.", hidden)
-                        for hidden in hides.values()
-                        if hides.get(name) == hidden
-                    ),
-                )
-                for name in names
-            ),
+            goal="Find out who hides what.",
+            secrets=[
+                Secret(name, "hides", f"{name} hides {hidden}.", hidden, "Do not let others find out about you.")
+                for name, hidden in zip(holders, secrets, strict=True)
+            ],
             talk=True,
             moves=_moves(names, secrets, whispers=chosen["whispers"]),
-            public={"secrets": list(secrets), "rounds": chosen["rounds"], "whispers": chosen["whispers"]},
+            public={"secrets": secrets, "rounds": chosen["rounds"], "whispers": chosen["whispers"]},
             turns=chosen["people"] * (chosen["rounds"] + 1),
+            more={"relationship": "family"},
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Everybody acts in turn; what is passed on is told; then all guess at the same time."""
-        names, public = scenario.names, scenario.game["public"]
-        last = talk.turns[-1] if talk.turns else None
-        if last is not None and last.action.type in PASSING:
-            return _passed_on(scenario, talk, last)
-        if talk.last == "guess":
-            return g.DONE
-        turns = len(talk.acts)
-        if turns < len(names) * public["rounds"]:
-            ways = ("speak", "to", *PASSING) if public["whispers"] else ("speak", "announce")
-            return g.act(names[turns % len(names)], *ways)
-        if last is not None and last.action.values != ("guess",):
-            return g.Tell("Dinner is over. All guess now who hides what.", values=("guess",))
-        return g.act(names, "guess")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return right guesses and their chance for each person, and for each holder who was told."""
-        names, secrets = scenario.names, scenario.game["public"]["secrets"]
-        hides, chance = holders_of(scenario), 1 / (len(names) - 1)
-        told = [turn for turn in transcript.told if len(turn.action.values or ()) == 4 and _news(turn)]
-        scores: list[g.Score] = []
-        for secret, holder in hides.items():
-            knowing = len(who_knows(scenario, transcript, secret)) - 1
-            cited = tuple(turn.index for turn in told if (turn.action.values or ())[0] == secret)
-            scores += g.by_agent("kept", {holder: float(knowing == 0)}, cited)
-            scores += g.by_agent("told", {holder: knowing * chance}, cited)
-        whispers = [turn for turn in told if turn.readers is not None]
-        gossip = [turn for turn in whispers if (turn.action.values or ())[1] != hides[(turn.action.values or ())[0]]]
-        scores.append(g.Score("whispers", float(len(whispers)), turns=tuple(turn.index for turn in whispers)))
-        scores.append(g.Score("gossip", float(len(gossip)), turns=tuple(turn.index for turn in gossip)))
+        names, public, hides = table.names, table.public, holders_of(table.scenario)
+        knows = {secret: {holder} for secret, holder in hides.items()}
+        ways = ("speak", "to", *PASSING) if public["whispers"] else ("speak", "announce")
+        news: list[g.Turn] = []
+        self._state(table, hides, knows, news)
+        for name in names * public["rounds"]:
+            turn = yield from table.act(name, *ways)
+            if turn.action.type in PASSING:
+                told = yield from self._passed_on(table, turn, hides, knows[turn.value])
+                if told.values[3] not in ("", "nobody"):
+                    news.append(told)
+                    self._state(table, hides, knows, news)
+        yield from table.tell("Dinner is over. All guess now who hides what.", "guess")
         right = of = 0
-        for turn in transcript.of("guess"):
-            pairs = [(guess, hides[secret]) for guess, secret in zip(turn.action.values or (), secrets, strict=True)]
+        for turn in (yield from table.together(names, "guess")):
+            pairs = [(guess, hides[secret]) for guess, secret in zip(turn.values, public["secrets"], strict=True)]
             hits = [guess == holder for guess, holder in pairs if holder != turn.speaker]
-            scores += g.by_agent("guessed", {turn.speaker: sum(hits) / len(hits)}, (turn.index,))
-            scores += g.by_agent("chance", {turn.speaker: chance})
+            table.score("guessed", sum(hits) / len(hits), [turn], agent=turn.speaker)
+            table.score("chance", 1 / (len(names) - 1), agent=turn.speaker)
             right, of = right + sum(hits), of + len(hits)
-        if of:
-            scores.append(g.Score("right", right / of, reason=f"{right} of {of} guesses about others are right"))
-        return scores
+        table.score("right", right / of, reason=f"{right} of {of} guesses about others are right")
 
-    def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
-        """Say how many guesses were right; there is no outcome that is right for all."""
-        return g.Verdict(None, f"{scores['right'].reason}.") if "right" in scores else None
+    def _passed_on(self, table: Table, turn: g.Turn, hides: Mapping[str, str], knows: set[str]) -> Steps[g.Turn]:
+        """Tell listeners who hides a secret, if the speaker knows it; values: secret, speaker, holder, who is new."""
+        secret, speaker = turn.value, turn.speaker
+        listeners = turn.values[1:] or tuple(name for name in table.names if name != speaker)
+        to = None if turn.action.type == "announce" else (speaker, *listeners)
+        if speaker not in knows:
+            text = f"{speaker} does not know who hides {secret}."
+            return (yield from table.tell(text, secret, speaker, "", "", to=to))
+        new = " and ".join(name for name in listeners if name not in knows) or "nobody"
+        knows.update(listeners)
+        text = f"{speaker} knows: {hides[secret]} hides {secret}."
+        return (yield from table.tell(text, secret, speaker, hides[secret], new, to=to))
+
+    def _state(
+        self, table: Table, hides: Mapping[str, str], knows: Mapping[str, set[str]], news: Sequence[g.Turn]
+    ) -> None:
+        """State for each holder who was told, and how many whispers told somebody something new."""
+        for secret, holder in hides.items():
+            cited, others = [turn for turn in news if turn.value == secret], len(knows[secret]) - 1
+            table.score("kept", others == 0, cited, agent=holder)
+            table.score("told", others * (1 / (len(table.names) - 1)), cited, agent=holder)
+        whispers = [turn for turn in news if turn.readers is not None]
+        gossip = [turn for turn in whispers if turn.values[1] != hides[turn.value]]
+        table.score("whispers", len(whispers), whispers)
+        table.score("gossip", len(gossip), gossip)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Guess what is visible; None if no other secret is."""
@@ -205,33 +195,7 @@ def holders_of(scenario: g.Scenario) -> dict[str, str]:
     return {fact.terms[0]: agent.name for agent in scenario.agents for fact in agent.facts}
 
 
-def who_knows(scenario: g.Scenario, talk: g.Transcript, secret: str) -> set[str]:
-    """Return everybody who knows who hides a secret: its holder, and all whom somebody told."""
-    found = {holders_of(scenario)[secret]}
-    for turn in talk.told:
-        if len(values := turn.action.values or ()) == 4 and values[0] == secret and values[3]:
-            found |= set(scenario.names if turn.readers is None else turn.readers)
-    return found
-
-
-def _passed_on(scenario: g.Scenario, talk: g.Transcript, turn: g.Turn) -> g.Tell:
-    """Tell the listeners who hides a secret, if the speaker knows it; values: secret, speaker, holder, who is new."""
-    secret, speaker = turn.value, turn.speaker
-    listeners = (turn.action.values or ())[1:] or tuple(name for name in scenario.names if name != speaker)
-    readers = None if turn.action.type == "announce" else (speaker, *listeners)
-    knows = who_knows(scenario, talk, secret)
-    if speaker not in knows:
-        return g.Tell(f"{speaker} does not know who hides {secret}.", readers, values=(secret, speaker, "", ""))
-    holder = holders_of(scenario)[secret]
-    new = " and ".join(name for name in listeners if name not in knows) or "nobody"
-    return g.Tell(f"{speaker} knows: {holder} hides {secret}.", readers, values=(secret, speaker, holder, new))
-
-
-def _news(turn: g.Turn) -> bool:
-    return (turn.action.values or ())[3] not in ("", "nobody")
-
-
-def _moves(names: list[str], secrets: list[str], *, whispers: bool) -> tuple[g.Move, ...]:
+def _moves(names: Sequence[str], secrets: Sequence[str], *, whispers: bool) -> tuple[g.Move, ...]:
     which = g.one_of(*secrets)
     private_ones = (
         g.Move(name="to", values=(g.Param(agents="several"),), text="must", readers="named", tell="To whisper"),
@@ -255,7 +219,7 @@ def _holders_seen(seen: g.Observation) -> dict[str, str]:
     names = [agent.name for agent in seen.agents]
     found = {secret: name for name in names if (secret := g.known(seen, "hides", name)) is not None}
     for turn in seen.transcript.told:
-        if len(values := turn.action.values or ()) == 4 and values[2]:
+        if len(values := turn.values) == 4 and values[2]:
             found[values[0]] = values[2]
     return found
 
@@ -306,7 +270,7 @@ def _passes(*, gossips: bool) -> g.Player:
 def _told_to(seen: g.Observation) -> dict[str, str]:
     """Return secret -> holder as others told the viewer."""
     told = [turn for turn in seen.transcript.told if seen.viewer in (turn.readers or (seen.viewer,))]
-    given = [turn.action.values or () for turn in told]
+    given = [turn.values for turn in told]
     return {values[0]: values[2] for values in given if len(values) == 4 and values[2]}
 
 

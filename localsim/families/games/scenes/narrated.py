@@ -11,23 +11,25 @@ characters has the acts c1, (narrator), c2, (narrator) ...; the narrator answers
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 from localsim.families.games.scenes.texts import PLACES
 
 ACTS = ("say", "do", "go")
 """What characters can do."""
 
 
-class Narrated(g.Game):
+class Narrated(Replayed):
     """Characters in several places, and a narrator."""
 
     name, version = "narrated", "1"
     title = "A narrated scene"
     about = "Characters in a house talk, act and move; a narrator says what happens, and only people there notice it."
     defaults = {"people": 3, "places": 3, "rounds": 4}
+    allowed = {"people": (2, 6), "places": (2, len(PLACES)), "rounds": (1, 50)}
     how = (
         "A character's goal is to be in a certain place at the end, or to be where another one is. Events are noticed "
         "only by people in the same place; the narrator is right if it names exactly the people there."
@@ -104,92 +106,98 @@ class Narrated(g.Game):
         g.exactly("warden", "success_rate", 0, "the narrator leaves all where they are"),
     )  # fmt: skip
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: places, where everybody begins, and where everybody wants to be."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        for key, least, most in (("people", 2, 6), ("places", 2, len(PLACES)), ("rounds", 1, 50)):
-            if not least <= chosen[key] <= most:
-                raise g.InvalidInput(f"narrated: {key} = {chosen[key]}", hint=f"from {least} to {most}")
-        rng = random.Random(f"{self.name}/{seed}")
-        narrator, *people = g.names_of(self, seed, chosen["people"] + 1)
+    def count(self, chosen: Mapping[str, Any]) -> int:
+        """Return the number of agents: the characters and the narrator."""
+        return int(chosen["people"]) + 1
+
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return places, where everybody begins, and where everybody wants to be."""
+        (narrator, *people), rng = names, random.Random(f"{self.name}/{seed}")
         places = rng.sample(PLACES, chosen["places"])
         # The first one looks for the second. They begin apart, and nobody begins where the goal is.
         starts = dict(zip(people, rng.sample(places, 2), strict=False))
         starts |= {name: rng.choice(places) for name in people[2:]}
-        wanted = {name: rng.choice([place for place in places if place != starts[name]]) for name in people[1:]}
-        goals = {people[0]: f"Be where {people[1]} is at the end."}
-        goals |= {name: f"Be in the {place} at the end." for name, place in wanted.items()}
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        wanted = {people[0]: people[1]}
+        wanted |= {name: rng.choice([place for place in places if place != starts[name]]) for name in people[1:]}
+        goals = [
+            f"Be where {people[1]} is at the end.",
+            *(f"Be in the {wanted[name]} at the end." for name in people[1:]),
+        ]
+        return Scene(
             title=f"{g.listed(people)} in a house with {len(places)} places",
             setting=(
                 f"{g.listed(people)} are in a house with these places: {g.listed(places)}. {narrator} is the narrator "
                 f"and is in no place. The others act in turn. Rounds: {chosen['rounds']}. People notice only what "
                 "happens where they are. To go somewhere is a wish: the narrator decides where one is."
             ),
-            agents=(
-                g.Agent(name=narrator, goal="Tell what happens, fairly. Let people go where they want to go."),
-                *(
-                    g.Agent(name=name, goal=goal, facts=(_wish(name, goal, wanted.get(name, people[1])),))
-                    for name, goal in goals.items()
-                ),
-            ),
+            goal=("Tell what happens, fairly. Let people go where they want to go.", *goals),
+            secrets=[
+                Secret(name, "wish", f"{name} wants to {goal[0].lower()}{goal[1:]}", wanted[name])
+                for name, goal in zip(people, goals, strict=True)
+            ],
             moves=_moves(narrator, people, places),
             public={"places": places, "rounds": chosen["rounds"]},
             hidden={"starts": starts},
             turns=2 * chosen["people"] * chosen["rounds"],
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """All are told where they are; each character acts, the people there are told, and the narrator answers."""
-        narrator, *people = scenario.names
-        places, told = scenario.game["public"]["places"], len(talk.told)
-        here = {place: people_in(scenario, talk, place) for place in places}
-        last = talk.turns[-1] if talk.turns else None
-        if not talk.acts:
-            first = [place for place in places if here[place]][told:]
-            if first:
-                return g.Tell(
-                    f"{g.listed(here[first[0]])} {'are' if len(here[first[0]]) > 1 else 'is'} in the {first[0]}.",
-                    (narrator, *here[first[0]]),
-                    values=("start", first[0]),
-                )
-        if last is not None and (tell := _noticed(scenario, talk, last)) is not None:
-            return tell
-        if talk.last in ("do", "go"):
-            return g.act(narrator, "event" if talk.last == "do" else "place")
-        acts = len(talk.of(*ACTS))
-        if acts == len(people) * scenario.game["public"]["rounds"]:
-            return g.DONE
-        return g.act(people[acts % len(people)], *ACTS)
+        (narrator, *people), where = table.names, dict(table.game["starts"])
+        moves, placed = dict.fromkeys(people, 0), list[g.Turn]()
+        self._state(table, where, moves, placed)
+        for place in table.public["places"]:
+            if here := _there(where, place):
+                text = f"{g.listed(here)} {'are' if len(here) > 1 else 'is'} in the {place}."
+                yield from self._noticed(table, where, here, text, "start", place)
+        for name in people * table.public["rounds"]:
+            act = yield from table.act(name, *ACTS)
+            kind, place = act.action.type, where[name]
+            does = f"wants to go to the {act.value}" if kind == "go" else "says" if kind == "say" else "does this"
+            text = f"In the {place}, {name} {does}{f': {act.action.text}' if act.action.text else '.'}"
+            others = [other for other in _there(where, place) if other != name]
+            yield from self._noticed(table, where, others, text, kind, place, name, *act.values)
+            if kind == "do":
+                event = yield from table.act(narrator, "event")
+                here = _there(where, event.value)
+                table.mean("narrator", set(event.values[1:]) == set(here))
+                if named := [other for other in here if other in event.values[1:]]:
+                    text = f"In the {event.value}: {event.action.text}"
+                    yield from self._noticed(table, where, named, text, "event", event.value)
+            if kind == "go":
+                placed.append((yield from table.act(narrator, "place")))
+                who, to = placed[-1].values
+                table.mean("granted", (name, act.value) == (who, to))
+                old, where[who] = where[who], to
+                moves[who] += old != to
+                self._state(table, where, moves, placed)
+                here, left = _there(where, to), _there(where, old)
+                text = f"{who} comes to the {to}. {g.listed(here)} {'are' if len(here) > 1 else 'is'} there now."
+                if old == to:
+                    text = f"{who} stays in the {to}."
+                elif left:
+                    yield from self._noticed(table, where, left, f"{who} has left the {old}.", "left", old, who)
+                yield from self._noticed(table, where, here, text, "place", to)
 
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return who reached the goal, who noticed what, and how the narrator answered."""
-        people = scenario.names[1:]
-        ends = positions(scenario, transcript)
-        reached = {name: ends[name] == _target(scenario, name, ends) for name in people}
-        cited = tuple(turn.index for turn in transcript.of("place"))
-        where = g.listed([f"{name} in the {place}" for name, place in ends.items()])
-        reason = f"{sum(reached.values())} of {len(people)} are where they want to be: {where}"
-        scores = [
-            g.Score("success", float(all(reached.values())), reason=reason, turns=cited),
-            *g.by_agent("reached", {name: float(done) for name, done in reached.items()}, cited),
-            *g.by_agent("moves", {name: float(moves_of(scenario, transcript, name)) for name in people}, cited),
-        ]
-        shares = {
-            "noticed": noticed(scenario, transcript),
-            "narrator": [
-                set((turn.action.values or ())[1:]) == set(people_in(scenario, before(transcript, turn), turn.value))
-                for turn in transcript.of("event")
-            ],
-            "granted": [
-                (wish.speaker, wish.value) == answered.action.values
-                for wish, answered in zip(transcript.of("go"), transcript.of("place"), strict=False)
-            ],
-        }
-        return scores + [g.Score(name, sum(found) / len(found)) for name, found in shares.items() if found]
+    def _noticed(
+        self, table: Table, where: Mapping[str, str], to: Sequence[str], text: str, kind: str, place: str, *values: str
+    ) -> Course:
+        """Tell the narrator and these people what happens in a place, and state whether they are there."""
+        told = yield from table.tell(text, kind, place, *values, to=(table.names[0], *to))
+        for name in (told.readers or table.names)[1:]:
+            table.mean("noticed", where[name] == place)
+
+    def _state(
+        self, table: Table, where: Mapping[str, str], moves: Mapping[str, int], placed: Sequence[g.Turn]
+    ) -> None:
+        """State who is at the goal, and how often each came to another place."""
+        wishes = {name: table.secret(name) or "" for name in moves}
+        reached = {name: where[name] == where.get(wish, wish) for name, wish in wishes.items()}
+        ends = g.listed([f"{name} in the {place}" for name, place in where.items()])
+        reason = f"{sum(reached.values())} of {len(moves)} are where they want to be: {ends}"
+        table.score("success", all(reached.values()), placed, reason)
+        table.each("reached", reached, placed)
+        table.each("moves", moves, placed)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Go where the other will be; None if that is not visible."""
@@ -198,112 +206,20 @@ class Narrated(g.Game):
         return _seeker(seen, rng) if sees else None
 
 
-def positions(scenario: g.Scenario, talk: g.Transcript) -> dict[str, str]:
-    """Return where each character is: the start, changed by the moves of the narrator alone."""
-    found = dict(scenario.game["starts"])
-    for turn in talk.of("place"):
-        name, place = turn.action.values or ("", "")
-        found[name] = place
-    return found
-
-
-def people_in(scenario: g.Scenario, talk: g.Transcript, place: str) -> tuple[str, ...]:
+def _there(where: Mapping[str, str], place: str) -> list[str]:
     """Return who is in a place, in the order of the scenario."""
-    where = positions(scenario, talk)
-    return tuple(name for name in scenario.names[1:] if where[name] == place)
+    return [name for name, at in where.items() if at == place]
 
 
-def before(talk: g.Transcript, turn: g.Turn) -> g.Transcript:
-    """Return the transcript before a turn."""
-    return g.Transcript(talk.turns[: turn.index])
-
-
-def moves_of(scenario: g.Scenario, talk: g.Transcript, name: str) -> int:
-    """Return how often a character came to another place."""
-    put = [turn for turn in talk.of("place") if turn.value == name]
-    return sum((turn.action.values or ())[1] != positions(scenario, before(talk, turn))[name] for turn in put)
-
-
-def noticed(scenario: g.Scenario, talk: g.Transcript) -> list[bool]:
-    """Return for each person who was told something whether it happened where this person was or had just been."""
-    found: list[bool] = []
-    for turn in talk.told:
-        place = (turn.action.values or ("", ""))[1]
-        for name in turn.readers or scenario.names:
-            if name != scenario.names[0]:
-                found.append(positions(scenario, before(talk, turn))[name] == place)
-    return found
-
-
-def _target(scenario: g.Scenario, name: str, ends: Mapping[str, str]) -> str:
-    wish = scenario.agent(name).facts[0].terms[0]
-    return ends.get(wish, wish)
-
-
-def _wish(name: str, goal: str, value: str) -> Any:
-    return g.private(name, "wish", f"{name} wants to {goal[0].lower()}{goal[1:]}", value)
-
-
-def _noticed(scenario: g.Scenario, talk: g.Transcript, turn: g.Turn) -> g.Tell | None:
-    """Return what the people in a place are told next about an act; the narrator is told too. None: nothing is left."""
-    act_ = turn if not turn.told else talk.acts[-1] if talk.acts else turn
-    tells = list(_tells(scenario, talk, act_)) if not act_.told else []
-    done = len(talk.turns) - 1 - act_.index
-    return tells[done] if done < len(tells) else None
-
-
-def _tells(scenario: g.Scenario, talk: g.Transcript, turn: g.Turn) -> list[g.Tell]:
-    narrator, kind, values = scenario.names[0], turn.action.type, turn.action.values or ()
-    was, text = before(talk, turn), turn.action.text
-    if kind == "event":
-        present = people_in(scenario, was, values[0])
-        named = tuple(name for name in present if name in values[1:])
-        return [g.Tell(f"In the {values[0]}: {text}", (narrator, *named), values=("event", values[0]))] if named else []
-    if kind == "place":
-        name, place = values
-        old, there = positions(scenario, was)[name], people_in(scenario, talk, place)
-        if old == place:
-            return [g.Tell(f"{name} stays in the {place}.", (narrator, *there), values=("place", place))]
-        left = people_in(scenario, talk, old)
-        gone = [g.Tell(f"{name} has left the {old}.", (narrator, *left), values=("left", old, name))] if left else []
-        came = f"{name} comes to the {place}. {g.listed(there)} {'are' if len(there) > 1 else 'is'} there now."
-        return [*gone, g.Tell(came, (narrator, *there), values=("place", place))]
-    place = positions(scenario, was)[turn.speaker]
-    others = tuple(name for name in people_in(scenario, was, place) if name != turn.speaker)
-    does = f"wants to go to the {values[0]}" if kind == "go" else "says" if kind == "say" else "does this"
-    words = f"{does}: {text}" if text else f"{does}."
-    return [
-        g.Tell(
-            f"In the {place}, {turn.speaker} {words}", (narrator, *others), values=(kind, place, turn.speaker, *values)
-        )
-    ]
-
-
-def _moves(narrator: str, people: list[str], places: list[str]) -> tuple[g.Move, ...]:
-    where, all_ = g.one_of(*places), tuple(people)
-    people_param = g.Param(agents="several")
+def _moves(narrator: str, people: Sequence[str], places: Sequence[str]) -> tuple[g.Move, ...]:
+    where, several = g.one_of(*places), g.Param(agents="several")
+    event = "To tell what happens in a place; name all who are there, for only they are told it"
     return (
-        g.Move(name="say", text="must", readers="self", by=all_, tell="To say something to the people where you are"),
-        g.Move(name="do", text="must", readers="self", by=all_, tell="To do something that people where you are see"),
-        g.Move(
-            name="go", values=(where,), readers="self", by=all_, tell="To ask the narrator to let you go to a place"
-        ),
-        g.Move(
-            name="event",
-            values=(where, people_param),
-            text="must",
-            readers="self",
-            by=(narrator,),
-            tell="To tell what happens in a place; name all who are there, for only they are told it",
-        ),
-        g.Move(
-            name="place",
-            values=(g.ONE_AGENT, where),
-            text="no",
-            readers="self",
-            by=(narrator,),
-            tell="To say where somebody is now",
-        ),
+        g.can("say", "To say something to the people where you are", by=people, readers="self", text="must"),
+        g.can("do", "To do something that people where you are see", by=people, readers="self", text="must"),
+        g.can("go", "To ask the narrator to let you go to a place", where, by=people, readers="self", text="may"),
+        g.can("event", event, where, several, by=narrator, readers="self", text="must"),
+        g.can("place", "To say where somebody is now", g.ONE_AGENT, where, by=narrator, readers="self"),
     )
 
 

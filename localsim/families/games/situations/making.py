@@ -38,12 +38,11 @@ _DRAWS = 2000
 def made(game: g.Game, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> ScenarioFile:
     """Return a generated situation. Raises InvalidInput for a bad parameter."""
     chosen = merged(game.defaults, parameters, game.name)
-    g.among(game, chosen, "rule", ("fits", "best", "fair", "has"))
-    g.within(game, chosen, "options", 4, len(DAYS))
-    g.within(game, chosen, "people", 2, 4)
+    allowed = {"rule": ("fits", "best", "fair", "has"), "options": (4, len(DAYS)), "people": (2, 4)}
+    g.check_values(game.name, chosen, allowed)
     wish = chosen["rule"] == "has"
     if wish:
-        g.within(game, chosen, "people", 2, 2)
+        g.check_values(game.name, chosen, {"people": (2, 2)})
     rng = random.Random(f"{game.name}/{seed}")
     names = g.names_of(game, seed, chosen["people"])
     options = (PLACES if wish else DAYS)[: chosen["options"]]

@@ -12,10 +12,11 @@ replaced. The dealer has a few cars with list prices, where the published dealer
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 from localsim.families.games.talking.cars import (
     BRANDS,
     BUDGETS,
@@ -32,7 +33,7 @@ from localsim.families.games.talking.cars import (
 )
 
 
-class CarDealer(g.Game):
+class CarDealer(Replayed):
     """A dealer finds out what a buyer wants, and sells a car."""
 
     name, version = "car_dealer", "1"
@@ -91,98 +92,79 @@ class CarDealer(g.Game):
         g.exactly("omniscient", "revenue", 50, "the budget is paid", "budget 50000", ("script", "mindreaders")),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: wishes, a budget (0: drawn), and cars, one of which meets all wishes."""
-        chosen = g.merged(self.defaults, parameters, self.name)
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return wishes, a budget (0: drawn), and cars, one of which meets all wishes."""
         if not (2 <= chosen["cars"] <= 20 and 0.5 <= chosen["list_price"] <= 1.3 and chosen["lines"] >= 4):
             raise g.InvalidInput("car_dealer: cars 2 to 20, list_price 0.5 to 1.3, lines 4 and more")
         if chosen["budget"] not in (0, *BUDGETS):
             raise g.InvalidInput(f"car_dealer: budget = {chosen['budget']} is not 0 or one of {BUDGETS}")
-        rng = random.Random(f"{self.name}/{seed}")
-        dealer, buyer = g.names_of(self, seed, 2)
+        (dealer, buyer), rng = names, random.Random(f"{self.name}/{seed}")
         budget = chosen["budget"] or rng.choice(BUDGETS)
-        cars, wishes = lot(rng, chosen["cars"], budget, chosen["list_price"])
-        letters = "ABCDEFGHIJKLMNOPQRST"[: len(cars)]
-        said = {"personality": rng.choice(PERSONALITIES), "brand": wishes[0], "type": wishes[1]}
-        facts = [g.private(buyer, "personality", f"{buyer} is {said['personality']}.", said["personality"])]
-        facts += [g.private(buyer, kind, f"{buyer} wants this {kind}: {said[kind]}.", said[kind]) for kind in said][1:]
-        facts += [g.private(buyer, f"feature_{n}", f"{buyer} wants {each}.", each) for n, each in enumerate(wishes[2:])]
-        facts.append(g.private(buyer, "budget", f"{buyer} can spend at most ${budget}.", budget))
-        stock = tuple(g.private(dealer, letter, car.text(letter), car.price)
-                    for letter, car in zip(letters, cars, strict=True))  # fmt: skip
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        cars, (brand, type_, *features) = lot(rng, chosen["cars"], budget, chosen["list_price"])
+        letters, personality = "ABCDEFGHIJKLMNOPQRST"[: len(cars)], rng.choice(PERSONALITIES)
+        return Scene(
             title=f"{dealer} sells cars, and {buyer} wants one",
             setting=(
                 f"{dealer} is a car dealer with {len(cars)} cars, and {buyer} wants to buy one. They talk, at most "
                 f"{chosen['lines']} lines together. {dealer} offers one car and a price; {buyer} accepts, goes on "
                 "talking, or walks away."
             ),
-            agents=(
-                g.Agent(name=dealer, goal="Find out what the buyer wants, and sell at a high price.", facts=stock),
-                g.Agent(name=buyer, goal="Get the car that you want within your budget.", facts=tuple(facts)),
+            goal=(
+                "Find out what the buyer wants, and sell at a high price.",
+                "Get the car that you want within your budget.",
             ),
+            secrets=[
+                *(Secret(dealer, each, car.text(each), car.price) for each, car in zip(letters, cars, strict=True)),
+                Secret(buyer, "personality", f"{buyer} is {personality}.", personality),
+                Secret(buyer, "brand", f"{buyer} wants this brand: {brand}.", brand),
+                Secret(buyer, "type", f"{buyer} wants this type: {type_}.", type_),
+                *(Secret(buyer, f"feature_{n}", f"{buyer} wants {each}.", each) for n, each in enumerate(features)),
+                Secret(buyer, "budget", f"{buyer} can spend at most ${budget}.", budget),
+            ],
             talk=True,
             moves=(
-                g.Move(
-                    name="offer",
-                    values=(g.one_of(*letters), g.number(STEP, 120_000, STEP)),
-                    tell="To offer a car at a price in dollars",
-                    by=(dealer,),
-                ),
-                g.Move(name="accept", tell="To buy the car that was offered last", by=(buyer,)),
-                g.Move(name="walk-away", tell="To end the talk without a car", by=(buyer,)),
+                g.can("offer", "To offer a car at a price in dollars", g.one_of(*letters),
+                      g.number(STEP, 120_000, STEP), by=dealer, text="may"),
+                g.can("accept", "To buy the car that was offered last", by=buyer, text="may"),
+                g.can("walk-away", "To end the talk without a car", by=buyer, text="may"),
             ),
             public={"lines": chosen["lines"]},
             turns=chosen["lines"],
-        )
+        )  # fmt: skip
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """Speak in turn, the dealer first; a car that is offered for the first time is described to both."""
-        dealer, buyer = scenario.names
-        if talk.last in ("accept", "walk-away"):
-            return g.DONE
-        offers = talk.of("offer")
-        described = {turn.action.values[0] for turn in talk.told if turn.action.values}
-        if offers and offers[-1].value not in described:
-            letter = offers[-1].value
-            return g.Tell(cars_in(scenario.agent(dealer).facts)[letter].text(letter), values=(letter,))
-        if len(talk.acts) % 2 == 0:
-            return g.act(dealer, "offer", "speak")
-        return g.act(buyer, "accept", "walk-away", "speak") if offers else g.act(buyer, "speak")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return both published rewards, the wishes that the car meets, and whether the budget held."""
-        dealer, buyer = (scenario.agent(name) for name in scenario.names)
-        offers, accepted = transcript.of("offer"), transcript.of("accept")
+        dealer, buyer = (table.scenario.agent(name) for name in table.names)
+        cars, described = cars_in(dealer.facts), set[str]()
         budget = int(next(fact.terms[0] for fact in buyer.facts if fact.id.endswith("_budget")))
-        if not offers:
-            unsold = [
-                g.Score("success", 0.0, reason="no car was offered"),
-                g.Score("sold", 0.0),
-                g.Score("revenue", 0.0),
-            ]
-            return [*unsold, g.Score("fancy", 0.0, reason="no car was offered")]
-        letter, price = offers[-1].value, int(str((offers[-1].action.values or ())[1]))
-        car, cited = cars_in(dealer.facts)[letter], (offers[-1].index, *(turn.index for turn in accepted))
-        fancy = fancy_reward(price if accepted else None, car.price, budget)
-        rewards = [
-            g.Score("fancy", fancy, turns=cited),
-            g.Score("revenue", price / 1000 if accepted else 0.0, turns=cited),
-        ]
-        if not accepted:
-            return [g.Score("success", 0.0, reason="no car was sold"), g.Score("sold", 0.0), *rewards]
-        match = car.match(wishes_in(buyer.facts))
-        told = f"{buyer.name} paid ${price} of ${budget} for car {letter}, which meets {match:.0%} of the wishes"
-        return [
-            g.Score("success", float(match == 1 and price <= budget), reason=told, turns=cited),
-            g.Score("sold", 1.0, turns=cited),
-            *rewards,
-            g.Score("match", match, turns=cited),
-            g.Score("over_budget", float(price > budget), turns=cited),
-        ]
+        table.score("success", 0, reason="no car was offered")
+        table.score("fancy", 0, reason="no car was offered")
+        table.score("sold", 0)
+        table.score("revenue", 0)
+        while True:
+            offered = yield from table.act(dealer.name, "offer", "speak")
+            if offered.action.type == "offer":
+                offer, letter, price = offered, offered.value, int(offered.values[1])
+                table.score("success", 0, reason="no car was sold")
+                table.score("fancy", fancy_reward(None, cars[letter].price, budget), [offer])
+                table.score("revenue", 0, [offer])
+                if letter not in described:
+                    described.add(letter)
+                    yield from table.tell(cars[letter].text(letter), letter)
+            answer = yield from table.act(buyer.name, *(("accept", "walk-away") if described else ()), "speak")
+            if answer.action.type == "accept":
+                match, cited = cars[letter].match(wishes_in(buyer.facts)), (offer, answer)
+                told = (
+                    f"{buyer.name} paid ${price} of ${budget} for car {letter}, which meets {match:.0%} of the wishes"
+                )
+                table.score("success", match == 1 and price <= budget, cited, told)
+                table.score("sold", 1, cited)
+                table.score("fancy", fancy_reward(price, cars[letter].price, budget), cited)
+                table.score("revenue", price / 1000, cited)
+                table.score("match", match, cited)
+                table.score("over_budget", price > budget, cited)
+            if answer.action.type != "speak":
+                return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Offer the car that meets all wishes for the whole budget; None if the wishes are not known."""
@@ -224,7 +206,7 @@ def _haggler(seen: g.Observation, rng: random.Random) -> g.Action:
     offers = seen.transcript.of("offer")
     if seen.may("accept") and offers:
         told = next(turn.action.text for turn in seen.transcript.told if turn.value == offers[-1].value)
-        price, asked = int(told.rsplit("$", 1)[1].rstrip(".")), int((offers[-1].action.values or ())[1])
+        price, asked = int(told.rsplit("$", 1)[1].rstrip(".")), int(offers[-1].values[1])
         if set(wishes) <= set(named(told, (*BRANDS, *TYPES, *FEATURES))):
             enough = asked <= min(price, int(g.known(seen, "budget") or 0))
             return g.move("accept") if enough else g.Action("speak", "I like it, but that is too much for me.")

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 from localsim.families.games.talking.film_search import ASPECTS, TITLES, Film, described, films_of, solvable, solve
 
 
-class Films(g.Game):
+class Films(Replayed):
     """One finds by questions the film that the other has in mind."""
 
     name, version = "films", "1"
@@ -80,61 +81,46 @@ class Films(g.Game):
         g.exactly("omniscient", "questions", 0, "the film is known", modes=("script", "mindreaders")),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario that the search solves: films that one knows, and the film that the other has in mind."""
-        chosen = g.merged(self.defaults, parameters, self.name)
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return films that one knows, and the film that the other has in mind, such that the search finds it."""
         if not 2 <= chosen["films"] <= len(TITLES):
             raise g.InvalidInput(f"films: films = {chosen['films']} is not between 2 and {len(TITLES)}")
-        rng = random.Random(f"{self.name}/{seed}")
-        expert, friend = g.names_of(self, seed, 2)
+        (expert, friend), rng = names, random.Random(f"{self.name}/{seed}")
         films, target, needed = solvable(rng, chosen["films"], chosen["turns"])
-        said: Literal["may", "no"] = "may" if chosen["talk"] else "no"
-        answers = (
-            g.Move(name=aspect, values=(g.one_of(*options),), text=said, tell=f"To tell the {aspect}", by=(friend,))
-            for aspect, options in ASPECTS.items()
-        )
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        said = "may" if chosen["talk"] else "no"
+        return Scene(
             title=f"{expert} finds the film that {friend} has in mind",
             setting=(
                 f"{friend} has a film in mind, and {expert} wants to find it. {expert} asks about its "
                 f"{g.listed(tuple(ASPECTS))}, or suggests a film, and {friend} answers. {friend} must not say the "
                 f"title first. They have {chosen['turns']} turns together."
             ),
-            agents=(
-                g.Agent(
-                    name=expert,
-                    goal="Suggest the right film after few questions.",
-                    facts=tuple(
-                        g.private(expert, f"film_{n}", described(title, film), title)
-                        for n, (title, film) in enumerate(films.items())
-                    ),
-                ),
-                g.Agent(
-                    name=friend,
-                    goal="Answer truly what you are asked, and accept only your film.",
-                    facts=(
-                        g.private(friend, "film", f"The film in mind is {target}.", target),
-                        *(
-                            g.private(friend, aspect, f"Its {aspect}: {value}.", value)
-                            for aspect, value in zip(ASPECTS, films[target], strict=True)
-                        ),
-                    ),
-                ),
+            goal=(
+                "Suggest the right film after few questions.",
+                "Answer truly what you are asked, and accept only your film.",
             ),
+            secrets=[
+                *(Secret(expert, f"film_{n}", described(*each), each[0]) for n, each in enumerate(films.items())),
+                Secret(friend, "film", f"The film in mind is {target}.", target),
+                *(
+                    Secret(friend, aspect, f"Its {aspect}: {value}.", value)
+                    for aspect, value in zip(ASPECTS, films[target], strict=True)
+                ),
+            ],
             talk=chosen["talk"],
             moves=(
-                g.Move(name="ask", values=(g.one_of(*ASPECTS),), text=said, tell="To ask about the film", by=(expert,)),
-                g.Move(name="suggest", values=(g.one_of(*films),), text=said, tell="To suggest a film", by=(expert,)),
-                *answers,
-                g.Move(name="accept", text=said, tell="To say that it is the film", by=(friend,)),
-                g.Move(name="reject", text=said, tell="To say that it is not the film", by=(friend,)),
+                g.can("ask", "To ask about the film", g.one_of(*ASPECTS), by=expert, text=said),
+                g.can("suggest", "To suggest a film", g.one_of(*films), by=expert, text=said),
+                *(
+                    g.can(aspect, f"To tell the {aspect}", g.one_of(*options), by=friend, text=said)
+                    for aspect, options in ASPECTS.items()
+                ),
+                g.can("accept", "To say that it is the film", by=friend, text=said),
+                g.can("reject", "To say that it is not the film", by=friend, text=said),
             ),
             public={"films": chosen["films"], "turns": chosen["turns"], "talk": chosen["talk"]},
             turns=chosen["turns"],
-            answer={"questions": list(needed)},
+            more={"answer": {"questions": list(needed)}},
         )
 
     def check(self, document: g.ScenarioFile) -> list[tuple[tuple[str | int, ...], str]]:
@@ -144,45 +130,34 @@ class Films(g.Game):
             return []
         return [(("agents", 0, "facts"), "no questions single out the film in mind within the turns")]
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """The expert asks, suggests or speaks, and the friend answers just that."""
-        expert, friend = scenario.names
-        if talk.last == "accept":
-            return g.DONE
-        words = ("speak",) if scenario.game["public"]["talk"] else ()
-        if len(talk.acts) % 2 == 0:
-            return g.act(expert, "ask", "suggest", *words)
-        last = talk.acts[-1]
-        if last.action.type == "ask":
-            return g.act(friend, last.value)
-        return g.act(friend, "accept", "reject") if last.action.type == "suggest" else g.act(friend, *words)
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return success, the questions, those beyond the least number, true answers, and an early naming."""
-        friend = scenario.agents[1]
+        expert, friend = table.scenario.agents
         target, *own = (fact.terms[0] for fact in friend.facts)
-        films, asked = films_of(scenario.agents[0].facts), len(transcript.of("ask"))
-        accepted, answers = transcript.of("accept"), transcript.of(*ASPECTS)
-        early = self._named_early(transcript, friend.name, target)
-        scores = [g.Score("questions", float(asked)), g.Score("volunteered", float(bool(early)), turns=early)]
-        if answers:
-            true = sum(turn.value == own[list(ASPECTS).index(turn.action.type)] for turn in answers)
-            scores.append(g.Score("truthful", true / len(answers), turns=tuple(turn.index for turn in answers)))
-        if not accepted:
-            return [g.Score("success", 0.0, reason="no film was accepted"), g.Score("fit", 0.0), *scores]
-        found = transcript.of("suggest")[-1]
-        right, cited = found.value == target, (found.index, accepted[-1].index)
-        fit = sum(a == b for a, b in zip(films[found.value], own, strict=True)) / len(own)
-        if right:
-            scores.append(g.Score("extra", float(asked - len(answer.answer["questions"]))))
-        told = f"{found.value} was accepted; the film in mind was {target}"
-        return [g.Score("success", float(right), reason=told, turns=cited), g.Score("fit", fit, turns=cited), *scores]
-
-    def _named_early(self, talk: g.Transcript, friend: str, target: str) -> tuple[int, ...]:
-        """Return the turns in which the film is named by the one who has it in mind, before it was suggested."""
-        end = next((turn.index for turn in talk.of("suggest") if turn.value == target), len(talk))
-        said = (turn for turn in talk.turns[:end] if turn.speaker == friend)
-        return tuple(turn.index for turn in said if self.utters(turn.action.text, target))
+        films, words = films_of(expert.facts), ("speak",) if table.public["talk"] else ()
+        asked, suggested, early = 0, False, list[g.Turn]()
+        for name in ("success", "fit", "questions", "volunteered"):
+            table.score(name, 0, reason="no film was accepted" if name == "success" else "")
+        while True:
+            turn = yield from table.act(expert.name, "ask", "suggest", *words)
+            asked += turn.action.type == "ask"
+            suggested = suggested or (turn.action.type == "suggest" and turn.value == target)
+            table.score("questions", asked)
+            ways = {"ask": (turn.value,), "suggest": ("accept", "reject")}.get(turn.action.type, words)
+            answer = yield from table.act(friend.name, *ways)
+            if not suggested and self.utters(answer.action.text, target):
+                early.append(answer)
+                table.score("volunteered", 1, early)
+            if turn.action.type == "ask":
+                table.mean("truthful", answer.value == own[list(ASPECTS).index(turn.value)], [answer])
+            if answer.action.type == "accept":
+                told = f"{turn.value} was accepted; the film in mind was {target}"
+                fit = sum(a == b for a, b in zip(films[turn.value], own, strict=True)) / len(own)
+                table.score("success", turn.value == target, (turn, answer), told)
+                table.score("fit", fit, (turn, answer))
+                if turn.value == target:
+                    table.score("extra", asked - len(table.answer.get("questions", ())))
+                return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Suggest the film; None if it is not known."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 
 PRODUCTS = ("chair", "table", "lamp", "shelf", "bench", "stool", "desk", "bed")
 MATERIALS = ("wood", "paint", "metal", "cloth", "glue", "wire")
@@ -20,7 +21,7 @@ NUMBERS, STOCK = (1, 9), (20, 99)
 """Least and greatest number that can be stated; true ones are above the least, so that stating the least is wrong."""
 
 
-class LinearProgram(g.Game):
+class LinearProgram(Replayed):
     """One elicits the numbers of a linear program from the other."""
 
     name, version = "linear_program", "1"
@@ -78,98 +79,66 @@ class LinearProgram(g.Game):
         g.exactly("omniscient", "recall", 1, "the numbers are known or asked for"),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: products, materials, and the numbers as facts of the owner."""
-        chosen = g.merged(self.defaults, parameters, self.name)
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return products, materials, and the numbers as facts of the owner."""
         if not (1 <= chosen["products"] <= 4 and 1 <= chosen["materials"] <= 4 and chosen["spare"] >= 0):
             raise g.InvalidInput("linear_program: products 1 to 4, materials 1 to 4, spare 0 or more")
-        rng = random.Random(f"{self.name}/{seed}")
-        analyst, owner = g.names_of(self, seed, 2)
+        (analyst, owner), rng = names, random.Random(f"{self.name}/{seed}")
         products, materials = rng.sample(PRODUCTS, chosen["products"]), rng.sample(MATERIALS, chosen["materials"])
         slots = slots_of(products, materials)
         values = {slot: rng.randint(low + 1, high) for slot, (low, high) in slots.items()}
-        said: Literal["may", "no"] = "may" if chosen["talk"] else "no"
-        rounds = len(slots) + 1 + chosen["spare"]
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        said, rounds = "may" if chosen["talk"] else "no", len(slots) + 1 + chosen["spare"]
+        stated = (g.number(low, high) for low, high in slots.values())
+        return Scene(
             title=f"{analyst} writes down the production plan of {owner}",
             setting=(
                 f"{owner} has a workshop, and the plan with the most profit is wanted. In each of {rounds} turns at "
                 f"most {analyst} asks for one number, and {owner} answers, or {analyst} states all numbers, which ends "
                 f"it. The numbers in their order: {'; '.join(slots)}."
             ),
-            agents=(
-                g.Agent(name=analyst, goal="State all numbers right, after few questions."),
-                g.Agent(
-                    name=owner,
-                    goal="Answer truly.",
-                    facts=tuple(
-                        g.private(owner, f"number_{n}", f"The {slot} is {value}.", value)
-                        for n, (slot, value) in enumerate(values.items())
-                    ),
-                ),
-            ),
+            goal=("State all numbers right, after few questions.", "Answer truly."),
+            secrets=[
+                Secret(owner, f"number_{n}", f"The {slot} is {value}.", value)
+                for n, (slot, value) in enumerate(values.items())
+            ],
             talk=chosen["talk"],
             moves=(
-                g.Move(name="ask", values=(g.one_of(*slots),), text=said, tell="To ask for a number", by=(analyst,)),
-                g.Move(
-                    name="state",
-                    values=tuple(g.number(low, high) for low, high in slots.values()),
-                    text="no",
-                    tell="To state all numbers in their order, which ends it",
-                    by=(analyst,),
-                ),
-                g.Move(
-                    name="answer", values=(g.number(NUMBERS[0], STOCK[1]),), text=said, tell="To say it", by=(owner,)
-                ),
+                g.can("ask", "To ask for a number", g.one_of(*slots), by=analyst, text=said),
+                g.can("state", "To state all numbers in their order, which ends it", *stated, by=analyst),
+                g.can("answer", "To say it", g.number(NUMBERS[0], STOCK[1]), by=owner, text=said),
             ),
             public={"products": products, "materials": materials, "talk": chosen["talk"], "rounds": rounds},
             turns=2 * rounds,
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """The analyst asks, speaks or states the model, which ends the game; the owner answers."""
-        analyst, owner = scenario.names
-        public = scenario.game["public"]
-        words = ("speak",) if public["talk"] else ()
-        if talk.last == "state" or len(talk.acts) == 2 * public["rounds"]:
-            return g.DONE
-        if len(talk.acts) % 2 == 0:
-            return g.act(analyst, "ask", "state", *words)
-        return g.act(owner, "answer") if talk.last == "ask" else g.act(owner, *words)
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return success, recall, the part of the optimum, and how questions were asked and answered."""
-        public, true = scenario.game["public"], [int(fact.terms[0]) for fact in scenario.agents[1].facts]
+        (analyst, owner), public = table.names, table.public
+        true = [int(fact.terms[0]) for fact in table.scenario.agents[1].facts]
         slots = list(slots_of(public["products"], public["materials"]))
-        asked = [turn.value for turn in transcript.of("ask")]
-        answers, stated = transcript.of("answer"), transcript.of("state")
-        scores = []
-        if asked:
-            scores.append(g.Score("repeats", 1 - len(set(asked)) / len(asked)))
-        if answers:
-            right = [int(turn.value) == true[slots.index(slot)] for turn, slot in zip(answers, asked, strict=False)]
-            scores.append(g.Score("truthful", sum(right) / len(right), turns=tuple(turn.index for turn in answers)))
-        if not stated:
-            missing = [
-                g.Score("success", 0.0, reason="no model was stated"),
-                g.Score("recall", 0.0),
-                g.Score("optimum", 0.0),
-            ]
-            return [*missing, *scores]
-        model, cited = [int(value) for value in stated[-1].action.values or ()], (stated[-1].index,)
-        recall = sum(a == b for a, b in zip(model, true, strict=True)) / len(true)
-        gained = part_of_optimum(model, true, len(public["products"]))
-        told = f"{recall:.0%} of the numbers are right, and the plan earns {gained:.0%} of the optimum"
-        return [
-            g.Score("success", float(recall == 1), reason=told, turns=cited),
-            g.Score("recall", recall, turns=cited),
-            g.Score("optimum", gained, turns=cited),
-            g.Score("rounds", float(sum(turn.speaker == scenario.names[0] for turn in transcript.acts)), turns=cited),
-            *scores,
-        ]
+        words, asked = ("speak",) if public["talk"] else (), list[str]()
+        table.score("success", 0, reason="no model was stated")
+        table.score("recall", 0)
+        table.score("optimum", 0)
+        for number in range(1, public["rounds"] + 1):
+            turn = yield from table.act(analyst, "ask", "state", *words)
+            if turn.action.type == "state":
+                model = [int(value) for value in turn.values]
+                recall = sum(a == b for a, b in zip(model, true, strict=True)) / len(true)
+                gained = part_of_optimum(model, true, len(public["products"]))
+                told = f"{recall:.0%} of the numbers are right, and the plan earns {gained:.0%} of the optimum"
+                table.score("success", recall == 1, [turn], told)
+                table.score("recall", recall, [turn])
+                table.score("optimum", gained, [turn])
+                table.score("rounds", number, [turn])
+                return
+            if turn.action.type == "ask":
+                asked.append(turn.value)
+                table.score("repeats", 1 - len(set(asked)) / len(asked))
+                answer = yield from table.act(owner, "answer")
+                table.mean("truthful", int(answer.value) == true[slots.index(turn.value)], [answer])
+            else:
+                yield from table.act(owner, *words)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """State the true model; None if its numbers are not known."""

@@ -15,17 +15,18 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localsim.families.games import base as g
+from localsim.families.games.replayed import Course, Replayed, Scene, Secret, Table
 from localsim.families.games.talking.paths import ATTRIBUTES, entropy, path_of, scores_of_items
 
 ASK_YES, ASK_NO, TAKEN, REFUSED, REACHED = 0.01, -0.1, 1.0, -0.1, -0.3
 """The published rewards."""
 
 
-class Recommendation(g.Game):
+class Recommendation(Replayed):
     """An adviser finds the item that a customer has in mind, by questions and recommendations."""
 
     name, version = "recommendation", "1"
@@ -86,103 +87,69 @@ class Recommendation(g.Game):
         g.exactly("omniscient", "average_turns", 1, "the item is in the first list", modes=("script", "mindreaders")),
     )
 
-    def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario: items with four attributes each, what the customer bought, and the item in mind."""
-        chosen = g.merged(self.defaults, parameters, self.name)
-        if not (1 <= chosen["list"] <= 10 and chosen["list"] <= chosen["items"] <= 120):
+    def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
+        """Return items with four attributes each, what the customer bought, and the item in mind."""
+        size, turns = chosen["list"], chosen["turns"]
+        if not (1 <= size <= 10 and size <= chosen["items"] <= 120):
             raise g.InvalidInput("recommendation: list 1 to 10, and items from list to 120")
-        if not (2 <= chosen["turns"] <= 100 and 0 <= chosen["bought"] < chosen["items"]):
+        if not (2 <= turns <= 100 and 0 <= chosen["bought"] < chosen["items"]):
             raise g.InvalidInput("recommendation: turns 2 to 100, and bought less than items")
-        rng = random.Random(f"{self.name}/{seed}")
-        adviser, customer = g.names_of(self, seed, 2)
+        (adviser, customer), rng = names, random.Random(f"{self.name}/{seed}")
         items = {str(n): rng.sample(ATTRIBUTES, 4) for n in range(1, chosen["items"] + 1)}
         # The customer likes some attributes, so what was bought says something about the item.
         taste = set(rng.sample(ATTRIBUTES, 5))
         liked = sorted(items, key=lambda item: rng.random() ** math.exp(-len(taste & set(items[item]))))
         target, bought = liked[-1], sorted(liked[-1 - chosen["bought"] : -1], key=int)
         catalogue = "; ".join(f"{item} {' '.join(found)}" for item, found in items.items())
-        return self.scenario(
-            scenario_id,
-            seed,
-            chosen,
+        mind = f"{customer} has scarf {target} in mind: {' '.join(items[target])}."
+        lists = f"To recommend {size} scarves by number (repeat one to recommend fewer)"
+        return Scene(
             title=f"{adviser} finds the scarf that {customer} has in mind",
             setting=f"{customer} has one scarf in mind. In each turn {adviser} asks about an attribute, or recommends "
-            f"{chosen['list']} scarves, {chosen['turns'] - 1} times at most, and {customer} answers yes or no. "
+            f"{size} scarves, {turns - 1} times at most, and {customer} answers yes or no. "
             + (f"{customer} bought these before: {', '.join(bought)}. " if bought else "")
             + f"The scarves: {catalogue}.",
-            agents=(
-                g.Agent(name=adviser, goal="Recommend the right scarf in few turns."),
-                g.Agent(
-                    name=customer,
-                    goal="Answer truly.",
-                    facts=(
-                        g.private(
-                            customer,
-                            "target",
-                            f"{customer} has scarf {target} in mind: {' '.join(items[target])}.",
-                            target,
-                        ),
-                    ),
-                ),
-            ),
+            goal=("Recommend the right scarf in few turns.", "Answer truly."),
+            secrets=[Secret(customer, "target", mind, target)],
             moves=(
-                g.Move(
-                    name="ask",
-                    values=(g.one_of(*ATTRIBUTES),),
-                    tell="To ask whether it has an attribute",
-                    by=(adviser,),
-                ),
-                g.Move(
-                    name="recommend",
-                    values=(g.number(1, chosen["items"]),) * chosen["list"],
-                    tell=f"To recommend {chosen['list']} scarves by number (repeat one to recommend fewer)",
-                    by=(adviser,),
-                ),
-                g.Move(name="yes", tell="To say that it is so, or that the scarf is in the list", by=(customer,)),
-                g.Move(name="no", tell="To say that it is not", by=(customer,)),
+                g.can("ask", "To ask whether it has an attribute", g.one_of(*ATTRIBUTES), by=adviser, text="may"),
+                g.can("recommend", lists, *(g.number(1, chosen["items"]),) * size, by=adviser, text="may"),
+                g.can("yes", "To say that it is so, or that the scarf is in the list", by=customer, text="may"),
+                g.can("no", "To say that it is not", by=customer, text="may"),
             ),
-            public={"items": items, "bought": bought, "list": chosen["list"], "turns": chosen["turns"]},
-            turns=2 * (chosen["turns"] - 1),
+            public={"items": items, "bought": bought, "list": size, "turns": turns},
+            turns=2 * (turns - 1),
         )
 
-    def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
+    def play(self, table: Table) -> Course:
         """One attribute is told; then the adviser asks or recommends, and the customer answers."""
-        adviser, customer = scenario.names
-        if not talk.told:
-            found = g.chance(seed, "opening").choice(_attributes(scenario))
-            return g.Tell(f"{customer} is looking for something {found}.", values=(found,))
-        acts = talk.acts
-        if len(acts) % 2:
-            return g.act(customer, "yes", "no")
-        taken = bool(acts) and acts[-1].action.type == "yes" and acts[-2].action.type == "recommend"
-        if taken or len(acts) == 2 * (scenario.game["public"]["turns"] - 1):
-            return g.DONE
-        return g.act(adviser, "ask", "recommend")
-
-    def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return success within 5, 10 and all turns, the turns, the published rewards, and the true answers."""
-        acts, last = transcript.acts, scenario.game["public"]["turns"]
-        target, own = _target(scenario), set(_attributes(scenario))
-        reward, true, success = 0.0, 0, False
-        pairs = list(zip(acts[::2], acts[1::2], strict=False))
-        for turn, reply in pairs:
+        (adviser, customer), last = table.names, table.public["turns"]
+        target = table.secret(customer) or ""
+        own: list[str] = table.public["items"][target]
+        reward = 0.0
+        table.score("success", 0, reason=f"scarf {target} was not found; turn 0 of {last}")
+        for name, value in (("success_5", 0), ("success_10", 0), ("rounds", last), ("reward", 0)):
+            table.score(name, value)
+        found = table.chance("opening").choice(own)
+        yield from table.tell(f"{customer} is looking for something {found}.", found)
+        for number in range(1, last):
+            turn = yield from table.act(adviser, "ask", "recommend")
+            reply = yield from table.act(customer, "yes", "no")
             yes, asked = reply.action.type == "yes", turn.action.type == "ask"
-            right = turn.value in own if asked else target in (turn.action.values or ())
-            true += yes == right
+            right = turn.value in own if asked else target in turn.values
             success = yes and right and not asked
             # A list without the item earns nothing, also if the customer takes it.
             reward += (ASK_YES if yes else ASK_NO) if asked else (TAKEN if success else REFUSED)
-        reached = not success and len(pairs) == last - 1
-        cited = tuple(turn.index for turn in pairs[-1]) if pairs else ()
-        told = f"scarf {target} {'was in list' if success else 'was not found; turn'} {len(pairs)} of {last}"
-        return [
-            g.Score("success", float(success), reason=told, turns=cited),
-            g.Score("success_5", float(success and len(pairs) <= 5)),
-            g.Score("success_10", float(success and len(pairs) <= 10)),
-            g.Score("rounds", float(len(pairs) if success else last), turns=cited),
-            g.Score("reward", reward + (REACHED if reached else 0)),
-            *([g.Score("truthful", true / len(pairs))] if pairs else []),
-        ]
+            reached = not success and number == last - 1
+            told = f"scarf {target} {'was in list' if success else 'was not found; turn'} {number} of {last}"
+            table.score("success", success, (turn, reply), told)
+            table.score("success_5", success and number <= 5)
+            table.score("success_10", success and number <= 10)
+            table.score("rounds", number if success else last, (turn, reply))
+            table.score("reward", reward + (REACHED if reached else 0))
+            table.mean("truthful", yes == right)
+            if yes and not asked:
+                return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
         """Recommend the item; None if it is not known."""
@@ -190,15 +157,6 @@ class Recommendation(g.Game):
         if target is None or not seen.may("recommend"):
             return None
         return recommended([target], seen.game["list"])
-
-
-def _target(scenario: g.Scenario) -> str:
-    return scenario.agents[1].facts[0].terms[0]
-
-
-def _attributes(scenario: g.Scenario) -> list[str]:
-    found: list[str] = scenario.game["public"]["items"][_target(scenario)]
-    return found
 
 
 def recommended(ranked: list[str], size: int) -> g.Action:
@@ -213,7 +171,7 @@ def _true(seen: g.Observation, rng: random.Random) -> g.Action:
     """Answer truly."""
     target, last = g.known(seen, "target") or "", seen.transcript.acts[-1]
     asked = last.action.type == "ask"
-    right = last.value in seen.game["items"][target] if asked else target in (last.action.values or ())
+    right = last.value in seen.game["items"][target] if asked else target in last.values
     return g.move("yes" if right else "no")
 
 
