@@ -27,10 +27,10 @@ from localsim.leakage.detector import LeakageDetector
 from localsim.reports import audit
 from localsim.reports.card import card
 from localsim.reports.report import report
-from localsim.reports.validity.controls import _no_embedding
 from localsim.runs import runner
 from localsim.runs.plan import Plan, command_of
 from localsim.runs.runner import start
+from localsim.runs.scripted import _no_embedding
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from tests.conftest import Quiet, generated, spec_of

@@ -98,7 +98,7 @@ def test_games_are_played_once_for_a_set_of_scenarios(store: Store, monkeypatch:
     run_id = simulated(store, "scripted", "trust", modes=("agents", "mindreaders"))
     plans: list[Plan] = []
     play_now = references.played
-    monkeypatch.setattr(references, "played", lambda plan, family: plans.append(plan) or play_now(plan, family))
+    monkeypatch.setattr(references, "played", lambda plan: plans.append(plan) or play_now(plan))
     assert not are_known(store, run_id, 6)
     first = with_references(store, report(store, run_id))
     # Random play is blind to modes; the two other players are not.

@@ -23,8 +23,8 @@ from localsim.families.base import Family, Reference
 from localsim.models.registry import labelled
 from localsim.models.remembered import recall, remember
 from localsim.reports.measures import Cell, estimate, shown, text_of
-from localsim.reports.validity.controls import played
 from localsim.runs.plan import Plan
+from localsim.runs.scripted import Sample, played
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario
 from localsim.store.queries import reports as queries
@@ -101,13 +101,13 @@ def _result(asked: _Asked) -> Row:
     if isinstance(known, dict) or asked.plan is None:
         return dict(known or {"conversations": 0, "values": {}})
     family = asked.about["family"]
-    found = _values(family_of(family), played(asked.plan, family)[asked.plan.modes[0]])
+    found = _values(family_of(family), played(asked.plan)[asked.plan.modes[0]])
     remember(asked.name, found)
     return found
 
 
-def _values(family: Family, cell: Cell) -> Row:
-    values = {}
+def _values(family: Family, sample: Sample) -> Row:
+    cell, values = Cell(family.name, **vars(sample)), {}
     for measure in family.measures:
         found = estimate(measure, cell)
         if found.value is not None:
