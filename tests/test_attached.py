@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from localsim.cli import cli
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.leakage.detector import Weights
-from localsim.reports.report import report
+from localsim.reports.alone import report
 from localsim.store.database import Store
 from localsim.store.outside.attaching import attach_all
 from localsim.store.outside.partitions import LARGE, partition_of, read, write_partition
@@ -195,7 +195,7 @@ def test_a_database_of_an_older_schema_is_copied_and_left_as_it_is(tmp_path: Pat
     with duckdb.connect(str(old), read_only=True) as connection:
         turns = connection.execute("SELECT speaker, text FROM turns ORDER BY turn").fetchall()
     assert [(row["speaker"], row["text"]) for row in store.rows("SELECT * FROM v_turns ORDER BY turn")] == turns != []
-    assert report(store, store.run_id("@last"))["comparison"][0]["completed"] == 1
+    assert report(store, store.run_id("@last")).comparison[0]["completed"] == 1
     again = tmp_path / "again.duckdb"
     assert attach_all([str(store.path)], again, print).episodes == 1, "an attachment can be attached"
 

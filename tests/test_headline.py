@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim.families import family_of
-from localsim.reports.report import report
+from localsim.reports.alone import report
+from localsim.reports.document import Report
 from localsim.reports.validity.headline import PEEKING, contrasts_sentence, headline
 from localsim.runs.plan import CONTRASTS, Plan
 from localsim.runs.runner import start
@@ -17,7 +19,7 @@ from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
 Row = dict[str, Any]
-DATA: Row = {"measures": [{"key": "success_rate", "heading": "success", "kind": "share"}], "comparison": []}
+DATA = Report({"run_id": "@last"}, measures=[{"key": "success_rate", "heading": "success", "kind": "share"}])
 
 
 def compared(contrast: str, difference: float, p: float | None, **changes: Any) -> Row:
@@ -61,13 +63,13 @@ def test_a_sign_that_turns_withholds_the_size() -> None:
     assert "withholds" in found["sentences"][0] and "30 points" not in found["sentences"][0]
 
 
-def levels(**shares: float) -> Row:
+def levels(**shares: float) -> Report:
     """A report whose modes reached the goal in these shares of their conversations."""
     rows = [
         {"family": "mutual_friends", "model": "starter", "mode": mode, "success_rate": share, "completed": 12}
         for mode, share in shares.items()
     ]
-    return DATA | {"measures": [*DATA["measures"], TURNS], "comparison": rows}
+    return replace(DATA, measures=[*DATA.measures, TURNS], comparison=rows)
 
 
 TURNS: Row = {"key": "turns", "heading": "turns", "kind": "number"}
@@ -146,14 +148,14 @@ def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
 def test_each_pair_has_its_own_number_of_scenarios() -> None:
     """A pair of 5 scenarios is not said to be one of 12, and its number is named where it is too small."""
     few = compared("authorship", 0.3, 0.06, scenarios=5, p_least=0.0625)
-    told = contrasts_sentence({"learning": compared("", 0.1, 0.4), "scripts": few}, DATA["measures"][0])
+    told = contrasts_sentence({"learning": compared("", 0.1, 0.4), "scripts": few}, DATA.measures[0])
     first, second = told.split(", scripts ")
     assert first.endswith("12 scenarios)") and "5 scenarios)" in second and "with 12" not in told
     assert "none of it can be told from no change (5 scenarios cannot give a p below .062)" in told
     sentence = headline(DATA, [compared("information", 0.3, 0.01), few])["sentences"][0]
     assert "12 scenarios), one author for both sides changed it by" in sentence and "5 scenarios)" in sentence
     alike = {"learning": compared("", 0.1, 0.4), "scripts": compared("", 0.2, 0.4)}
-    assert contrasts_sentence(alike, DATA["measures"][0]).count("12 scenarios") == 1
+    assert contrasts_sentence(alike, DATA.measures[0]).count("12 scenarios") == 1
 
 
 @pytest.mark.parametrize("contrast", list(CONTRASTS))
@@ -184,7 +186,7 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
     data = report(store, done.run_id)
     measures = [measure for measure in family_of(family).measures if measure.key.endswith("peeking")]
     assert PEEKING in {measure.key for measure in measures}
-    for row in data["comparison"]:
+    for row in data.comparison:
         expected = 0.0 if row["mode"] == "agents" else dial
         for measure in measures:
             low, high = row[f"{measure.key}_low"], row[f"{measure.key}_high"]
@@ -192,7 +194,7 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
                 assert measure.key != PEEKING and dial == 1
                 continue
             assert low - 1e-9 <= expected <= high + 1e-9 and high - low < 0.6, (row["mode"], measure.key)
-    sentence = next(text for text in data["headline"]["sentences"] if text.startswith("First guesses"))
+    sentence = next(text for text in data.headline["sentences"] if text.startswith("First guesses"))
     assert "agents " in sentence and "mindreaders " in sentence and "unknown" not in sentence
 
 
@@ -205,7 +207,7 @@ def told_of_peeking(**modes: tuple[float, float | None, float | None, int]) -> s
         }
         for mode, (value, low, high, n) in modes.items()
     ]
-    return str(headline({**DATA, "comparison": rows}, [compared("information", 0.3, 0.01)])["sentences"][1])
+    return str(headline(replace(DATA, comparison=rows), [compared("information", 0.3, 0.01)])["sentences"][1])
 
 
 def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> None:
@@ -233,7 +235,7 @@ def test_a_difference_of_0_beside_a_finding_is_no_claim_of_no_change() -> None:
 
 
 def test_the_command_of_a_design_names_the_run() -> None:
-    found = headline({**DATA, "run": {"run_id": "r7"}}, [compared("information", 0.3, 0.2)])
+    found = headline(replace(DATA, run={"run_id": "r7"}), [compared("information", 0.3, 0.2)])
     assert found["sentences"][-1].endswith(": localsim design r7 --difference .2")
 
 

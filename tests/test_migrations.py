@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from localsim.reports.report import report
+from localsim.reports.alone import report
 from localsim.store import database, migrations
 from localsim.store.database import Store
 from localsim.store.migrations import MIGRATIONS, Migration, is_current, migrate
@@ -55,7 +55,7 @@ def test_an_old_file_comes_out_as_a_fresh_one(file: Path, fresh: Store, tmp_path
     assert schema_of(old) == schema_of(fresh)
     turns = old.rows("SELECT turn, speaker, text FROM v_turns ORDER BY turn")
     assert [tuple(row.values()) for row in turns] == before and before
-    assert report(old, old.run_id("@last"))["comparison"][0]["completed"] == 1
+    assert report(old, old.run_id("@last")).comparison[0]["completed"] == 1
     assert old.check() == []
 
 

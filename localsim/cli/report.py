@@ -6,7 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,6 +33,9 @@ from localsim.models.registry import labelled
 from localsim.runs.plan import CONTRASTS, primary_of
 from localsim.store.conditions import Condition, choices, without_episodes
 from localsim.store.database import Store
+
+if TYPE_CHECKING:
+    from localsim.reports.document import Report
 
 _people = click.option(
     "--people",
@@ -82,54 +85,36 @@ def report(
     localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
     """
-    from localsim.reports.card import card as make_card
-    from localsim.reports.figures.beside import with_conditions
-    from localsim.reports.figures.references import with_references
-    from localsim.reports.html import examples, render
-    from localsim.reports.report import report as make_report
-    from localsim.reports.validity.aloud import with_paragraph
+    from localsim.reports.html import render
+    from localsim.reports.markdown import as_markdown
+    from localsim.reports.report import Ask, of
     from localsim.reports.validity.thresholds import require
-    from localsim.reports.validity.thresholds import warnings as mixtures
 
-    demanded = weights_from(weights)
-    with Reassurance("reading the episodes", quiet=as_json), store_of(db).held() as store:
-        empty = without_episodes(store, conditions)
-        run_id, others = (empty, []) if empty else _first_and_others(store, conditions)
-        beside = dict.fromkeys([*(each.run_id for each in others), *(store.run_id(each) for each in people)])
-        beside.pop(run_id, None)
-        require(store, [run_id, *beside], demanded, weights, sensitivity)
-        data = make_report(store, run_id)
-        data["warnings"] += mixtures(store, data["thresholds"][:1], run_id, beside)
-        if people:
-            from localsim.reports.validity.people import with_people
-
-            data = with_people(store, data, [store.run_id(each) for each in people])
-        data = with_conditions(store, with_paragraph(store, data, others), others)
-        data["card"] = make_card(store, run_id, data=data)
-        page = output and not output.endswith(".md")
-        shown = [run_id, *data.get("aloud", {}).get("runs", [])] if page else []
-        talks = [example for each in shown for example in examples(store, each)]
-    with Reassurance("playing the same games at random and well", quiet=as_json):
-        data = with_references(store_of(db), data)
+    demanded, as_page = weights_from(weights), bool(output) and not str(output).endswith(".md")
+    store = store_of(db)
+    with Reassurance("reading the episodes", quiet=as_json):
+        with store.held() as reader:
+            empty = without_episodes(reader, conditions)
+            run_id, others = (empty, []) if empty else _first_and_others(reader, conditions)
+            asked = Ask(run_id, others, [reader.run_id(each) for each in people], talks=as_page)
+            require(reader, [run_id, *asked.beside], demanded, weights, sensitivity)
+        data = of(store, asked)
     if output:
-        from localsim.reports.markdown import as_markdown
-
         file = Path(output)
-        text = as_markdown(data) if file.suffix == ".md" else render(data, talks)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+            file.write_text(render(data) if as_page else as_markdown(data), encoding="utf-8")
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
         say(f"wrote {file}")
     if as_json:
-        print_json(data)
+        print_json(data.as_json())
     else:
         _print(data)
-    refuse(data["playing"]["sentences"], strict=strict)
+    refuse(data.playing.sentences(), strict=strict)
 
 
-def _print(data: dict[str, Any]) -> None:
+def _print(data: Report) -> None:
     from localsim.annotation import leak_judges
     from localsim.annotation.agreement import sentences as annotation_sentences
     from localsim.reports.conversation.asked import tables
@@ -138,7 +123,7 @@ def _print(data: dict[str, Any]) -> None:
     from localsim.reports.validity import correction, head, instruments
     from localsim.reports.validity.judges import sentence
 
-    run = data["run"]
+    run = data.run
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
     for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data)["general"])):
         click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
@@ -155,8 +140,8 @@ def _print(data: dict[str, Any]) -> None:
         print_table(asked.heads, asked.rows)
         for line in asked.notes:
             click.echo(clean(line))
-    for family in dict.fromkeys(row["family"] for row in data["comparison"]):
-        rows = [row for row in data["comparison"] if row["family"] == family]
+    for family in dict.fromkeys(row["family"] for row in data.comparison):
+        rows = [row for row in data.comparison if row["family"] == family]
         models = len({row["model"] for row in rows}) > 1
         click.secho(
             f"\nAll measures of {title_of(family_of(family))}" + ("" if models else f" ({labelled(rows[0]['model'])})"),
@@ -166,36 +151,36 @@ def _print(data: dict[str, Any]) -> None:
             f"{row['condition']} {labelled(row['model'], whole=False)}" if models else row["condition"] for row in rows
         ]
         lines: list[list[Any]] = [["completed", *(f"{row['completed']} of {row['n']}" for row in rows)]]
-        for measure in shown(data["measures"], rows):
+        for measure in shown(data.measures, rows):
             lines.append([measure["heading"], *(text_of(measure, row) for row in rows)])
-            if texts := beside(data["references"], measure, rows):
-                lines.append([heading(data["references"], family), *texts])
+            if texts := beside(data.references, measure, rows):
+                lines.append([heading(data.references, family), *texts])
         print_table(["", *headings], lines)
-        click.echo("\n".join(said := sentences(data["references"], family)), nl=bool(said))
-    click.echo(f"\n{INTERVALS}" if data["comparison"] else "")
-    for line in [*instruments.sentences(data["instruments"], short=True), *data["leak_sources"]]:
+        click.echo("\n".join(said := sentences(data.references, family)), nl=bool(said))
+    click.echo(f"\n{INTERVALS}" if data.comparison else "")
+    for line in [*instruments.sentences(data.instruments, short=True), *data.leak_sources]:
         click.echo(clean(line))
-    for line in leak_judges.sentences(data["leak_judges"]):
+    for line in leak_judges.sentences(data.leak_judges):
         click.echo(clean(line))
-    for line in correction.sentences(data["corrections"], run["run_id"]):
+    for line in correction.sentences(data.corrections, run["run_id"]):
         click.echo(line)
-    if data["robustness"]:
-        _print_robustness(data["robustness"])
-    for judge in data["judges"]:
+    if data.robustness:
+        _print_robustness(data.robustness)
+    for judge in data.judges:
         goals = ", ".join(f"{mode} {goal:.1f}" for mode, goal in judge["goal_by_mode"].items())
         click.echo(f"Judge {judge['judge']} ({judge['n']} conversations), goal 0-10: {goals}.")
         if judge["warning"]:
             click.secho(f"! {judge['judge']}: {judge['warning']}", fg="yellow")
-    for rate in data["naturalness"]:
+    for rate in data.naturalness:
         click.echo(sentence(rate))
-    if data["annotations"]["raters"]:
-        for line in annotation_sentences(data["annotations"]):
+    if data.annotations["raters"]:
+        for line in annotation_sentences(data.annotations):
             click.echo(line)
     for line in head.notes(data)["beside"]:
         click.echo(clean(line))
-    if "aloud" in data:
+    if data.aloud:
         click.secho("\nTo read aloud", bold=True)
-        click.echo(textwrap.fill(data["aloud"]["paragraph"], min(110, shutil.get_terminal_size().columns)))
+        click.echo(textwrap.fill(data.aloud.paragraph, min(110, shutil.get_terminal_size().columns)))
 
 
 def _print_robustness(row: dict[str, Any]) -> None:
@@ -229,12 +214,12 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     localsim card @last --lint
     localsim card @last --card card.yaml -o card.md
     """
+    from localsim.reports.alone import report as make_report
     from localsim.reports.card import card as make_card
     from localsim.reports.card import markdown, missing, read_human
 
-    store = store_of(db)
-    with Reassurance("writing the card", quiet=as_json):
-        made = make_card(store, store.run_id(run), read_human(human) if human else None)
+    with Reassurance("writing the card", quiet=as_json), store_of(db).held() as store:
+        made = make_card(store, make_report(store, store.run_id(run)), read_human(human) if human else None)
     if output:
         try:
             Path(output).write_text(markdown(made), encoding="utf-8")

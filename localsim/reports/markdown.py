@@ -10,21 +10,22 @@ from localsim.annotation.agreement import sentences
 from localsim.conversation.grants import condition_name
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
+from localsim.reports.alone import foremost
 from localsim.reports.card import sections
 from localsim.reports.conversation.asked import tables
+from localsim.reports.document import Report
 from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import shown, text_of
-from localsim.reports.report import foremost
 from localsim.reports.validity import correction, head, instruments, robustness
 from localsim.reports.validity.judges import sentence
 
 Row = dict[str, Any]
 
 
-def as_markdown(data: Row) -> str:
+def as_markdown(data: Report) -> str:
     """Return the content of `report.report` as Markdown, with the card if there is one."""
-    run = data["run"]
+    run = data.run
     lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
     lines += [*(f"**{_plain(sentence)}**  " for sentence in head.answer(data)), ""]
     lines += [f"> {_plain(warning)}  " for warning in head.notes(data)["general"]]
@@ -33,9 +34,9 @@ def as_markdown(data: Row) -> str:
         cells = [table.heads, ["---"] * len(table.heads), *([_plain(cell) for cell in row] for row in table.rows)]
         lines += ["", f"## {_plain(table.title)}", "", *(f"| {' | '.join(row)} |" for row in cells), ""]
         lines += [f"- {_plain(note)}" for note in table.notes]
-    played = data.get("references", [])
-    for family in dict.fromkeys(row["family"] for row in data["comparison"]):
-        rows = [row for row in data["comparison"] if row["family"] == family]
+    played = data.references
+    for family in dict.fromkeys(row["family"] for row in data.comparison):
+        rows = [row for row in data.comparison if row["family"] == family]
         several = len({row["model"] for row in rows}) > 1
         named = [row.get("condition") or row["mode"] for row in rows]
         names = [
@@ -46,34 +47,34 @@ def as_markdown(data: Row) -> str:
             "",
             f"## All measures of {title_of(family_of(family))}",
             "",
-            *comparison(rows, names, data["measures"], played),
+            *comparison(rows, names, data.measures, played),
         ]
         if said := sentences_on(played, family):
             lines += ["", *(f"{_plain(line)}  " for line in said)]
     unsearched = head.unsearched(data)
-    if data["leaks"] or unsearched:
-        quotes = _leaks(data["leaks"]) if data["leaks"] else []
+    if data.leaks or unsearched:
+        quotes = _leaks(data.leaks) if data.leaks else []
         lines += ["", "## Private facts that came out", "", *map(_plain, unsearched), "", *quotes]
-    if "aloud" in data:
-        lines += ["", "## To read aloud", "", _plain(data["aloud"]["paragraph"])]
+    if data.aloud:
+        lines += ["", "## To read aloud", "", _plain(data.aloud.paragraph)]
     beside = head.notes(data)["beside"]
     lines += ["", "## Conditions of other runs", "", *(f"- {_plain(line)}" for line in beside)] if beside else []
     lines += _errors(data)
-    if data["robustness"]:
-        lines += ["", "## Variants of the prompts", *_robustness(data["robustness"])]
-    for rate in data["naturalness"]:
+    if data.robustness:
+        lines += ["", "## Variants of the prompts", *_robustness(data.robustness)]
+    for rate in data.naturalness:
         lines += ["", f"{sentence(rate)}."]
-    if data["annotations"]["raters"]:
-        lines += ["", "## What raters said", "", *(f"- {_plain(line)}" for line in sentences(data["annotations"]))]
-    if data.get("card"):
+    if data.annotations["raters"]:
+        lines += ["", "## What raters said", "", *(f"- {_plain(line)}" for line in sentences(data.annotations))]
+    if data.card:
         lines += ["", "## Simulation card"]
-        for title, fields in sections(data["card"]):
+        for title, fields in sections(data.card):
             lines += ["", f"### {title}", ""]
             lines += [f"- **{field}**: {_plain(text)}" if field else f"- {_plain(text)}" for field, text in fields]
     return "\n".join(lines) + "\n"
 
 
-def _heads(data: Row) -> list[str]:
+def _heads(data: Report) -> list[str]:
     """Return the head tables with the warnings about their models and families."""
     lines: list[str] = []
     family = ""
@@ -119,9 +120,9 @@ def comparison(
     return lines
 
 
-def _errors(data: Row) -> list[str]:
+def _errors(data: Report) -> list[str]:
     """Return the errors of the instruments as a table, and the rates corrected for them."""
-    if not data["instruments"]:
+    if not data.instruments:
         return []
     lines = [
         "",
@@ -130,12 +131,12 @@ def _errors(data: Row) -> list[str]:
         "| instrument | question | right | n | labels |",
         "|---|---|---|---|---|",
     ]
-    for row in data["instruments"]:
+    for row in data.instruments:
         cells = [row["instrument"], f"{row['error']}: {row['meaning']}", instruments.text_of(row)]
         cells += [str(row["n"] or instruments.NOT_RECORDED), instruments.labels_text(row)]
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
-    told = [*data["leak_sources"], *leak_judges.sentences(data["leak_judges"])]
-    told += [*correction.sentences(data["corrections"], data["run"]["run_id"])]
+    told = [*data.leak_sources, *leak_judges.sentences(data.leak_judges)]
+    told += [*correction.sentences(data.corrections, data.run["run_id"])]
     return [*lines, "", *(f"- {_plain(line)}" for line in told)]
 
 

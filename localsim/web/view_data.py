@@ -18,6 +18,7 @@ from localsim.conversation.transcript import NARRATOR
 from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
+from localsim.reports.alone import beginning
 from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
 from localsim.reports.conversation.asked import judged
 from localsim.reports.conversation.choices import choices
@@ -26,7 +27,7 @@ from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.figures.references import are_known, tables, with_references
 from localsim.reports.marks import kind_of
 from localsim.reports.measures import heading_of
-from localsim.reports.report import beginning
+from localsim.reports.validity import head
 from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
 from localsim.runs import telling
 from localsim.store.conditions import by_number
@@ -118,10 +119,10 @@ def answer(store: Store, run_id: str) -> Told:
     found = _ANSWERS.get(key)
     if found is None:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
-        said, data = beginning(store, run_id)
-        games = tables(with_references(store, data)) if data["run"]["status"] != "running" else []
-        asked = {"rubrics": rubric_rows(store, run_id), "choices": choices(store, run_id)}
-        found = _ANSWERS[key] = Told(said, bool(data["playing"]["withheld"]), games, list(judged(asked)))
+        data = beginning(store, run_id)
+        games = tables(with_references(store, data)) if data.run["status"] != "running" else []
+        asked = judged(rubric_rows(store, run_id), choices(store, run_id))
+        found = _ANSWERS[key] = Told(head.answer(data), bool(data.playing.withheld), games, list(asked))
         while len(_ANSWERS) > _ANSWERS_KEPT:
             _ANSWERS.popitem(last=False)
     return found

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from localsim.reports.conversation import choices, interviews, rubrics
 from localsim.reports.conversation.interviews import Table
+from localsim.reports.document import Report
 
 
-def tables(data: Mapping[str, Any]) -> Iterator[Table]:
-    """Yield the tables of `report.report`: those of interviews, then those of judges."""
-    yield from interviews.tables(data.get("interviews", ()))
-    yield from judged(data)
+def tables(data: Report) -> Iterator[Table]:
+    """Yield the tables of a report: those of interviews, then those of judges."""
+    yield from interviews.tables(data.interviews)
+    yield from judged(data.rubrics, data.choices)
 
 
-def judged(data: Mapping[str, Any]) -> Iterator[Table]:
+def judged(by_rubric: Iterable[dict[str, Any]], chosen: Iterable[dict[str, Any]]) -> Iterator[Table]:
     """Yield the tables of judges: by rubric, then their choices; none if no judge was asked."""
-    yield from rubrics.rubric_tables(data.get("rubrics", ()))
-    yield from choices.choice_tables(data.get("choices", ()))
+    yield from rubrics.rubric_tables(by_rubric)
+    yield from choices.choice_tables(chosen)

@@ -11,7 +11,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Family, Reference
 from localsim.models.registry import labelled
 from localsim.models.remembered import recall, remember
+from localsim.reports.document import Report
 from localsim.reports.measures import Cell, estimate, shown, text_of
 from localsim.runs.plan import Plan
 from localsim.runs.scripted import Sample, played
@@ -49,17 +50,16 @@ class _Asked:
     """What is to be played; None if the result is known."""
 
 
-def with_references(store: Store, data: Row) -> Row:
-    """Return the data of a report with its references: what these players reach in each family, mode and grant.
+def with_references(store: Store, data: Report) -> Report:
+    """Return a report with its references: what these players reach in each family, mode and grant.
 
     Keys of `references`: family, player, label, why, mode, see, scenarios (played), of (scenarios in the run),
     conversations, and values: key of a measure of the family -> value, low, high, n; a measure without a value is left
     out. The database is not held while players play.
     """
-    run = data["run"]
     with store.held() as reader:
-        asked = _asked(reader, run["run_id"], run["seed"])
-    return {**data, "references": [{**each.about, **_result(each)} for each in asked]}
+        asked = _asked(reader, data.run["run_id"], data.run["seed"])
+    return replace(data, references=[{**each.about, **_result(each)} for each in asked])
 
 
 def are_known(store: Store, run_id: str, seed: int) -> bool:
@@ -154,29 +154,29 @@ def beside(found: Iterable[Row], measure: Row, rows: Iterable[Row]) -> list[str]
     return cells if any(char.isdigit() for cell in cells for char in cell) else []
 
 
-def tables(data: Row) -> list[Row]:
+def tables(data: Report) -> list[Row]:
     """Return a table for each family with references: title, heads, lines and sentences.
 
     A line has the heading and meaning of a measure of the family, and for each head its value and the references'.
     """
     found = []
-    for name in in_order(each["family"] for each in data["references"]):
-        rows = [row for row in data["comparison"] if row["family"] == name and row["completed"] and not _of_other(row)]
+    for name in in_order(each["family"] for each in data.references):
+        rows = [row for row in data.comparison if row["family"] == name and row["completed"] and not _of_other(row)]
         keys = [measure.key for measure in family_of(name).measures]
-        own = [measure for measure in shown(data["measures"], rows) if measure["key"] in keys]
+        own = [measure for measure in shown(data.measures, rows) if measure["key"] in keys]
         several = len({row["model"] for row in rows}) > 1
         lines = [
             {
                 "heading": measure["heading"],
                 "values": [text_of(measure, row) or "-" for row in rows],
-                "references": beside(data["references"], measure, rows),
+                "references": beside(data.references, measure, rows),
             }
             for measure in own
         ]
         heads = [f"{row['condition']}, {labelled(row['model'], whole=False)}" if several else row["condition"]
                  for row in rows]  # fmt: skip
-        about = {"title": title_of(family_of(name)), "heading": heading(data["references"], name), "heads": heads}
-        found.append({**about, "lines": lines, "sentences": sentences(data["references"], name)})
+        about = {"title": title_of(family_of(name)), "heading": heading(data.references, name), "heads": heads}
+        found.append({**about, "lines": lines, "sentences": sentences(data.references, name)})
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from localsim.families import family_of, in_order, title_of
 from localsim.reports.conversation.interviews import answered
+from localsim.reports.document import Report
 
 Row = dict[str, Any]
 LEVEL = 0.05
@@ -25,7 +26,7 @@ Turns = Callable[[str, str, str], bool]
 """True if the sign of (family, measure, contrast) turns in some variant of the prompts."""
 
 
-def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Row:
+def headline(data: Report, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Row:
     """Return sentences (all of them), families: a row of verdicts and sentences for each family and model.
 
     The sentences begin with the modes of each family and model in the order of their success.
@@ -33,7 +34,7 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
     `data` is a report, `compared` the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
     models = dict.fromkeys(row["model"] for row in compared if row["model"])
-    withheld = [(each["family"], each["model"]) for each in data.get("playing", {}).get("withheld", ())]
+    withheld = data.playing.withheld
     cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
     cells = [cell for cell in cells if cell not in withheld]
     found = [row for cell in cells if (row := _cell(*cell, data, compared, turns)) is not None]
@@ -43,17 +44,17 @@ def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False
     if any("not told" in row["verdicts"].values() for row in found):
         sentences.append(_planning(data, compared))
     if not sentences and not withheld:
-        sentences = answered(data.get("interviews", ())) or [_untold(data, compared)]
+        sentences = answered(data.interviews) or [_untold(data, compared)]
     return {"sentences": sentences, "families": found}
 
 
-def _planning(data: Row, compared: Sequence[Row]) -> str:
+def _planning(data: Report, compared: Sequence[Row]) -> str:
     """Return the command that plans a larger run, or what a pilot needs if `localsim design` cannot use this run.
 
     It plans with the primary outcome, or with success if that is no share, from at least two scenarios whose
     differences vary.
     """
-    run_id = data.get("run", {}).get("run_id", "@last")
+    run_id = data.run["run_id"]
     shares = [row for row in compared if row["kind"] == "share" and row["model"]]
     primary = [row for row in shares if row["primary"]]
     success = [row for row in shares if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)]
@@ -67,18 +68,18 @@ def _planning(data: Row, compared: Sequence[Row]) -> str:
     )
 
 
-def _untold(data: Row, compared: Sequence[Row]) -> str:
+def _untold(data: Report, compared: Sequence[Row]) -> str:
     """Return what a run without a primary comparison needs: the modes, or another measure than success."""
     if not any(row["contrast"] == INFORMATION for row in compared):
         return (
             "This run cannot tell how much seeing every side changes: this needs agents and mindreaders on the same "
             "scenarios (localsim run --mode all)."
         )
-    command = f"localsim compare {data.get('run', {}).get('run_id', '@last')}"
+    command = f"localsim compare {data.run['run_id']}"
     return f"The tasks of this run have no success to compare; see what else seeing every side changed: {command}"
 
 
-def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Turns) -> Row | None:
+def _cell(family: str, model: str, data: Report, compared: Sequence[Row], turns: Turns) -> Row | None:
     """Return the verdicts and sentences about one family and model; differences between models tell nothing here."""
     own = [row for row in compared if (row["family"], row["model"]) == (family, model)]
     primary = next((row for row in own if row["primary"]), None)
@@ -89,7 +90,7 @@ def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Tu
     if all(row is None for row in contrasts.values()):
         return None
     verdicts = {name: _verdict(row, turns) for name, row in contrasts.items()}
-    about = next(each for each in data["measures"] if each["key"] == measure)
+    about = next(each for each in data.measures if each["key"] == measure)
     several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
     told = {verdict for verdict in verdicts.values() if verdict != "absent"}
@@ -116,7 +117,7 @@ def _verdict(row: Row | None, turns: Turns) -> Verdict:
     return "found" if finds(row) else "not told"
 
 
-def _ranking(title: str, data: Row, own: Sequence[Row], told: Collection[str], turns: Turns) -> list[str]:
+def _ranking(title: str, data: Report, own: Sequence[Row], told: Collection[str], turns: Turns) -> list[str]:
     """Return a sentence on the modes in the order of their success, and on how sure their differences are.
 
     `own` are the rows of `compare` on one family and model, `told` the contrasts whose tests another sentence tells.
@@ -125,7 +126,7 @@ def _ranking(title: str, data: Row, own: Sequence[Row], told: Collection[str], t
     family, model = own[0]["family"], own[0]["model"]
     cells = [
         row
-        for row in data["comparison"]
+        for row in data.comparison
         if (row["family"], row["model"]) == (family, model)
         and row.get(SUCCESS) is not None
         and not (row.get("other_run") or row.get("people_run"))
@@ -303,12 +304,12 @@ def contrasts_sentence(causes: Mapping[str, Row], about: Row) -> str:
     return f"{', '.join(parts)}; {tail}."
 
 
-def _peeking(family: str, model: str, data: Row) -> str:
+def _peeking(family: str, model: str, data: Report) -> str:
     """Return a sentence on choices that used the other side, by mode; "unknown" if no mode has enough of them.
 
     It is empty if no mode has this measure.
     """
-    cells = [row for row in data["comparison"] if (row["family"], row["model"]) == (family, model)]
+    cells = [row for row in data.comparison if (row["family"], row["model"]) == (family, model)]
     cells = [row for row in cells if row.get(PEEKING) is not None]
     told = [row for row in cells if _tells(row)]
     if not told:

@@ -11,14 +11,16 @@ import itertools
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from localsim import stats
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import constructed, taught
+from localsim.reports.alone import report
 from localsim.reports.comparison import Unit, compare, completed
-from localsim.reports.report import report
+from localsim.reports.document import Aloud, Report
 from localsim.reports.validity.headline import INFORMATION, LEVEL, SUCCESS, headline, tested
 from localsim.reports.validity.robustness import sign_turns
 from localsim.runs.plan import CONTRASTS
@@ -76,14 +78,13 @@ class Told(NamedTuple):
         return title_of(family_of(self.row["family"]))
 
 
-def with_paragraph(store: Store, data: Row, conditions: Sequence[Condition]) -> Row:
-    """Return a report with `aloud`: `runs` beside its own, the `paragraph` about all of them, its own run first, and
-    the `conclusions` of the paragraph.
+def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) -> Report:
+    """Return a report with `aloud`: the paragraph about its own run and others.
 
     A run counts if its agents and its mindreaders are among the conditions, they share a scenario and seed with the
     runs before it, and it has a model that these lack. Without such a run the report is returned as it is.
     """
-    own = data["run"]["run_id"]
+    own = data.run["run_id"]
     names: dict[str, set[str]] = defaultdict(set)
     for each in conditions:
         names[each.run_id].add(each.name)
@@ -104,9 +105,8 @@ def with_paragraph(store: Store, data: Row, conditions: Sequence[Condition]) -> 
     if len(reports) == 1:
         return data
     about = [_among(store, each, shared) for each in reports]
-    found: Row = {"runs": [each["run"]["run_id"] for each in reports[1:]]}
-    found |= {"paragraph": paragraph(about, shared, repeated), "conclusions": conclusions(about, shared)}
-    return {**data, "aloud": found}
+    runs = [each.run["run_id"] for each in reports[1:]]
+    return replace(data, aloud=Aloud(runs, paragraph(about, shared, repeated), conclusions(about, shared)))
 
 
 def _units(store: Store, run_id: str) -> Units:
@@ -132,27 +132,27 @@ def _common(first: Units, *others: Units) -> Units:
     return {family: units for family, units in found.items() if units}
 
 
-def _among(store: Store, data: Row, shared: Units) -> Row:
+def _among(store: Store, data: Report, shared: Units) -> Report:
     """Return a report whose headline is about the shared units alone."""
-    run_id = data["run"]["run_id"]
+    run_id = data.run["run_id"]
     if _units(store, run_id) == shared:
         return data
     among = set().union(*shared.values())
-    turns = partial(sign_turns, data["robustness"])
-    return {**data, "headline": headline(data, compare(store, run_id, among=among), turns)}
+    turns = partial(sign_turns, data.robustness)
+    return replace(data, headline=headline(data, compare(store, run_id, among=among), turns))
 
 
-def _models(data: Row) -> list[str]:
-    return list(dict.fromkeys(row["model"] for row in data["comparison"] if row["mode"] in CONTRASTS[INFORMATION]))
+def _models(data: Report) -> list[str]:
+    return list(dict.fromkeys(row["model"] for row in data.comparison if row["mode"] in CONTRASTS[INFORMATION]))
 
 
-def _identity(data: Row, model: str) -> str:
+def _identity(data: Report, model: str) -> str:
     """Return a text that is the same for the same model under two names: the checksum of its weights if it is known."""
-    known = data["run"]["models"]
+    known = data.run["models"]
     return json.dumps([known.get(part, {}).get("sha256") or part for part in model.split("|")])
 
 
-def paragraph(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]], repeated: Sequence[str] = ()) -> str:
+def paragraph(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]], repeated: Sequence[str] = ()) -> str:
     """Return the paragraph about the runs of these reports, whose headlines are about the shared units.
 
     `repeated` are models of further runs that are left out, because the reports have them.
@@ -175,7 +175,7 @@ def paragraph(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]], repe
     return " ".join([*sentences, *_certainty(told)])
 
 
-def conclusions(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> list[str]:
+def conclusions(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]]) -> list[str]:
     """Return what the paragraph concludes about each model, each sentence to be read without those before it.
 
     What the first report says of its own talks is left out.
@@ -189,30 +189,30 @@ def conclusions(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) ->
     return [*found, PREMIUM] if any("premium" in sentence for sentence in found) else found
 
 
-def _told(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> Iterator[Told]:
+def _told(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]]) -> Iterator[Told]:
     """Yield what reports tell about information, for each model once, families in the order of a report."""
     seen: set[str] = set()
     called = Counter(model for data in reports for model in _models(data))
     for data in reports:
-        rows = [row for row in data["headline"]["families"] if row["contrasts"].get(INFORMATION)]
+        rows = [row for row in data.headline["families"] if row["contrasts"].get(INFORMATION)]
         fresh = [model for model in _models(data) if _identity(data, model) not in seen]
         for model in fresh:
-            name = f"{_name(model)} (run {data['run']['run_id']})" if called[model] > 1 else _name(model)
+            name = f"{_name(model)} (run {data.run['run_id']})" if called[model] > 1 else _name(model)
             for family in in_order(shared):
                 for row in rows:
                     if (row["family"], row["model"]) == (family, model):
-                        about = next(each for each in data["measures"] if each["key"] == row["measure"])
+                        about = next(each for each in data.measures if each["key"] == row["measure"])
                         yield Told(name, model, row, about)
         seen.update(_identity(data, model) for model in fresh)
 
 
-def _claims(reports: Sequence[Row]) -> list[str]:
+def _claims(reports: Sequence[Report]) -> list[str]:
     """Return sentences about the models whose talks do not play: nothing else is told about them."""
-    return [claim for data in reports for claim in data.get("playing", {}).get("claims", ())]
+    return [claim for data in reports for claim in data.playing.claims()]
 
 
-def _has_script(reports: Sequence[Row]) -> bool:
-    return any(row["mode"] == "script" for data in reports for row in data["comparison"])
+def _has_script(reports: Sequence[Report]) -> bool:
+    return any(row["mode"] == "script" for data in reports for row in data.comparison)
 
 
 # ---- sentences -----------------------------------------------------------------------------------------------------
