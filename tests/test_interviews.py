@@ -265,7 +265,7 @@ def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Stor
     data = report(store, run_id)
     (bank,) = data.interviews
     assert bank["bank"] == "house" and [row["person"] for row in bank["people"]] == ["house"]
-    assert data.headline["sentences"][0].startswith("The house, scripted:solver: 1 person, 6 answers")
+    assert data.headline.sentences[0].startswith("The house, scripted:solver: 1 person, 6 answers")
     assert bank["places"] == {"choices": 1, "first": bank["places"]["first"], "chance": 0.3333}
     titles = [table.title for table in tables(data.interviews)]
     assert titles[0] == "The house (house), scripted:solver, by person"

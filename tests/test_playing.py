@@ -147,7 +147,7 @@ def test_a_parrot_withholds_the_answer_in_every_renderer(parrots: tuple[Store, s
     assert first.endswith("So this run has no conclusion.") and len(examples) == 2
     assert all("“I really like long walks by the quiet river.”" in each for each in examples)
     assert head.answer(data) == data.playing.sentences(), "and no conclusion behind it"
-    assert data.headline == {"sentences": [], "families": []}
+    assert data.headline.as_json() == {"sentences": [], "families": []}
     assert any("no finding" in line for line in head.closing(data, "craigslist")), "the tables say it, too"
     data = replace(data, card=cards.card(store, data))
     markdown = as_markdown(data)
@@ -165,8 +165,8 @@ def test_a_parrot_withholds_the_answer_in_every_renderer(parrots: tuple[Store, s
 @pytest.mark.parametrize("player", ["auto", "omniscient", "peeks-50"])
 def test_players_that_hold_the_talk_are_reported_as_before(player: str, store: Store) -> None:
     data = report(store, play(store, f"scripted:{player}", families=("mutual_friends", "craigslist")))
-    assert data.playing.sentences() == [] and data.headline["families"]
-    assert head.answer(data) == data.headline["sentences"]
+    assert data.playing.sentences() == [] and data.headline.families
+    assert head.answer(data) == data.headline.sentences
     assert not any("do not play" in text for text in data.warnings)
     assert cards.sections(cards.card(store, data))[0][0] == "Simulation details"
 
@@ -175,11 +175,11 @@ def test_scores_decide_and_nothing_else(run: str, store: Store) -> None:
     """The same run without these scores, with talks that play, and with talks that do not."""
     rescored(store, run, lambda _: "")
     before = report(store, run)
-    assert before.playing.sentences() == [] and before.headline["sentences"]
+    assert before.playing.sentences() == [] and before.headline.sentences
     rescored(store, run, lambda row: "never ends" if row["mode"] == "script" and row["family"] else "")
     data = report(store, run)
     assert "Bargaining in script: 2 of 2 talks do not play (never ends: 2)" in data.playing.sentences()[0]
-    assert [row["family"] for row in data.headline["families"]] == [], "everyday talks have no success"
+    assert [each.family for each in data.headline.families] == [], "everyday talks have no success"
     rows = {(row["first"], row["second"]): row["plays"] for row in compare(store, run) if row["family"] == "craigslist"}
     assert rows == {("agents", "mindreaders"): True, ("mindreaders", "script"): False, ("agents", "script"): False}
 

@@ -362,7 +362,7 @@ def test_a_player_that_depends_on_the_variant_is_found(
         assert (row["estimate"], row["holds"], row["withheld"]) == (-0.2, blank.count(False), True)
     assert sign_turns(found, "mutual_friends", "success_rate", "information") is turns
     assert not sign_turns(found, "mutual_friends", "success_rate", "authorship")
-    assert data.headline["families"][0]["verdicts"]["information"] == ("withheld" if turns else "not told")
+    assert data.headline.families[0].as_json()["verdicts"]["information"] == ("withheld" if turns else "not told")
     for page in (as_markdown(data), render(data)):
         assert "Variants of the prompts" in page and ("withheld" in page) == turns
     assert any("no difference is stated" in line for line in sentences(found)) is turns

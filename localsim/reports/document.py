@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localsim.reports.conversation.playing import SILENT, Playing
+from localsim.reports.findings import UNKNOWN, Headline
 from localsim.reports.validity.typical import Example
 
 Row = dict[str, Any]
@@ -52,7 +53,7 @@ class Report:
     corrections: Sequence[Row] = ()
     robustness: Row | None = None
     """What the variants of the prompts change; None if the run has none."""
-    headline: Row = field(default_factory=lambda: {"sentences": [], "families": []})
+    headline: Headline = UNKNOWN
     people: Sequence[Row] = ()
     """The runs of people beside the modes."""
     aloud: Aloud | None = None
@@ -65,7 +66,7 @@ class Report:
 
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""
-        values: Row = {**vars(self), "playing": self.playing.as_json()}
+        values: Row = {**vars(self), "playing": self.playing.as_json(), "headline": self.headline.as_json()}
         values.pop("talks")
         found: Row = {}
         for name, value in values.items():

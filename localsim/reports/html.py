@@ -175,7 +175,7 @@ def _of(family: str, rows: Iterable[Row]) -> list[Row]:
 def _family(name: str, data: Report) -> Row:
     """Return what the page says about a family, except its head tables."""
     family, rows, leaks = family_of(name), _of(name, data.comparison), _coloured(data, name)
-    told = {row["measure"] for row in data.headline["families"] if row["family"] == name}
+    told = {each.about["key"] for each in data.headline.families if each.family == name}
     terms = shown(data.measures, rows)
     played = data.references
     referred = {each["key"]: _signed(texts) for each in terms if (texts := beside(played, each, rows))}

@@ -100,7 +100,7 @@ def results_of(store: Store, study: Study, played: Played, first: Report) -> Row
         "arms": contrasts(store, conditions, task_of),
         "lessons": dict(played.taught.about),
         "playing": playing.of_conditions(store, (*conditions, *constructed), "this study").as_json(),
-        "headline": first.headline,
+        "headline": first.headline.as_json(),
         "instruments": first.instruments,
         "warnings": first.warnings,
         "naturalness": natural.rates(store, judged, played.judge) if played.judge else [],
@@ -113,7 +113,7 @@ def results_of(store: Store, study: Study, played: Played, first: Report) -> Row
         twin = beginning(store, played.twin_run)
         modes = compare(store, played.twin_run)
         made = f"constructed: {constructed_as(played.twin) or 'a control'}"
-        data["twin"] = {"name": played.twin, "made": made, "headline": twin.headline, "modes": modes}
+        data["twin"] = {"name": played.twin, "made": made, "headline": twin.headline.as_json(), "modes": modes}
     return data
 
 

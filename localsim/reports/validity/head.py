@@ -67,7 +67,7 @@ def answer(data: Report) -> list[str]:
     """
     if not any(row["completed"] for row in data.comparison):
         return [_nothing(data.run, sum(row["failed"] for row in data.comparison))]
-    told, own = data.aloud.conclusions if data.aloud else (), data.headline["sentences"]
+    told, own = data.aloud.conclusions if data.aloud else (), data.headline.sentences
     models = dict.fromkeys(row["model"] for row in data.comparison if not _other(row))
     which = [f"Of run {data.run['run_id']}, by {' and '.join(map(labelled, models))}:"] if told and own else []
     return [*data.playing.sentences(), *told, *which, *own]
@@ -142,7 +142,7 @@ def _kept(data: Report, family: str) -> set[str]:
     """Return the keys that always stand in the head: success, length, what the answer of the family is about, and how
     many talks play if that withholds an answer.
     """
-    told = {row["measure"] for row in data.headline["families"] if row["family"] == family}
+    told = {each.about["key"] for each in data.headline.families if each.family == family}
     withheld = any(each == family for each, _ in data.playing.withheld)
     return {SUCCESS.key, LENGTH} | told | ({PLAYS} if withheld else set())
 
