@@ -172,7 +172,7 @@ def one_model(
     known = {"interval": interval, "scenarios": count, "difference": difference, **changes}
     levels = known.pop("levels", (0.7, 0.7 + difference))
     found = finding_of(measure, levels, verdict, **known)
-    answer = Answer("craigslist", name, "Bargaining", measure, "", {"information": found}, success, (), (), {})
+    answer = Answer("craigslist", name, "Bargaining", measure, "", {"information": found}, success, (), ())
     modes = [{"family": "craigslist", "model": name, "mode": mode} for mode in ("agents", "mindreaders")]
     run = {"run_id": "r", "models": {name: {}}}
     data = Report(run, headline=Headline((), [answer]), comparison=modes, measures=[measure])

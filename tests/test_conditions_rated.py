@@ -268,4 +268,4 @@ def test_scores_from_before_there_were_pairs_across_runs_still_count(own_runs: t
     (rate,) = judges.rates(store, first)
     assert (rate["first"], rate["second"], rate["first_chosen"], rate["n"]) == ("script", "agents", 1, 1)
     assert "script over agents in 100% of 1 pairs" in judges.sentence(rate), "one scenario has no interval"
-    assert "script chosen over agents in 100% of 1 pairs" in " ".join(render(report(store, first)).split())
+    assert "script over agents in 100% of 1 pairs" in " ".join(render(report(store, first)).split())

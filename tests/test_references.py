@@ -14,9 +14,10 @@ from localsim.conversation.episode import MODES, Mode
 from localsim.families import FAMILIES, PLAYERS
 from localsim.reports.alone import report
 from localsim.reports.figures import references
-from localsim.reports.figures.references import are_known, beside, sentences, tables, with_references
+from localsim.reports.figures.references import are_known, beside, sentences, with_references
 from localsim.reports.html import render
 from localsim.reports.markdown import as_markdown
+from localsim.reports.sections import games
 from localsim.reports.validity.typical import examples
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -150,7 +151,7 @@ def test_every_renderer_shows_them_beside_the_measures(store: Store, capsys: pyt
     assert len(cells) == len(MODES) and all(cell.endswith("%") and " / " in cell for cell in cells)
     assert len(set(cells)) == 2, "the responder's limit is seen in two of the modes"
     markdown = as_markdown(data)
-    assert f"| *random / optimal* | {' | '.join(cells)} |" in markdown
+    assert f"| *random / optimal* | {' | '.join(f'*{cell}*' for cell in cells)} |" in markdown
     html = render(replace(data, talks=examples(store, run_id)))
     for cell in cells:
         assert f"<td>{cell}</td>" in html
@@ -178,10 +179,10 @@ def test_the_page_of_a_run_shows_them_at_once_only_if_they_are_known(store: Stor
     first = client.get(f"/runs/{run_id}").text
     assert "data-fetch" in first and "measures beside" not in first
     part = client.get(f"/runs/{run_id}/answer").text
-    made = tables(with_references(store, report(store, run_id)))[0]
-    assert "measures beside random / optimal play" in part and made["heads"] == list(MODES)
-    for line in made["lines"]:
-        assert all(f"<small>{text}</small>" in part for text in line["references"])
+    (made,) = games(with_references(store, report(store, run_id)))
+    assert "measures beside random / optimal play" in part and list(made.heads[1:]) == list(MODES) and made.beside
+    for number in made.beside:
+        assert all(f"<small>{text}</small>" in part for text in made.rows[number])
     view_data._ANSWERS.clear()
     then = client.get(f"/runs/{run_id}").text
     assert "data-fetch" not in then and "measures beside random / optimal play" in then

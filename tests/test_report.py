@@ -477,7 +477,8 @@ def test_all_intervals_are_of_the_stated_confidence() -> None:
 
 
 def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_markup(tmp_path: Path) -> None:
-    from localsim.reports.markdown import comparison
+    from localsim.reports.markdown import table
+    from localsim.reports.sections import measure_table
 
     store = Store(tmp_path / "m.duckdb")
     plan = Plan((generated("craigslist", 3),), ("script", "agents"), model="scripted")
@@ -497,4 +498,4 @@ def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_m
     assert "## Bargaining" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
     assert "## Simulation card" in text and "played by a script" in text
     assert "a \\| b" in text and "\\[x\\](http://y)" in text and "<b>" not in text
-    assert comparison(data.comparison, ["a", "b"], data.measures)[0] == "| | a | b |"
+    assert table(measure_table(data.comparison, ["a", "b"], data.measures))[0] == "| | a | b |"

@@ -22,6 +22,7 @@ def row(pair: tuple[str, str], difference: float, p: float | None, **changes: An
     """A contrast of two conditions on success over all tasks."""
     found = {
         "family": "craigslist",
+        "kind": "share",
         "first": pair[0],
         "second": pair[1],
         "measure": "success_rate",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,3 +77,29 @@ class Report:
             if name == "thresholds":
                 found["detector"] = self.thresholds[0]["accuracy"] if self.thresholds else None
         return found
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people, with sentences below it."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    words: int = 0
+    """So many columns from the left hold words; all others hold numbers."""
+    beside: Collection[int] = ()
+    """The rows whose values are not the run's own: those of references, or of the paper."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Tables under one heading, with sentences and warnings below them."""
+
+    title: str
+    tables: Sequence[Table]
+    lines: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    folded: bool = True
+    """False if a page shows it open, under the end of its title."""

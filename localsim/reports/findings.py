@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Row = dict[str, Any]
@@ -41,6 +41,8 @@ class Finding:
     """`found` if the test finds the difference (p <= LEVEL) and the interval leaves out 0; `withheld` if its sign turns
     in some variant of the prompts.
     """
+    row: Row = field(default_factory=dict, compare=False, repr=False)
+    """The row that it was made from."""
 
     @property
     def too_few(self) -> bool:
@@ -71,6 +73,7 @@ def finding(row: Row, p: float | None, *, withheld: bool = False) -> Finding:
         p=p,
         p_least=row["p_least"],
         verdict="withheld" if withheld else "found" if found else "not told",
+        row=row,
     )
 
 
@@ -91,21 +94,20 @@ class Answer:
     """What information changed in success; None if the run cannot tell."""
     ranking: Sequence[str]
     sentences: Sequence[str]
-    rows: Mapping[str, Row | None]
-    """Contrast -> its row of `comparison.compare`; `success` is that of success."""
 
     def as_json(self) -> Row:
         """Return a row of `headline` in `report --json`."""
-        contrasts = {name: self.rows[name] for name in self.findings}
-        about = {"family": self.family, "model": self.model, "title": self.title, "measure": self.about["key"]}
         return {
-            **about,
+            "family": self.family,
+            "model": self.model,
+            "title": self.title,
+            "measure": self.about["key"],
             "peeking": self.peeking,
-            "success": self.rows["success"],
-            "success_verdict": _verdict(self.success),
+            "success": self.success and self.success.row,
+            "success_verdict": self.success.verdict if self.success else "absent",
             "ranking": self.ranking,
-            "contrasts": contrasts,
-            "verdicts": {name: _verdict(each) for name, each in self.findings.items()},
+            "contrasts": {name: each and each.row for name, each in self.findings.items()},
+            "verdicts": {name: each.verdict if each else "absent" for name, each in self.findings.items()},
             "sentences": self.sentences,
         }
 
@@ -123,7 +125,3 @@ class Headline:
 
 
 UNKNOWN = Headline()
-
-
-def _verdict(found: Finding | None) -> str:
-    return found.verdict if found else "absent"

@@ -16,22 +16,19 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from localsim.annotation import leak_judges
-from localsim.annotation.agreement import sentences
 from localsim.families import Family, family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
-from localsim.reports import marks
+from localsim.reports import marks, sections
 from localsim.reports.alone import foremost
 from localsim.reports.beside import with_colours
 from localsim.reports.card import sections as card_sections
 from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, playing, remark_on
-from localsim.reports.conversation.asked import tables
 from localsim.reports.document import Report
 from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import INVENTED, interval_of, shown
-from localsim.reports.validity import correction, head, instruments, robustness
+from localsim.reports.validity import head
 from localsim.reports.validity.typical import RULE, Example
 from localsim.runs import words
 from localsim.runs.plan import command_of
@@ -81,14 +78,11 @@ def render(data: Report, back: str = "") -> str:
         resumable=failed < data.run["episodes_planned"] and not of_people(data.run["repro"], data.run["models"]),
         accuracy=accuracy,
         parsed=_parsed(accuracy) if accuracy else [],
-        instruments=[{**row, "text": instruments.text_of(row)} for row in data.instruments],
-        leak_sources=[*data.leak_sources, *leak_judges.sentences(data.leak_judges)],
-        **_corrections(data),
-        variants=_variants(data.robustness) if data.robustness else None,
-        judges=data.judges,
-        naturalness=data.naturalness,
-        people=sentences(data.annotations) if data.annotations["raters"] else [],
-        asked=list(tables(data)),
+        sections=[
+            each
+            for part in (sections.errors, sections.variants, sections.asked, sections.opinions)
+            for each in part(data)
+        ],
         commands=_commands(data.run),
         card=card_sections(data.card) if data.card else [],
     )
@@ -113,42 +107,6 @@ def _coloured(data: Report, family: str) -> list[Row]:
     colours = {tuple(row.get(key) or "" for key in keys): row["twin"] for row in reversed(data.comparison)}
     leaks = _of(family, data.leaks)
     return [{**leak, "twin": colours.get(tuple(leak.get(key) or "" for key in keys), 0)} for leak in leaks]
-
-
-def _variants(row: Row) -> Row:
-    """Return the tables and remarks on the variants of a perturbed run."""
-    tables = [
-        ("Differences between modes over all variants, and the lowest and highest of a single one", 3),
-        ("Shares of the variance within a mode, by source", 2),
-    ]
-    found = (robustness.contrast_table(row), robustness.share_table(row, every=True))
-    return {
-        "remarks": robustness.sentences(row),
-        "tables": [
-            {"title": title, "words": words, "heads": heads, "lines": lines}
-            for (title, words), (heads, lines) in zip(tables, found, strict=True)
-            if lines
-        ],
-    }
-
-
-def _corrections(data: Report) -> Row:
-    """Return the corrected rates as texts, and a sentence about those that are not corrected."""
-    rows = data.corrections
-    colours = {(name_of(row), row["model"]): row["twin"] for row in reversed(data.comparison)}
-    texts = [
-        {
-            **row,
-            "colour": (row["mode"].split("+")[0], colours.get((row["mode"], row["model"]), 0)),
-            "instrument": correction.text_of(row, "naive"),
-            "text": correction.text_of(row, "corrected"),
-            "labels": correction.labels_text(row),
-        }
-        for row in rows
-    ]
-    rest = [row for row in rows if row["corrected"] is None]
-    advice = correction.sentences(rest, data.run["run_id"])
-    return {"corrections": texts, "advice": advice}
 
 
 def _printable(value: Any) -> Any:

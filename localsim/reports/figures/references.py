@@ -18,12 +18,11 @@ from typing import Any
 
 import localsim
 from localsim.conversation.episode import SIMULATED
-from localsim.families import family_of, in_order, title_of
+from localsim.families import family_of
 from localsim.families.base import Family, Reference
-from localsim.models.registry import labelled
 from localsim.models.remembered import recall, remember
 from localsim.reports.document import Report
-from localsim.reports.measures import Cell, estimate, shown, text_of
+from localsim.reports.measures import Cell, estimate
 from localsim.runs.plan import Plan
 from localsim.runs.scripted import Sample, played
 from localsim.store.database import Store
@@ -149,38 +148,13 @@ def beside(found: Iterable[Row], measure: Row, rows: Iterable[Row]) -> list[str]
         texts.setdefault((each["family"], each["mode"], each["see"]), []).append(text)
     if not texts:  # a study's rows are conditions of many runs, without references
         return []
-    keys = [("", "", "") if _of_other(row) else (row["family"], row["mode"], row["see"]) for row in rows]
+    keys = [("", "", "") if of_other(row) else (row["family"], row["mode"], row["see"]) for row in rows]
     cells = [" / ".join(texts.get(key, ())) for key in keys]
     return cells if any(char.isdigit() for cell in cells for char in cell) else []
 
 
-def tables(data: Report) -> list[Row]:
-    """Return a table for each family with references: title, heads, lines and sentences.
-
-    A line has the heading and meaning of a measure of the family, and for each head its value and the references'.
-    """
-    found = []
-    for name in in_order(each["family"] for each in data.references):
-        rows = [row for row in data.comparison if row["family"] == name and row["completed"] and not _of_other(row)]
-        keys = [measure.key for measure in family_of(name).measures]
-        own = [measure for measure in shown(data.measures, rows) if measure["key"] in keys]
-        several = len({row["model"] for row in rows}) > 1
-        lines = [
-            {
-                "heading": measure["heading"],
-                "values": [text_of(measure, row) or "-" for row in rows],
-                "references": beside(data.references, measure, rows),
-            }
-            for measure in own
-        ]
-        heads = [f"{row['condition']}, {labelled(row['model'], whole=False)}" if several else row["condition"]
-                 for row in rows]  # fmt: skip
-        about = {"title": title_of(family_of(name)), "heading": heading(data.references, name), "heads": heads}
-        found.append({**about, "lines": lines, "sentences": sentences(data.references, name)})
-    return found
-
-
-def _of_other(row: Row) -> bool:
+def of_other(row: Row) -> bool:
+    """Return True for a row of another run."""
     return bool(row.get("other_run") or row.get("people_run"))
 
 

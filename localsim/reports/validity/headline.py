@@ -85,10 +85,9 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turn
     measure = primary["measure"] if primary else SUCCESS
     names = dict.fromkeys([*([primary["contrast"]] if primary else []), INFORMATION, AUTHORSHIP])
     of_measure = {row["contrast"]: row for row in own if row["measure"] == measure}
-    rows = {name: of_measure.get(name) for name in names}
-    if all(row is None for row in rows.values()):
+    findings = {name: found_in(of_measure[name], turns) if name in of_measure else None for name in names}
+    if not any(findings.values()):
         return None
-    findings = {name: found_in(row, turns) if row else None for name, row in rows.items()}
     about = next(each for each in data.measures if each["key"] == measure)
     several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
@@ -109,7 +108,6 @@ def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turn
         success=found_in(success, turns) if success else None,
         ranking=_ranking(title, data, own, names if measure == SUCCESS else (), turns),
         sentences=sentences,
-        rows={**rows, "success": success},
     )
 
 
