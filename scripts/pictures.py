@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 import localsim  # noqa: E402
 from localsim.families import auto, omniscient  # noqa: E402
 from localsim.machine import PORT  # noqa: E402
-from localsim.reports.html import render  # noqa: E402
+from localsim.reports.render.html import render  # noqa: E402
 from localsim.reports.report import Ask, of  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.web.classroom.floor import Live  # noqa: E402

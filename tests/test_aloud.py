@@ -17,10 +17,10 @@ from localsim.conversation.episode import Mode
 from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES
 from localsim.models import registry
-from localsim.reports.alone import report
-from localsim.reports.aloud import PREMIUM, conclusions, paragraph, with_paragraph
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.aloud import PREMIUM, conclusions, paragraph, with_paragraph
 from localsim.reports.document import Report
-from localsim.reports.findings import Answer, Finding, Headline
+from localsim.reports.validity.findings import Answer, Finding, Headline
 from localsim.reports.validity.headline import headline
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start

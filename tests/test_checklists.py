@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localsim.reports.alone import report
 from localsim.reports.card import card, markdown, missing
+from localsim.reports.compose.alone import report
 from localsim.reports.validity.checklists import OPEN, items
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start

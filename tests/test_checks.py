@@ -10,7 +10,7 @@ from localsim.conversation.scenario import AnswerKey
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import ScenarioInvalid
 from localsim.evaluators.checks import CHECKS
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.reports.figures.curves import curves, steps
 from localsim.runs import runner
 from localsim.runs.plan import Plan

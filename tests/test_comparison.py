@@ -19,9 +19,9 @@ from localsim.conversation.grants import parse
 from localsim.conversation.measures import Measure
 from localsim.errors import InvalidInput
 from localsim.reports import comparison
-from localsim.reports.alone import report
 from localsim.reports.card import HUMAN, _asymmetry, _conditions, card, markdown, missing, read_human, transparency
 from localsim.reports.comparison import compare, in_contrasts, pilot
+from localsim.reports.compose.alone import report
 from localsim.reports.figures.plots import figures
 from localsim.runs import runner
 from localsim.runs.plan import CONTRASTS, Plan

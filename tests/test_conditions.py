@@ -14,13 +14,13 @@ from localsim.__main__ import run as command
 from localsim.annotation.items import items_of
 from localsim.annotation.selection import selected
 from localsim.errors import InvalidInput
-from localsim.reports.alone import report
-from localsim.reports.beside import with_conditions
 from localsim.reports.card import card
 from localsim.reports.comparison import compare_chosen
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.beside import with_conditions
 from localsim.reports.figures.plots import figures
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher

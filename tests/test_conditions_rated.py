@@ -21,9 +21,9 @@ from localsim.conversation.episode import Score
 from localsim.evaluators import evaluate
 from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
-from localsim.reports.alone import report
 from localsim.reports.card import card, sections
-from localsim.reports.html import render
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
 from localsim.reports.validity import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan

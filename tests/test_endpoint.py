@@ -123,7 +123,7 @@ def test_a_run_on_a_server_is_stored_like_any_other(
     run = store.rows("SELECT * FROM runs")[0]
     identity = json.loads(run["models_json"])[server.name]
     assert identity["kind"] == "remote" and identity["seeds"] == "passed, not guaranteed"
-    from localsim.reports.alone import report
+    from localsim.reports.compose.alone import report
 
     assert any(warning.startswith("Remote:") for warning in report(store, run["run_id"]).warnings)
 

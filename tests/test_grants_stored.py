@@ -25,8 +25,8 @@ from localsim.evaluators.leaks import Leaks
 from localsim.families import FAMILIES
 from localsim.leakage.detector import LeakageDetector
 from localsim.reports import audit
-from localsim.reports.alone import report
 from localsim.reports.card import card
+from localsim.reports.compose.alone import report
 from localsim.runs import runner
 from localsim.runs.plan import Plan, command_of
 from localsim.runs.runner import start

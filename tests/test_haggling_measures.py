@@ -23,7 +23,7 @@ from localsim.families import FAMILIES
 from localsim.families.base import Played
 from localsim.families.craigslist import Craigslist, limits
 from localsim.families.craigslist.offering import own_offers
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.reports.measures import Cell, by_episode, estimate
 from localsim.reports.validity.controls import play
 from localsim.runs.runner import Plan, start

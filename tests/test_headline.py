@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim.families import family_of
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
 from localsim.reports.validity.headline import PEEKING, contrasts_sentence, found_in, headline
 from localsim.runs.plan import CONTRASTS, Plan

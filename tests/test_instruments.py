@@ -20,8 +20,9 @@ from localsim.annotation.records import answered, rows, save_all
 from localsim.conversation.episode import MODES, Score
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.leakage.detector import Weights
-from localsim.reports import card, html, markdown, sections
-from localsim.reports.alone import report
+from localsim.reports import card, sections
+from localsim.reports.compose.alone import report
+from localsim.reports.render import html, markdown
 from localsim.reports.validity import correction, instruments
 from localsim.reports.validity.correction import FEWEST, Outcome, corrected, corrections, drawn, naive
 from localsim.store.database import Store

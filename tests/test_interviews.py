@@ -257,8 +257,8 @@ def _answers(store: Store, run_id: str) -> dict[str, Any]:
 
 
 def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Store) -> None:
-    from localsim.reports.alone import report
-    from localsim.reports.markdown import as_markdown
+    from localsim.reports.compose.alone import report
+    from localsim.reports.render.markdown import as_markdown
 
     loaded = sheet_of()
     run_id = start(Plan((loaded,), ("agents",), "scripted:solver"), store, Quiet(), print).run_id
@@ -269,7 +269,7 @@ def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Stor
     assert bank["places"] == {"choices": 1, "first": bank["places"]["first"], "chance": 0.3333}
     titles = [table.title for table in tables(data.interviews)]
     assert titles[0] == "The house (house), scripted:solver, by person"
-    from localsim.reports.html import render
+    from localsim.reports.render.html import render
 
     page = render(data)
     assert ">The house (house), scripted:solver, by person<" in page and ">house</bdi></th>" in page

@@ -25,7 +25,7 @@ from localsim.leakage.curve import Point
 from localsim.leakage.detector import BUILT_IN, VERSION, Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import Disclosure, LabelledTranscript, PrivateFact
 from localsim.leakage.track import Row, decided, read
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import runner
 from localsim.runs.plan import Plan, command_of

@@ -31,9 +31,9 @@ from localsim.evaluators import evaluate, leak_judge
 from localsim.evaluators.asking import UNREADABLE, ask, open_judge
 from localsim.evaluators.leak_judge import FORM, LeakJudge, ends_of, facts_asked, question, search
 from localsim.leakage.pairs import LABELS
-from localsim.reports.alone import report
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.store.database import Store
 from localsim.store.queries.scoring import subjects
 from tests.conftest import generated

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from localsim.cli import cli
 from localsim.errors import InvalidInput
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.store.database import Store
 from localsim.store.journal import Journal, journal_folder
 from localsim.store.outside.incoming import Clash

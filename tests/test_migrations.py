@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.store import database, migrations
 from localsim.store.database import Store
 from localsim.store.migrations import MIGRATIONS, Migration, is_current, migrate

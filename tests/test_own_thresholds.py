@@ -26,11 +26,11 @@ from localsim.leakage import calibrate, detector
 from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.pairs import Disclosure, LabelledPair, LabelledTranscript, Pair, PrivateFact, read_labelled
 from localsim.leakage.track import track
-from localsim.reports.alone import report
 from localsim.reports.card import card
 from localsim.reports.card import markdown as card_markdown
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.runs import runner
 from localsim.runs.plan import Plan, command_of
 from localsim.scenarios.parse import parse_scenario

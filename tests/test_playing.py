@@ -12,14 +12,14 @@ import pytest
 
 from localsim.models.registry import constructed
 from localsim.reports import card as cards
-from localsim.reports.alone import report
-from localsim.reports.aloud import with_paragraph
-from localsim.reports.beside import with_conditions
 from localsim.reports.comparison import compare
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.aloud import with_paragraph
+from localsim.reports.compose.beside import with_conditions
 from localsim.reports.conversation import playing
 from localsim.reports.conversation.playing import LIMIT, Talk, cells_of, chosen_of, of_run
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity import head
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start

@@ -12,11 +12,11 @@ import pytest
 from localsim.__main__ import run as localsim
 from localsim.conversation.episode import MODES, Mode
 from localsim.families import FAMILIES, PLAYERS
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.reports.figures import references
 from localsim.reports.figures.references import are_known, beside, sentences, with_references
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.reports.sections import games
 from localsim.reports.validity.typical import examples
 from localsim.runs.plan import Plan

@@ -18,14 +18,14 @@ from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
-from localsim.reports.alone import report
 from localsim.reports.card import card
+from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
 from localsim.reports.measures import Cell, by_episode, estimate, interval_of, measures_of
-from localsim.reports.remarks import remarks_on
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity import head
+from localsim.reports.validity.remarks import remarks_on
 from localsim.reports.validity.typical import examples
 from localsim.runs.runner import Plan, Result, resume, start
 from localsim.scenarios.parse import parse_scenario
@@ -477,7 +477,7 @@ def test_all_intervals_are_of_the_stated_confidence() -> None:
 
 
 def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_markup(tmp_path: Path) -> None:
-    from localsim.reports.markdown import table
+    from localsim.reports.render.markdown import table
     from localsim.reports.sections import measure_table
 
     store = Store(tmp_path / "m.duckdb")

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from localsim.conversation.episode import MODES
 from localsim.reports.figures.draw import COLOURS
-from localsim.reports.html import render
+from localsim.reports.render.html import render
 from localsim.reports.report import Ask, of
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start

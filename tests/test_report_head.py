@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from localsim import families
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
 from localsim.reports.validity import head
 from localsim.runs import telling

@@ -16,10 +16,10 @@ from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, LoadedS
 from localsim.conversation.transcript import Action, Turn
 from localsim.families import FAMILIES, PLAYERS
 from localsim.families.mentions import first_mentions
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.reports.document import Report
-from localsim.reports.html import render
 from localsim.reports.measures import measures_of
+from localsim.reports.render.html import render
 from localsim.reports.validity.typical import Example, examples
 from localsim.runs.runner import Plan, start
 from localsim.runs.scheduler import Watcher

@@ -25,7 +25,7 @@ from localsim.conversation.scenario import Limits, LoadedScenario
 from localsim.conversation.transcript import WORLD, Action, Transcript, Turn, told
 from localsim.families import Player
 from localsim.families.players import any_way
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.runner import resume, start
 from localsim.runs.scheduler import Watcher

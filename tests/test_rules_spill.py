@@ -20,7 +20,7 @@ from localsim.conversation.modes import MODES, Ask, Reject, Say
 from localsim.conversation.rules.spill import utterance
 from localsim.conversation.scenario import LoadedScenario
 from localsim.conversation.transcript import ACTION_TYPES, Action
-from localsim.reports.alone import report
+from localsim.reports.compose.alone import report
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.scenarios.parse import parse_scenario

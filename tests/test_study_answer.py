@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localsim.reports.findings import finding
+from localsim.reports.validity.findings import finding
 from localsim.reports.validity.headline import contrasts_sentence
 from localsim.study.answer import answer
 from localsim.study.premium import BOTH

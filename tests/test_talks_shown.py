@@ -13,12 +13,12 @@ import pytest
 from localsim.__main__ import run as localsim
 from localsim.conversation.episode import MODES, PEOPLE
 from localsim.errors import InvalidInput
-from localsim.reports.alone import report
-from localsim.reports.beside import with_people
 from localsim.reports.comparison import compare
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
-from localsim.runs.imported import Options, import_talks, write_scenarios
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.beside import with_people
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
+from localsim.runs.exchange.imported import Options, import_talks, write_scenarios
 from localsim.runs.plan import Plan, command_of
 from localsim.runs.runner import resume, start
 from localsim.scenarios.find import find_scenarios

@@ -35,10 +35,10 @@ from localsim.errors import InvalidInput
 from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.families import player_of, vocabulary
 from localsim.reports import audit as audit_module
-from localsim.reports.alone import report
 from localsim.reports.comparison import compare
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity.robustness import robustness, sentences, sign_turns
 from localsim.reports.validity.typical import examples
 from localsim.runs import runner

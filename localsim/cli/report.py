@@ -84,8 +84,8 @@ def report(
     localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
     """
-    from localsim.reports.html import render
-    from localsim.reports.markdown import as_markdown
+    from localsim.reports.render.html import render
+    from localsim.reports.render.markdown import as_markdown
     from localsim.reports.report import Ask, of
     from localsim.reports.validity.thresholds import require
 
@@ -172,9 +172,9 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     localsim card @last --lint
     localsim card @last --card card.yaml -o card.md
     """
-    from localsim.reports.alone import report as make_report
     from localsim.reports.card import card as make_card
     from localsim.reports.card import markdown, missing, read_human
+    from localsim.reports.compose.alone import report as make_report
 
     with Reassurance("writing the card", quiet=as_json), store_of(db).held() as store:
         made = make_card(store, make_report(store, store.run_id(run)), read_human(human) if human else None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localsim.reports.conversation.playing import SILENT, Playing
-from localsim.reports.findings import UNKNOWN, Headline
+from localsim.reports.validity.findings import UNKNOWN, Headline
 from localsim.reports.validity.typical import Example
 
 Row = dict[str, Any]

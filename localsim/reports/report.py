@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from localsim.reports.alone import report
-from localsim.reports.aloud import with_paragraph
-from localsim.reports.beside import with_conditions, with_people
 from localsim.reports.card import card
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.aloud import with_paragraph
+from localsim.reports.compose.beside import with_conditions, with_people
 from localsim.reports.document import Report
 from localsim.reports.figures.references import with_references
 from localsim.reports.validity.thresholds import warnings

@@ -108,8 +108,8 @@ def variants(data: Report) -> Iterator[Section]:
 
 
 def errors(data: Report) -> Iterator[Section]:
-    """Yield the section on the errors of the instruments, and on what relies on them; none without an instrument."""
-    if data.instruments:
+    """Yield the section on the errors of the instruments, and on what relies on them, if they read anything."""
+    if data.instruments and any(row["completed"] for row in data.comparison):
         heads = ["instrument", "question", "labels by", "raters", "their agreement", "right", "n"]
         rows = [
             [

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from localsim.families import family_of, in_order, title_of
-from localsim.reports.findings import Finding, finding
+from localsim.reports.validity.findings import Finding, finding
 from localsim.reports.validity.headline import contrasts_sentence
 from localsim.reports.validity.judges import sentence as rate_sentence
 from localsim.study.premium import BOTH

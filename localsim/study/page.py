@@ -9,8 +9,8 @@ from typing import Any
 
 from localsim.families import family_of, title_of
 from localsim.families.base import SUCCESS
-from localsim.reports.markdown import table
 from localsim.reports.measures import shown
+from localsim.reports.render.markdown import table
 from localsim.reports.sections import measure_table
 from localsim.reports.validity.instruments import sentences as errors
 from localsim.reports.validity.judges import sentence as rate_sentence

@@ -15,7 +15,7 @@ from localsim.conversation.measures import Measure
 from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Unit, values_of
-from localsim.reports.findings import LEVEL, finding
+from localsim.reports.validity.findings import LEVEL, finding
 from localsim.reports.validity.headline import AUTHORSHIP, INFORMATION, PEEKING
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition

@@ -11,8 +11,8 @@ from localsim.conversation.measures import Measure
 from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed as constructed_as
-from localsim.reports.alone import beginning, cells
 from localsim.reports.comparison import compare, differences_of, values_of
+from localsim.reports.compose.alone import beginning, cells
 from localsim.reports.conversation import playing
 from localsim.reports.document import Report
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided

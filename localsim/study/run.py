@@ -13,9 +13,9 @@ from localsim.backends.open import is_file
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.models.registry import embedding_folder, resolve
 from localsim.reports import paper
-from localsim.reports.alone import report
-from localsim.reports.html import render
+from localsim.reports.compose.alone import report
 from localsim.reports.measures import published
+from localsim.reports.render.html import render
 from localsim.reports.report import Ask, of
 from localsim.runs import runner
 from localsim.store.database import Store

@@ -19,13 +19,13 @@ from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
 from localsim.reports import sections
-from localsim.reports.alone import beginning
+from localsim.reports.compose.alone import beginning
 from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
 from localsim.reports.conversation.choices import choices
+from localsim.reports.conversation.marks import kind_of
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.document import Table
 from localsim.reports.figures.references import are_known, with_references
-from localsim.reports.marks import kind_of
 from localsim.reports.measures import heading_of
 from localsim.reports.validity import head
 from localsim.reports.validity.thresholds import labels_of, sentences, thresholds

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 
 from localsim.conversation.rules.lanes import is_divided
 from localsim.errors import InvalidInput
-from localsim.reports.html import render
+from localsim.reports.render.html import render
 from localsim.reports.report import Ask, of
 from localsim.runs import telling
 from localsim.store.database import Store

@@ -10,7 +10,7 @@ from typing import Any
 from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
-from localsim.reports.beside import noted
+from localsim.reports.compose.beside import noted
 from localsim.reports.figures import draw
 from localsim.reports.report import Ask, of
 from localsim.store.conditions import Condition

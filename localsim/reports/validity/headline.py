@@ -1,7 +1,7 @@
 """The answer of a report in sentences: how much knowing every side changed success, and how much one author added.
 
 Each sentence is computed from the primary comparison (`reports.comparison`) and says so when the run cannot tell. A
-difference is said to be found only if it is a finding (`reports.findings`). Nothing is said of a model whose talks do
+difference is said to be found only if it is a finding (`validity.findings`). Nothing is said of a model whose talks do
 not play (`playing`).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from localsim.families import family_of, in_order, title_of
 from localsim.reports.conversation.interviews import answered
 from localsim.reports.document import Report
-from localsim.reports.findings import Answer, Finding, Headline, finding
+from localsim.reports.validity.findings import Answer, Finding, Headline, finding
 
 Row = dict[str, Any]
 SUCCESS = "success_rate"

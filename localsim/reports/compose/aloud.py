@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 from localsim import stats
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import constructed, taught
-from localsim.reports.alone import report
 from localsim.reports.comparison import Unit, compare, completed
+from localsim.reports.compose.alone import report
 from localsim.reports.document import Aloud, Report
-from localsim.reports.findings import LEVEL, Answer, Finding
+from localsim.reports.validity.findings import LEVEL, Answer, Finding
 from localsim.reports.validity.headline import INFORMATION, SUCCESS, headline
 from localsim.reports.validity.robustness import sign_turns
 from localsim.runs.plan import CONTRASTS

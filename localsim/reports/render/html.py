@@ -19,11 +19,11 @@ from markupsafe import Markup
 from localsim.families import Family, family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
-from localsim.reports import marks, sections
-from localsim.reports.alone import foremost
-from localsim.reports.beside import with_colours
+from localsim.reports import sections
 from localsim.reports.card import sections as card_sections
-from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, playing, remark_on
+from localsim.reports.compose.alone import foremost
+from localsim.reports.compose.beside import with_colours
+from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, marks, playing, remark_on
 from localsim.reports.document import Report
 from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
@@ -51,7 +51,7 @@ def render(data: Report, back: str = "") -> str:
     completed, failed = (sum(row[key] for row in simulated) for key in ("completed", "failed"))
     accuracy = data.parser_accuracy
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("localsim.reports"),
+        loader=jinja2.PackageLoader("localsim.reports.render"),
         autoescape=True,
         finalize=_printable,
         trim_blocks=True,

@@ -25,11 +25,11 @@ from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.document import Report
 from localsim.reports.figures.curves import curves
 from localsim.reports.measures import COUNTS, Cell, as_json, estimate, measures_of, of_family, sided
-from localsim.reports.remarks import remarks_on
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.headline import headline
 from localsim.reports.validity.instruments import instruments, leak_sources
 from localsim.reports.validity.judges import rates, reliability
+from localsim.reports.validity.remarks import remarks_on
 from localsim.reports.validity.robustness import robustness, sign_turns
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.reports.validity.thresholds import warnings as mixtures

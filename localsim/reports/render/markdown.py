@@ -8,8 +8,8 @@ from typing import Any
 
 from localsim.conversation.grants import condition_name
 from localsim.reports import sections
-from localsim.reports.alone import foremost
 from localsim.reports.card import sections as card_sections
+from localsim.reports.compose.alone import foremost
 from localsim.reports.document import Report, Section, Table
 from localsim.reports.validity import head
 

@@ -17,11 +17,11 @@ from localsim.conversation.episode import PEOPLE
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY
 from localsim.models.registry import constructed, labelled
-from localsim.reports.alone import table
+from localsim.reports.compose.alone import table
 from localsim.reports.conversation.playing import of_conditions
 from localsim.reports.document import Report
 from localsim.reports.figures import draw
-from localsim.reports.remarks import of_models
+from localsim.reports.validity.remarks import of_models
 from localsim.store.conditions import Condition, condition_of, conditions_of, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
