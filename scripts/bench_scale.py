@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from localsim.conversation.episode import MODES  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
-from localsim.reports.report import report  # noqa: E402
+from localsim.reports.compose.alone import report  # noqa: E402
 from localsim.runs import runner  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.scheduler import Watcher  # noqa: E402

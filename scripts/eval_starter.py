@@ -36,8 +36,8 @@ from localsim.families.mutual_friends.family import friends_of  # noqa: E402
 from localsim.families.mutual_friends.names import claims  # noqa: E402
 from localsim.models.mixtures import parts_of  # noqa: E402
 from localsim.models.registry import resolve  # noqa: E402
+from localsim.reports.compose.alone import cells  # noqa: E402
 from localsim.reports.measures import Cell, estimate, measures_of, of_family, sided  # noqa: E402
-from localsim.reports.report import cells  # noqa: E402
 from localsim.runs import plan, runner  # noqa: E402
 from localsim.scenarios.find import find_scenarios  # noqa: E402
 from localsim.store.database import Store  # noqa: E402

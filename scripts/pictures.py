@@ -31,8 +31,8 @@ sys.path.insert(0, str(ROOT))
 import localsim  # noqa: E402
 from localsim.families import auto, omniscient  # noqa: E402
 from localsim.machine import PORT  # noqa: E402
-from localsim.reports.html import examples, render  # noqa: E402
-from localsim.reports.report import report  # noqa: E402
+from localsim.reports.render.html import render  # noqa: E402
+from localsim.reports.report import Ask, of  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.web.classroom.floor import Live  # noqa: E402
 from localsim.web.classroom.hall import Hall  # noqa: E402
@@ -146,7 +146,7 @@ def report_of_run(camera: Camera, database: Path, run_id: str) -> None:
     store = Store(database)
     with tempfile.TemporaryDirectory() as folder:
         html = Path(folder) / "report.html"
-        html.write_text(render(report(store, run_id), examples(store, run_id)), encoding="utf-8")
+        html.write_text(render(of(store, Ask(run_id, talks=True))), encoding="utf-8")
         for name, width in (("1280", 1280), ("390", 390), ("dark", 1280)):
             camera.visit(html.as_uri(), f"report-{name}", {"width": width, "height": 1400}, dark=name == "dark")
 

@@ -25,8 +25,8 @@ from localsim.conversation.episode import MODES, Sampling  # noqa: E402
 from localsim.conversation.scenario import LoadedScenario  # noqa: E402
 from localsim.families import FAMILIES  # noqa: E402
 from localsim.families.games.base import Game  # noqa: E402
+from localsim.reports.compose.alone import cells  # noqa: E402
 from localsim.reports.measures import Cell, estimate, measures_of, of_family, sided  # noqa: E402
-from localsim.reports.report import cells  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.scenarios.parse import load_scenario  # noqa: E402
 from localsim.store.database import Store  # noqa: E402

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,10 @@ from localsim.conversation.episode import Mode
 from localsim.conversation.scenario import LoadedScenario
 from localsim.families import FAMILIES
 from localsim.models import registry
-from localsim.reports.report import report
-from localsim.reports.validity.aloud import PREMIUM, conclusions, paragraph, with_paragraph
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.aloud import PREMIUM, conclusions, paragraph, with_paragraph
+from localsim.reports.document import Report
+from localsim.reports.validity.findings import Answer, Finding, Headline
 from localsim.reports.validity.headline import headline
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -62,8 +66,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, str
 def told(runs: tuple[Store, dict[str, str]], one: str, other: str) -> str:
     store, by_model = runs
     data = with_paragraph(store, report(store, by_model[one]), conditions_of(store, by_model[other]))
-    assert data["aloud"]["runs"] == [by_model[other]]
-    return str(data["aloud"]["paragraph"])
+    assert data.aloud.runs == [by_model[other]]
+    return str(data.aloud.paragraph)
 
 
 @pytest.mark.parametrize("peeking", [HALF, ALWAYS])
@@ -107,7 +111,7 @@ def built(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
 
 def test_too_few_scenarios_tell_nothing(store: Store) -> None:
     honest, peeking = (played(store, model, 4) for model in (HONEST, ALWAYS))
-    text = with_paragraph(store, report(store, honest), conditions_of(store, peeking))["aloud"]["paragraph"]
+    text = with_paragraph(store, report(store, honest), conditions_of(store, peeking)).aloud.paragraph
     assert text.count("Four scenarios are too few to tell any difference: at least six are needed.") == 4
     assert text.endswith("More scenarios are needed: localsim design computes how many.")
     assert "changed" not in text and "fewer" not in text and text.count("nothing can be said about a premium") == 2
@@ -118,11 +122,11 @@ def test_only_shared_scenarios_count(store: Store, runs: tuple[Store, dict[str, 
     store, by_model = runs
     few = played(store, "scripted:peeks-25", 1)
     data = report(store, by_model[ALWAYS])
-    text = with_paragraph(store, data, conditions_of(store, few))["aloud"]["paragraph"]
+    text = with_paragraph(store, data, conditions_of(store, few)).aloud.paragraph
     assert text.startswith("Two models played the same scenarios, one of Mutual friends and one of Bargaining")
     assert text.count("One scenario is too few to tell any difference") == 4 and "premium was found" not in text
-    one = data["headline"]["families"][0]["contrasts"]["information"]
-    assert one["scenarios"] == 16 and one["levels"][1] - one["levels"][0] == pytest.approx(one["difference"])
+    one = data.headline.families[0].findings["information"]
+    assert one and one.scenarios == 16 and one.levels[1] - one.levels[0] == pytest.approx(one.difference)
 
 
 def test_a_model_that_is_given_twice_is_told_once(store: Store, runs: tuple[Store, dict[str, str]]) -> None:
@@ -131,9 +135,10 @@ def test_a_model_that_is_given_twice_is_told_once(store: Store, runs: tuple[Stor
     data = report(store, by_model[HONEST])
     assert with_paragraph(store, data, conditions_of(store, again)) is data, "nothing to compare it with"
     both = [*conditions_of(store, again), *conditions_of(store, by_model[ALWAYS])]
-    found = with_paragraph(store, data, both)["aloud"]
-    text = found["paragraph"]
-    assert found["runs"] == [by_model[ALWAYS]] and text.startswith("Two models played")
+    found = with_paragraph(store, data, both).aloud
+    assert found is not None
+    text = found.paragraph
+    assert found.runs == [by_model[ALWAYS]] and text.startswith("Two models played")
     assert f"Another run of {HONEST} is left out: it is the same model." in text
     assert text.count("In Mutual friends, ") == 2 and "Each of the four tests" in text
 
@@ -153,17 +158,34 @@ MEASURE = {"key": "success_rate", "heading": "success", "kind": "share"}
 
 
 def one_model(
-    difference: float, verdict: str, count: int = 20, half: float = 0.1, name: str = "m", measure: Row = MEASURE
-) -> tuple[list[Row], dict[str, set[Any]]]:
+    difference: float,
+    verdict: Any,
+    count: int = 20,
+    half: float = 0.1,
+    name: str = "m",
+    measure: Row = MEASURE,
+    success: Finding | None = None,
+    **changes: Any,
+) -> tuple[list[Report], dict[str, set[Any]]]:
     """A report about one model in one family, as far as the paragraph reads it, and its scenarios."""
-    row = {"difference": difference, "low": difference - half, "high": difference + half, "p": 0.01, "primary": True}
-    row |= {"p_least": 2.0 ** (1 - count), "scenarios": count, "levels": [0.7, 0.7 + difference]}
-    cell = {"family": "craigslist", "model": name, "measure": measure["key"]}
-    cell |= {"contrasts": {"information": row}, "verdicts": {"information": verdict}, "success": None}
+    interval = (difference - half, difference + half)
+    known = {"interval": interval, "scenarios": count, "difference": difference, **changes}
+    levels = known.pop("levels", (0.7, 0.7 + difference))
+    found = finding_of(measure, levels, verdict, **known)
+    answer = Answer("craigslist", name, "Bargaining", measure, "", {"information": found}, success, (), ())
     modes = [{"family": "craigslist", "model": name, "mode": mode} for mode in ("agents", "mindreaders")]
     run = {"run_id": "r", "models": {name: {}}}
-    data = {"run": run, "headline": {"families": [cell]}, "comparison": modes, "measures": [measure]}
+    data = Report(run, headline=Headline((), [answer]), comparison=modes, measures=[measure])
     return [data], {"craigslist": set()}
+
+
+def finding_of(measure: Row, levels: Sequence[float], verdict: Any, **changes: Any) -> Finding:
+    """What information changed in a measure."""
+    known = {"interval": None, "scenarios": 20, "p": 0.01, **changes}
+    named = ("craigslist", "m", measure["key"], measure["kind"], "information", ("agents", "mindreaders"))
+    least = 2.0 ** (1 - known["scenarios"])
+    known["difference"] = changes.get("difference", levels[1] - levels[0])
+    return Finding(*named, levels, p_least=least, verdict=verdict, **known)
 
 
 @given(st.floats(-1, 1), st.sampled_from(["found", "not told", "withheld"]), st.integers(1, 20))
@@ -230,13 +252,11 @@ TURNS = {"key": "turns", "heading": "turns", "kind": "number"}
 
 def with_success(
     difference: float, verdict: str, levels: list[float], success: str, **found: Any
-) -> tuple[list[Row], dict[str, set[Any]]]:
+) -> tuple[list[Report], dict[str, set[Any]]]:
     """One model whose turns changed by a difference, and whose success had these levels and this verdict."""
-    reports, units = one_model(difference, verdict, measure={**TURNS})
-    (cell,) = reports[0]["headline"]["families"]
-    cell["contrasts"]["information"] |= {"levels": [10.0, 10.0 + difference], **found}
-    cell |= {"success": {"levels": levels, "difference": levels[1] - levels[0]}, "success_verdict": success}
-    return reports, units
+    change = finding_of(MEASURE, levels, success)
+    found = {"levels": (10.0, 10.0 + difference), "difference": difference, **found}
+    return one_model(difference, verdict, measure={**TURNS}, success=change, **found)
 
 
 @pytest.mark.parametrize(
@@ -265,17 +285,17 @@ def test_success_counts_for_the_conclusion(
 
 def test_a_change_without_direction_and_more_success_are_a_premium() -> None:
     reports, units = with_success(2.0, "found", [0.6, 0.9], "found")
-    reports[0]["headline"]["families"][0]["measure"] = reports[0]["measures"][0]["key"] = "words"
+    reports[0].headline.families[0].about["key"] = "words"
     assert "a premium was found for m in Bargaining. In Bargaining, only success shows it." in paragraph(reports, units)
 
 
 def test_a_success_that_a_variant_turns_is_not_found() -> None:
     rows = [compared("information", -3.0, 0.01, measure="turns"), compared("information", 0.3, 0.01, primary=False)]
-    data = {"measures": [*DATA["measures"], TURNS], "comparison": []}
+    data = replace(DATA, measures=[*DATA.measures, TURNS])
     for turned in (True, False):
-        (cell,) = headline(data, rows, lambda _, key, __, on=turned: on and key == "success_rate")["families"]
-        assert cell["verdicts"]["information"] == "found"
-        assert cell["success_verdict"] == ("withheld" if turned else "found")
+        (cell,) = headline(data, rows, lambda _, key, __, on=turned: on and key == "success_rate").families
+        assert cell.as_json()["verdicts"]["information"] == "found"
+        assert cell.as_json()["success_verdict"] == ("withheld" if turned else "found")
 
 
 def test_what_is_withheld_is_neither_read_out_nor_counted() -> None:
@@ -290,16 +310,16 @@ def test_what_is_withheld_is_neither_read_out_nor_counted() -> None:
 
 @pytest.mark.parametrize(("p", "conclusion"), [(0.01, "seeing the other side changed m"), (0.2, "nothing can be said")])
 def test_scenarios_that_all_differ_by_one_amount(p: float, conclusion: str) -> None:
-    text = paragraph(*with_success(-3.0, "not told", [0.6, 0.6], "not told", low=None, high=None, p=p))
+    text = paragraph(*with_success(-3.0, "not told", [0.6, 0.6], "not told", interval=None, p=p))
     assert "All 20 scenarios differ by the same amount, 3.0 turns fewer, so no interval can be computed." in text
     assert f"So {conclusion}" in text and "No difference" not in text and "To find no difference" not in text
-    text = paragraph(*with_success(0.0, "not told", [0.6, 0.6], "not told", low=None, high=None, p=1.0))
+    text = paragraph(*with_success(0.0, "not told", [0.6, 0.6], "not told", interval=None, p=1.0))
     assert "No difference was found (20 scenarios). All scenarios differ alike" in text
     assert "So no premium was found for m" in text
 
 
 def test_no_difference_is_rounded_away() -> None:
-    text = paragraph(*with_success(-0.04, "found", [0.996, 1.0], "not told", low=-0.07, high=-0.01))
+    text = paragraph(*with_success(-0.04, "found", [0.996, 1.0], "not told", interval=(-0.07, -0.01)))
     assert (
         "m took 10.00 turns as agents and 9.96 turns as mindreaders. That is 0.04 turns fewer (95% interval 0.01 "
         in (text)
@@ -326,7 +346,7 @@ def test_a_run_whose_roles_have_models_of_their_own_is_told(store: Store) -> Non
     plan = Plan(chosen, ("agents", "mindreaders"), HONEST, roles={role: ALWAYS}, seed=3, primary=DEMO.PRIMARY)
     mixed = start(plan, store, Quiet(), lambda _: None).run_id
     other = played(store, ALWAYS, 6)
-    text = with_paragraph(store, report(store, mixed), conditions_of(store, other))["aloud"]["paragraph"]
+    text = with_paragraph(store, report(store, mixed), conditions_of(store, other)).aloud.paragraph
     assert "played the same scenarios, six of Mutual friends and six of Bargaining" in text
     assert "Not every model played all of them." in text
     for name in (HONEST, f"{ALWAYS} with {HONEST}", ALWAYS):

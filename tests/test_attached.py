@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from localsim.cli import cli
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.leakage.detector import Weights
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
 from localsim.store.database import Store
 from localsim.store.outside.attaching import attach_all
 from localsim.store.outside.export import write_partition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localsim.reports.card import card, markdown, missing
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
 from localsim.reports.validity.checklists import OPEN, items
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
@@ -21,7 +21,7 @@ def run(store: Store) -> str:
 
 
 def test_all_items_are_there_and_facts_come_from_the_run(store: Store, run: str) -> None:
-    found = card(store, run)["checklists"]
+    found = card(store, report(store, run))["checklists"]
     assert [name.split()[0] for name in found["GUIDE-LLM"]] == [
         *("A.1 A.2 B.1 B.2 B.3 B.4 B.5 C.1 C.2 D.1 E.1 E.2 F.1 G.1".split())
     ]
@@ -33,17 +33,17 @@ def test_all_items_are_there_and_facts_come_from_the_run(store: Store, run: str)
 
 
 def test_an_item_that_only_authors_know_is_open_until_they_state_it(store: Store, run: str) -> None:
-    made = card(store, run)
+    made = card(store, report(store, run))
     assert f"**G.1 funding**: {OPEN}" in markdown(made)
     assert {line.split(":")[0] for line in missing(made)} >= {"funding", "personal_data"}
-    stated = card(store, run, {"funding": "none", "personal_data": "none"})
+    stated = card(store, report(store, run), {"funding": "none", "personal_data": "none"})
     assert not {line.split(":")[0] for line in missing(stated)} & {"funding", "personal_data"}
     assert f"**G.1 funding**: {OPEN}" not in markdown(stated)
 
 
 def test_a_run_of_a_remote_model_says_so(store: Store, run: str) -> None:
     data = report(store, run)
-    made = card(store, run, data=data)
-    data["run"]["models"] = {"far": {"kind": "remote", "model": "m", "url": "http://127.0.0.1:9"}}
+    made = card(store, data)
+    data.run["models"] = {"far": {"kind": "remote", "model": "m", "url": "http://127.0.0.1:9"}}
     answers = {item.name: item.answer for item in items(data, made, {})}
     assert answers["B.2 access"] == "a remote endpoint" and "not verified" in (answers["B.1 models"] or "")

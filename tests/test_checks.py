@@ -10,8 +10,8 @@ from localsim.conversation.scenario import AnswerKey
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import ScenarioInvalid
 from localsim.evaluators.checks import CHECKS
+from localsim.reports.compose.alone import report
 from localsim.reports.figures.curves import curves, steps
-from localsim.reports.report import report
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.parse import parse_scenario
@@ -103,7 +103,7 @@ def test_checks_of_a_run_are_scored_stored_and_reported(store: Store) -> None:
     found: dict[str, Any] = {row["name"]: row["value"] for row in rows}
     assert found["check.bye"] == 1 and set(found) == {"check.bye", "check.no", "checks_passed"}
     run = store.rows("SELECT run_id FROM runs")[0]["run_id"]
-    assert report(store, run)["comparison"][0]["checks_passed"] == found["checks_passed"]
+    assert report(store, run).comparison[0]["checks_passed"] == found["checks_passed"]
 
 
 # ---- curves --------------------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from localsim.errors import InvalidInput
 from localsim.reports import comparison
 from localsim.reports.card import HUMAN, _asymmetry, _conditions, card, markdown, missing, read_human, transparency
 from localsim.reports.comparison import compare, in_contrasts, pilot
+from localsim.reports.compose.alone import report
 from localsim.reports.figures.plots import figures
-from localsim.reports.report import report
 from localsim.runs import runner
 from localsim.runs.plan import CONTRASTS, Plan
 from localsim.scenarios.find import find_scenarios
@@ -194,7 +194,7 @@ def test_pairs_with_an_iterative_script_are_named(tmp_path: Path) -> None:
     for row in compare(store, run_id):
         assert row["levels"][1] - row["levels"][0] == pytest.approx(row["difference"])
     one_order = ["mutual_friends", "craigslist"]
-    assert list(dict.fromkeys(row["family"] for row in report(store, run_id)["comparison"])) == one_order
+    assert list(dict.fromkeys(row["family"] for row in report(store, run_id).comparison)) == one_order
     assert list(dict.fromkeys(row["family"] for row in compare(store, run_id) if not row["primary"])) == one_order
 
 
@@ -267,7 +267,7 @@ def test_figures_have_true_fonts_and_take_the_names_that_a_reader_sees(
 
 
 def test_the_card_says_what_was_run(played: tuple[Store, str]) -> None:
-    found = card(*played)
+    found = card(played[0], report(*played))
     details = found["simulation_details"]
     assert details["parties"] == [2] and details["domains"] == ["mutual_friends"]
     assert details["transparency_index"] == {"script": 1.0, "agents": 0.0}
@@ -328,10 +328,10 @@ def test_grants_are_sorted_by_their_numbers(numbers: list[int], see: str) -> Non
 
 
 def test_what_people_must_say_is_named_and_taken(played: tuple[Store, str], tmp_path: Path) -> None:
-    assert len(missing(card(*played))) == len(HUMAN)
+    assert len(missing(card(played[0], report(*played)))) == len(HUMAN)
     file = tmp_path / "card.yaml"
     file.write_text("\n".join(f"{name}: said" for name in HUMAN))
-    full = card(*played, read_human(file))
+    full = card(played[0], report(*played), read_human(file))
     assert missing(full) == [] and "not stated" not in markdown(full)
     file.write_text("purpose: x")
     with pytest.raises(InvalidInput, match="purpose"):
@@ -345,7 +345,7 @@ def test_the_card_counts_the_scenarios_of_the_run_by_tag(store: Store) -> None:
         find_scenarios(["a_box_of_old_records"])[0],
     )
     run_id = runner.start(Plan(scenarios, ("agents",), "scripted"), store, Quiet(), lambda _: None, leaks=False).run_id
-    found = card(store, run_id)
+    found = card(store, report(store, run_id))
     assert found["scenario_tags"]["kind"] == {"bargaining": 1, "family": 2}
     assert found["scenario_tags"]["parties"] == {"2": 3} and found["scenario_tags"]["payoff"] == {"split": 1}
     assert "- **Kind**: bargaining 1, family 2" in markdown(found)
@@ -355,9 +355,9 @@ def test_the_card_counts_the_scenarios_of_the_run_by_tag(store: Store) -> None:
 def test_where_people_take_part_the_card_asks_why_in_a_word_of_the_vocabulary(
     played: tuple[Store, str], tmp_path: Path
 ) -> None:
-    data = report(*played)
-    data["annotations"] = {**data["annotations"], "raters": 2}
-    found = card(*played, data=data)
+    alone = report(*played)
+    data = replace(alone, annotations={**alone.annotations, "raters": 2})
+    found = card(played[0], data)
     assert found["people_and_models"] == {
         "goal": [], "phase": ["evaluation"], "component": ["scores"], "role": ["rater"], "means": ["pages for raters"],
     }  # fmt: skip
@@ -368,7 +368,7 @@ def test_where_people_take_part_the_card_asks_why_in_a_word_of_the_vocabulary(
         read_human(file)
     assert "test a model" in str(error.value.hint)
     file.write_text("interaction_goal: test a model")
-    told = card(*played, read_human(file), data=data)
+    told = card(played[0], data, read_human(file))
     assert told["people_and_models"]["goal"] == ["test a model"] and len(missing(told)) == len(HUMAN)
 
 
@@ -385,7 +385,7 @@ def test_an_interval_of_turns_ends_at_the_turn_limit(store: Store) -> None:
     """Two scenarios with very different lengths: Student's t alone would go far beyond 20 turns and below 1."""
     scenarios = (generated("mutual_friends", 3), generated("mutual_friends", 4))
     run_id = runner.start(Plan(scenarios, ("agents",), "scripted:guesser"), store, Quiet(), lambda _: None).run_id
-    (row,) = report(store, run_id)["comparison"]
+    (row,) = report(store, run_id).comparison
     for key in ("first_mention_turn", "turns"):
         low, value, high = row[f"{key}_low"], row[key], row[f"{key}_high"]
         assert 0 <= low <= value <= high <= 20, key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,11 @@ from localsim.annotation.selection import selected
 from localsim.errors import InvalidInput
 from localsim.reports.card import card
 from localsim.reports.comparison import compare_chosen
-from localsim.reports.figures.beside import with_conditions
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.beside import with_conditions
 from localsim.reports.figures.plots import figures
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
-from localsim.reports.report import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.runs.scheduler import Watcher
@@ -152,7 +153,7 @@ def test_a_condition_with_grants_is_one_of_its_own(store: Store, capsys: pytest.
     found = json.loads(capsys.readouterr().out)
     assert {row["second"].split(":", 1)[1] for row in found} == {"agents+goal,facts:2"}
     assert not any(row["contrast"] for row in found), "grants are none of the contrasts between modes"
-    (row,) = report(store, granted.run_id)["comparison"]
+    (row,) = report(store, granted.run_id).comparison
     assert (row["mode"], row["see"], row["condition"]) == ("agents", "goal,facts:2", granted.name)
 
 
@@ -170,7 +171,7 @@ def test_models_of_one_run_are_conditions(store: Store) -> None:
     compared = compare_chosen(store, pair)
     assert {(row["first"], row["second"]) for row in compared} == {("scripted:friends", "b")}
     assert {row["n"] for row in compared if row["measure"] == "turns"} == {2}
-    assert len({row["model"] for row in report(store, run_id)["comparison"]}) == 2
+    assert len({row["model"] for row in report(store, run_id).comparison}) == 2
     assert (
         len(items_of(store, selected(store, [f"{run_id}:agents:friends", f"{run_id}:agents:b"]), "pairs", "ann")) >= 2
     )
@@ -235,13 +236,13 @@ def test_figures_take_conditions(two_runs: tuple[Store, str, str], tmp_path: Pat
 def test_the_report_shows_conditions_beside_its_modes(two_runs: tuple[Store, str, str]) -> None:
     store, first, second = two_runs
     data = with_conditions(store, report(store, first), labelled(store, [f"agents-ft={second}:agents"]))
-    assert [row["condition"] for row in data["comparison"]] == ["script", "agents", "mindreaders", "agents-ft"]
-    assert [row.get("twin", 0) for row in data["comparison"]] == [0, 0, 0, 1]
-    assert any("3 of its 4 scenarios" in line for line in data["warnings"])
-    data["card"] = card(store, first, data=data)
-    page, text = render(data, []), as_markdown(data)
+    assert [row["condition"] for row in data.comparison] == ["script", "agents", "mindreaders", "agents-ft"]
+    assert [row.get("twin", 0) for row in data.comparison] == [0, 0, 0, 1]
+    assert any("3 of its 4 scenarios" in line for line in data.warnings)
+    data = replace(data, card=card(store, data))
+    page, text = render(data), as_markdown(data)
     assert "agents-ft" in page and 'class="bar agents twin t1"' in page and "| agents-ft (scripted:guesser) |" in text
-    curve = next(each for each in data["curves"] if each["name"] == "named")
+    curve = next(each for each in data.curves if each["name"] == "named")
     assert [series["name"] for series in curve["series"]] == ["script", "agents", "mindreaders", "agents-ft"]
 
 

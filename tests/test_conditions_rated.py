@@ -22,8 +22,8 @@ from localsim.evaluators import evaluate
 from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.reports.card import card, sections
-from localsim.reports.html import render
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
 from localsim.reports.validity import judges
 from localsim.runs import runner
 from localsim.runs.plan import Plan
@@ -77,8 +77,8 @@ def test_pairs_across_runs_are_rated_blind_and_named_in_results(own_runs: tuple[
     assert told["conditions"][f"{second}:agents"]["model"] == "scripted:guesser"
     for run_id in (first, second):
         data = report(store, run_id)
-        assert any(f"{second}:agents" in line for line in sentences(data["annotations"])), "in the report of both runs"
-        text = json.dumps(sections(card(store, run_id, data=data)))
+        assert any(f"{second}:agents" in line for line in sentences(data.annotations)), "in the report of both runs"
+        text = json.dumps(sections(card(store, data)))
         assert f"{second}:agents" in text
     assert agreement(store, selected(store, [f"{first}:script", f"{second}:agents"]))["pairs"] is None
     named = {each: each.label for each in labelled(store, [f"old={first}:agents", f"new={second}:agents"])}
@@ -218,7 +218,7 @@ def test_a_judge_compares_conditions_of_two_runs(
     (turned,) = judges.rates_between(store, [(pairs[0][1], pairs[0][0])])
     assert turned["half_credit"] == pytest.approx(1 - rate["half_credit"])
     assert judges.rates(store, second)[0]["first"] == f"{second}:agents", "a report names its own run first"
-    assert [row["first"] for row in report(store, first)["naturalness"]] == [f"{first}:agents"]
+    assert [row["first"] for row in report(store, first).naturalness] == [f"{first}:agents"]
     assert store.check() == []
 
 
@@ -268,4 +268,4 @@ def test_scores_from_before_there_were_pairs_across_runs_still_count(own_runs: t
     (rate,) = judges.rates(store, first)
     assert (rate["first"], rate["second"], rate["first_chosen"], rate["n"]) == ("script", "agents", 1, 1)
     assert "script over agents in 100% of 1 pairs" in judges.sentence(rate), "one scenario has no interval"
-    assert "script chosen over agents in 100% of 1 pairs" in " ".join(render(report(store, first), []).split())
+    assert "script over agents in 100% of 1 pairs" in " ".join(render(report(store, first)).split())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim.cli import cli
-from localsim.conversation.controls import Control, between, by_chance, exactly
+from localsim.conversation.controls import KEPT, Control, between, by_chance, exactly
 from localsim.conversation.episode import Score
 from localsim.conversation.transcript import Transcript
 from localsim.errors import TooManyFailures
@@ -28,7 +28,7 @@ def test_a_measure_without_a_control_does_not_ship() -> None:
 @pytest.mark.parametrize("family", FAMILIES.own)
 def test_controls_name_players_measures_and_tasks_that_exist(family: str) -> None:
     known = {measure.key for measure in measures_of([family])}
-    tasks = {"", controls.KEPT, *family_of(family).control_tasks}
+    tasks = {"", KEPT, *family_of(family).control_tasks}
     for control in controls_of(family):
         assert control.player in PLAYERS and control.measure in known and control.task in tasks, control
         assert control.why, f"{control} must say from where its value follows"

@@ -73,7 +73,7 @@ def send(handler: BaseHTTPRequestHandler, content: bytes, status: int = 200, **h
 
 
 def answer(handler: BaseHTTPRequestHandler, data: Any, status: int = 200) -> None:
-    send(handler, json.dumps(data).encode(), status)
+    send(handler, json.dumps(data.as_json()).encode(), status)
 
 
 def chat(text: str, **more: Any) -> dict[str, Any]:
@@ -123,9 +123,9 @@ def test_a_run_on_a_server_is_stored_like_any_other(
     run = store.rows("SELECT * FROM runs")[0]
     identity = json.loads(run["models_json"])[server.name]
     assert identity["kind"] == "remote" and identity["seeds"] == "passed, not guaranteed"
-    from localsim.reports.report import report
+    from localsim.reports.compose.alone import report
 
-    assert any(warning.startswith("Remote:") for warning in report(store, run["run_id"])["warnings"])
+    assert any(warning.startswith("Remote:") for warning in report(store, run["run_id"]).warnings)
 
 
 def test_llama_cpps_own_server_gets_the_grammar_with_the_start_of_the_line(

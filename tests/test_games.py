@@ -22,6 +22,7 @@ from localsim.reports.measures import measures_of
 from localsim.reports.validity.controls import controls_of, run_controls
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
+from localsim.runs.scripted import simulated
 from localsim.scenarios.find import shipped_files
 from localsim.scenarios.parse import dump_scenario, load_scenario, parse_scenario
 from localsim.store.database import Store
@@ -146,17 +147,7 @@ def seed_of(game: str) -> int:
 
 @lru_cache(maxsize=8)
 def _game(game: str, mode: Mode) -> tuple[Transcript, int]:
-    from localsim.backends.scripted import open_scripted
-    from localsim.reports.validity.controls import _Sink
-    from localsim.runs.scheduler import Simulation, Watcher
-
-    loaded = generated(game, 4)
-    plan = Plan((loaded,), (mode,), "scripted:any", seed=9)
-    sink = _Sink()
-    answers = {loaded.scenario.hash: loaded.answer}
-    backends = {"scripted:any": open_scripted("scripted:any")}
-    Simulation("g", backends, answers, sink, Watcher(), parallel=1).run(plan.specs())
-    episode = next(iter(sink.episodes.values()))
+    (episode,) = simulated(Plan((generated(game, 4),), (mode,), "scripted:any", seed=9)).episodes.values()
     return episode.transcript, episode.spec.seed
 
 

@@ -26,11 +26,11 @@ from localsim.families import FAMILIES
 from localsim.leakage.detector import LeakageDetector
 from localsim.reports import audit
 from localsim.reports.card import card
-from localsim.reports.report import report
-from localsim.reports.validity.controls import _no_embedding
+from localsim.reports.compose.alone import report
 from localsim.runs import runner
 from localsim.runs.plan import Plan, command_of
 from localsim.runs.runner import start
+from localsim.runs.scripted import _no_embedding
 from localsim.store.database import Store
 from localsim.store.queries.runs import run_row
 from tests.conftest import Quiet, generated, spec_of
@@ -105,9 +105,9 @@ def test_grants_are_stored_and_shown_as_conditions(made: tuple[Store, str]) -> N
     ]
     names = ["script", "iterative", "agents", "agents+1=all+announced", "agents+decoys", "agents+goal,facts:2"]
     for family in FAMILIES.own:
-        shown = [row["condition"] for row in report(store, run_id)["comparison"] if row["family"] == family]
+        shown = [row["condition"] for row in report(store, run_id).comparison if row["family"] == family]
         assert shown == names
-    details = card(store, run_id)["simulation_details"]
+    details = card(store, report(store, run_id))["simulation_details"]
     assert set(details["transparency_index"]) == set(details["information_asymmetry"]) == set(names)
     index = details["transparency_index"]
     assert index["script"] == index["iterative"] == 1 and index["agents"] == index["agents+decoys"] == 0

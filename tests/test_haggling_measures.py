@@ -23,8 +23,8 @@ from localsim.families import FAMILIES
 from localsim.families.base import Played
 from localsim.families.craigslist import Craigslist, limits
 from localsim.families.craigslist.offering import own_offers
+from localsim.reports.compose.alone import report
 from localsim.reports.measures import Cell, by_episode, estimate
-from localsim.reports.report import report
 from localsim.reports.validity.controls import play
 from localsim.runs.runner import Plan, start
 from localsim.store.database import Store
@@ -176,7 +176,7 @@ def test_a_comparison_tells_the_number_of_the_report(played: Plays) -> None:
 def test_a_stored_run_tells_deals_apart_by_the_zone(store: Store) -> None:
     scenarios = tuple(generated("craigslist", seed, zone="yes" if seed % 2 else "no") for seed in range(1, 9))
     run_id = start(Plan(scenarios, SIMULATED, "scripted:yes-sayer", seed=3), store, Quiet(), lambda _: None).run_id
-    rows = report(store, run_id)["comparison"]
+    rows = report(store, run_id).comparison
     assert [row["mode"] for row in rows] == list(SIMULATED)
     for row in rows:
         found = {key: row[key] for key in ("deal_rate", "deal_with_zone_rate", "deal_without_zone_rate")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localsim.families import family_of
-from localsim.reports.report import report
-from localsim.reports.validity.headline import PEEKING, contrasts_sentence, headline
+from localsim.reports.compose.alone import report
+from localsim.reports.document import Report
+from localsim.reports.validity.headline import PEEKING, contrasts_sentence, found_in, headline
 from localsim.runs.plan import CONTRASTS, Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
 Row = dict[str, Any]
-DATA: Row = {"measures": [{"key": "success_rate", "heading": "success", "kind": "share"}], "comparison": []}
+DATA = Report({"run_id": "@last"}, measures=[{"key": "success_rate", "heading": "success", "kind": "share"}])
 
 
 def compared(contrast: str, difference: float, p: float | None, **changes: Any) -> Row:
@@ -44,11 +46,11 @@ def compared(contrast: str, difference: float, p: float | None, **changes: Any) 
 
 def test_a_difference_is_found_only_by_its_test() -> None:
     found = headline(DATA, [compared("information", 0.3, 0.01), compared("authorship", 0.05, 0.4)])
-    assert found["families"][0]["verdicts"] == {"information": "found", "authorship": "not told"}
-    first = found["sentences"][0]
+    assert found.families[0].as_json()["verdicts"] == {"information": "found", "authorship": "not told"}
+    first = found.sentences[0]
     assert first.startswith("Mutual friends: ") and "+30 points" in first and "12 scenarios" in first
     assert "+5 points" in first and first.endswith("finds only the change by seeing every side.")
-    neither = headline(DATA, [compared("information", 0.3, 0.2)])["sentences"]
+    neither = headline(DATA, [compared("information", 0.3, 0.2)]).sentences
     assert neither[0].startswith(
         "Mutual friends: this run cannot tell whether seeing every side changed success (+30 points"
     )
@@ -57,17 +59,17 @@ def test_a_difference_is_found_only_by_its_test() -> None:
 
 def test_a_sign_that_turns_withholds_the_size() -> None:
     found = headline(DATA, [compared("information", 0.3, 0.01)], lambda *_: True)
-    assert found["families"][0]["verdicts"]["information"] == "withheld"
-    assert "withholds" in found["sentences"][0] and "30 points" not in found["sentences"][0]
+    assert found.families[0].as_json()["verdicts"]["information"] == "withheld"
+    assert "withholds" in found.sentences[0] and "30 points" not in found.sentences[0]
 
 
-def levels(**shares: float) -> Row:
+def levels(**shares: float) -> Report:
     """A report whose modes reached the goal in these shares of their conversations."""
     rows = [
         {"family": "mutual_friends", "model": "starter", "mode": mode, "success_rate": share, "completed": 12}
         for mode, share in shares.items()
     ]
-    return DATA | {"measures": [*DATA["measures"], TURNS], "comparison": rows}
+    return replace(DATA, measures=[*DATA.measures, TURNS], comparison=rows)
 
 
 TURNS: Row = {"key": "turns", "heading": "turns", "kind": "number"}
@@ -90,87 +92,89 @@ def by_turns(found: str = "", difference: float = -0.25) -> list[Row]:
 
 def test_the_modes_are_ranked_by_success_before_any_other_outcome() -> None:
     data = levels(script=0.69, agents=0.94, mindreaders=0.81)
-    assert headline(data, by_turns())["sentences"][0] == (
+    assert headline(data, by_turns()).sentences[0] == (
         "Mutual friends: agents reached the goal most often, in 94% of conversations, mindreaders in 81%, script in "
         "69%; chance can explain these differences."
     )
-    sure = headline(data, by_turns("both"))["sentences"][0]
+    sure = headline(data, by_turns("both")).sentences[0]
     assert sure.endswith(
         "this run finds that agents and script differ by 25 points, 95% 15 to 35, and can tell no other two modes "
         "apart."
     )
-    turned = headline(data, by_turns("both"), lambda *_: True)["sentences"][0]
+    turned = headline(data, by_turns("both"), lambda *_: True).sentences[0]
     assert "depends on the wording" in turned and "finds" not in turned
 
 
 def test_modes_that_reach_the_goal_alike_have_one_sentence() -> None:
-    alike = headline(levels(script=1.0, agents=1.0), by_turns())["sentences"][0]
+    alike = headline(levels(script=1.0, agents=1.0), by_turns()).sentences[0]
     assert alike == "Mutual friends: every mode reached the goal in 100% of its conversations."
-    tied = headline(levels(script=0.5, agents=0.9, mindreaders=0.9), by_turns())["sentences"][0]
+    tied = headline(levels(script=0.5, agents=0.9, mindreaders=0.9), by_turns()).sentences[0]
     assert "agents and mindreaders reached the goal most often, in 90%" in tied
-    assert "most often" not in " ".join(headline(levels(agents=0.9), by_turns())["sentences"]), "one mode has no rank"
+    assert "most often" not in " ".join(headline(levels(agents=0.9), by_turns()).sentences), "one mode has no rank"
 
 
 def test_the_plan_of_a_larger_run_falls_back_to_success() -> None:
-    last = headline(levels(script=0.69, agents=0.94, mindreaders=0.81), by_turns())["sentences"][-1]
+    last = headline(levels(script=0.69, agents=0.94, mindreaders=0.81), by_turns()).sentences[-1]
     assert last.endswith("localsim design @last --measure success_rate --contrast information --difference .2")
 
 
 def test_a_run_without_the_modes_says_what_is_needed() -> None:
-    assert "localsim run --mode all" in headline(DATA, [])["sentences"][0]
+    assert "localsim run --mode all" in headline(DATA, []).sentences[0]
 
 
 def test_tasks_without_success_are_not_said_to_lack_modes() -> None:
     row = compared("information", 0.3, 0.01, measure="payoff", primary=False)
-    (sentence,) = headline(DATA, [row])["sentences"]
+    (sentence,) = headline(DATA, [row]).sentences
     assert "no success" in sentence and "localsim compare" in sentence and "--mode all" not in sentence
 
 
 def test_too_few_scenarios_are_named() -> None:
     row = compared("information", 0.5, 0.5, p_least=0.5, scenarios=2, low=None, high=None)
-    assert "cannot give a p below .500" in " ".join(headline(DATA, [row])["sentences"])
+    assert "cannot give a p below .500" in " ".join(headline(DATA, [row]).sentences)
 
 
 @given(st.floats(-1, 1), st.one_of(st.none(), st.floats(0, 1)))
 def test_no_small_p_no_finding(difference: float, p: float | None) -> None:
     found = headline(DATA, [compared("information", difference, p)])
-    told = found["families"][0]["verdicts"]["information"] == "found"
+    told = found.families[0].as_json()["verdicts"]["information"] == "found"
     assert told is (p is not None and p <= 0.05 and abs(difference) > 0.1), "the interval is the difference +- .1"
 
 
 def test_a_secondary_difference_is_found_only_after_the_correction() -> None:
     rows = [compared("information", 0.3, 0.01), compared("authorship", 0.3, 0.03, p_holm=0.45)]
-    assert headline(DATA, rows)["families"][0]["verdicts"] == {"information": "found", "authorship": "not told"}
+    assert headline(DATA, rows).families[0].as_json()["verdicts"] == {"information": "found", "authorship": "not told"}
 
 
 def test_each_pair_has_its_own_number_of_scenarios() -> None:
     """A pair of 5 scenarios is not said to be one of 12, and its number is named where it is too small."""
     few = compared("authorship", 0.3, 0.06, scenarios=5, p_least=0.0625)
-    told = contrasts_sentence({"learning": compared("", 0.1, 0.4), "scripts": few}, DATA["measures"][0])
+    told = contrasts_sentence(
+        {"learning": found_in(compared("", 0.1, 0.4)), "scripts": found_in(few)}, DATA.measures[0]
+    )
     first, second = told.split(", scripts ")
     assert first.endswith("12 scenarios)") and "5 scenarios)" in second and "with 12" not in told
     assert "none of it can be told from no change (5 scenarios cannot give a p below .062)" in told
-    sentence = headline(DATA, [compared("information", 0.3, 0.01), few])["sentences"][0]
+    sentence = headline(DATA, [compared("information", 0.3, 0.01), few]).sentences[0]
     assert "12 scenarios), one author for both sides changed it by" in sentence and "5 scenarios)" in sentence
-    alike = {"learning": compared("", 0.1, 0.4), "scripts": compared("", 0.2, 0.4)}
-    assert contrasts_sentence(alike, DATA["measures"][0]).count("12 scenarios") == 1
+    alike = {"learning": found_in(compared("", 0.1, 0.4)), "scripts": found_in(compared("", 0.2, 0.4))}
+    assert contrasts_sentence(alike, DATA.measures[0]).count("12 scenarios") == 1
 
 
 @pytest.mark.parametrize("contrast", list(CONTRASTS))
 def test_every_contrast_can_be_primary_and_has_a_cause(contrast: str) -> None:
     found = headline(DATA, [compared(contrast, 0.3, 0.01, primary=True)])
-    assert "changed success by +30 points" in found["sentences"][0]
+    assert "changed success by +30 points" in found.sentences[0]
 
 
 def test_models_are_not_mixed() -> None:
     """A difference between two models is none of information or authorship, and each model has its own sentence."""
     mixed = compared("authorship", 0.4, 0.001, model="")
     found = headline(DATA, [compared("information", 0.3, 0.01), mixed])
-    assert found["families"][0]["verdicts"]["authorship"] == "absent"
-    assert "lacks a mode to tell what one author for both sides" in found["sentences"][0]
+    assert found.families[0].as_json()["verdicts"]["authorship"] == "absent"
+    assert "lacks a mode to tell what one author for both sides" in found.sentences[0]
     two = headline(DATA, [compared("information", 0.3, 0.01), compared("information", -0.3, 0.01, model="other")])
-    assert [row["model"] for row in two["families"]] == ["starter", "other"]
-    assert "(other): " in two["sentences"][1]
+    assert [each.model for each in two.families] == ["starter", "other"]
+    assert "(other): " in two.sentences[1]
 
 
 @pytest.mark.parametrize("family", ["mutual_friends", "craigslist"])
@@ -184,7 +188,7 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
     data = report(store, done.run_id)
     measures = [measure for measure in family_of(family).measures if measure.key.endswith("peeking")]
     assert PEEKING in {measure.key for measure in measures}
-    for row in data["comparison"]:
+    for row in data.comparison:
         expected = 0.0 if row["mode"] == "agents" else dial
         for measure in measures:
             low, high = row[f"{measure.key}_low"], row[f"{measure.key}_high"]
@@ -192,7 +196,7 @@ def test_the_dial_of_players_that_peek_is_recovered(store: Store, family: str, p
                 assert measure.key != PEEKING and dial == 1
                 continue
             assert low - 1e-9 <= expected <= high + 1e-9 and high - low < 0.6, (row["mode"], measure.key)
-    sentence = next(text for text in data["headline"]["sentences"] if text.startswith("First guesses"))
+    sentence = next(text for text in data.headline.sentences if text.startswith("First guesses"))
     assert "agents " in sentence and "mindreaders " in sentence and "unknown" not in sentence
 
 
@@ -205,7 +209,7 @@ def told_of_peeking(**modes: tuple[float, float | None, float | None, int]) -> s
         }
         for mode, (value, low, high, n) in modes.items()
     ]
-    return str(headline({**DATA, "comparison": rows}, [compared("information", 0.3, 0.01)])["sentences"][1])
+    return str(headline(replace(DATA, comparison=rows), [compared("information", 0.3, 0.01)]).sentences[1])
 
 
 def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> None:
@@ -218,23 +222,23 @@ def test_peeking_is_told_with_its_interval_and_only_above_chance_as_found() -> N
 
 
 def test_no_change_and_one_point_are_told_in_words() -> None:
-    sentence = headline(DATA, [compared("information", 0.0, 1.0), compared("authorship", 0.01, 1.0)])["sentences"][0]
+    sentence = headline(DATA, [compared("information", 0.0, 1.0), compared("authorship", 0.01, 1.0)]).sentences[0]
     assert "12 scenarios)" not in sentence and sentence.endswith("it has 12 scenarios."), "as many scenarios"
     assert "cannot tell whether seeing every side changed success (0 points, 95% -10 to +10)" in sentence
     assert "or one author for both sides changed it (+1 point, 95%" in sentence
-    small = headline(DATA, [compared("information", 0.001, 1.0)])["sentences"][0]
+    small = headline(DATA, [compared("information", 0.001, 1.0)]).sentences[0]
     assert "changed success (less than a point, 95%" in small
 
 
 def test_a_difference_of_0_beside_a_finding_is_no_claim_of_no_change() -> None:
-    sentence = headline(DATA, [compared("information", 0.3, 0.01), compared("authorship", 0.0, 1.0)])["sentences"][0]
+    sentence = headline(DATA, [compared("information", 0.3, 0.01), compared("authorship", 0.0, 1.0)]).sentences[0]
     assert "one author for both sides changed it by 0 points (95% -10 to +10)" in sentence
     assert sentence.endswith("this run finds only the change by seeing every side.")
 
 
 def test_the_command_of_a_design_names_the_run() -> None:
-    found = headline({**DATA, "run": {"run_id": "r7"}}, [compared("information", 0.3, 0.2)])
-    assert found["sentences"][-1].endswith(": localsim design r7 --difference .2")
+    found = headline(replace(DATA, run={"run_id": "r7"}), [compared("information", 0.3, 0.2)])
+    assert found.sentences[-1].endswith(": localsim design r7 --difference .2")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +247,7 @@ def test_the_command_of_a_design_names_the_run() -> None:
     ids=["one scenario", "all equal", "no share"],
 )
 def test_no_design_is_proposed_where_it_would_fail(changes: Row) -> None:
-    last = headline(DATA, [compared("information", 0.3, 0.2, **changes)])["sentences"][-1]
+    last = headline(DATA, [compared("information", 0.3, 0.2, **changes)]).sentences[-1]
     assert "localsim design" not in last and "a pilot of several scenarios" in last
     by_seeds = compared("information", 0.3, 0.2, effect=None, icc=-0.2)
-    assert "localsim design" in headline(DATA, [by_seeds])["sentences"][-1], "seeds of a scenario vary"
+    assert "localsim design" in headline(DATA, [by_seeds]).sentences[-1], "seeds of a scenario vary"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,9 @@ from localsim.annotation.records import answered, rows, save_all
 from localsim.conversation.episode import MODES, Score
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.leakage.detector import Weights
-from localsim.reports import card, html, markdown
-from localsim.reports.report import report
+from localsim.reports import card, sections
+from localsim.reports.compose.alone import report
+from localsim.reports.render import html, markdown
 from localsim.reports.validity import correction, instruments
 from localsim.reports.validity.correction import FEWEST, Outcome, corrected, corrections, drawn, naive
 from localsim.store.database import Store
@@ -325,16 +328,21 @@ def test_every_form_of_the_report_shows_the_errors(store: Store, run: str) -> No
     found_by_detector(store, run, {"script": 1})
     answers_given(store, run, "ann", marking(2), "disclosures")
     data = report(store, run)
-    data["card"] = card.card(store, run, data=data)
-    silence = instruments.text_of(by_error(data["instruments"], instruments.DETECTOR)["silence accuracy"])
-    page, text = html.render(data, []), markdown.as_markdown(data)
-    stated = data["card"]["metrics"]
+    data = replace(data, card=card.card(store, data))
+    silence = instruments.text_of(by_error(data.instruments, instruments.DETECTOR)["silence accuracy"])
+    page, text = html.render(data), markdown.as_markdown(data)
+    assert data.card
+    stated = data.card["metrics"]
     assert silence in page and "language models" in page and "50% [" not in stated["corrected_rates"]
     assert "silence accuracy" in page and "omniscient precision" in page and "omniscient recall" in page
-    assert silence.replace("[", "\\[").replace("]", "\\]") in text and "Errors of the instruments" in text
+    assert silence in text and "Errors of the instruments" in text
     assert silence in stated["errors_of_instruments"] and stated["raters"] == "1 person"
-    assert "{" not in card.markdown(data["card"]).partition("## Metrics")[2].partition("##")[0], "sentences, not JSON"
+    assert "{" not in card.markdown(data.card).partition("## Metrics")[2].partition("##")[0], "sentences, not JSON"
     assert "0% corrected" in stated["corrected_rates"] and "by 1 person" in page
+    (section,) = sections.errors(data)
+    assert len(section.tables) == 2, "the errors, and the rates corrected for them"
+    for cell in {cell for table in section.tables for row in table.rows for cell in row}:
+        assert cell in unescape(page) and cell in text.replace("\\", ""), "every renderer prints every cell"
     assert all(isinstance(value, str | list) for value in stated.values())
 
 

@@ -257,21 +257,21 @@ def _answers(store: Store, run_id: str) -> dict[str, Any]:
 
 
 def test_the_report_has_a_table_by_person_and_says_what_was_answered(store: Store) -> None:
-    from localsim.reports.markdown import as_markdown
-    from localsim.reports.report import report
+    from localsim.reports.compose.alone import report
+    from localsim.reports.render.markdown import as_markdown
 
     loaded = sheet_of()
     run_id = start(Plan((loaded,), ("agents",), "scripted:solver"), store, Quiet(), print).run_id
     data = report(store, run_id)
-    (bank,) = data["interviews"]
+    (bank,) = data.interviews
     assert bank["bank"] == "house" and [row["person"] for row in bank["people"]] == ["house"]
-    assert data["headline"]["sentences"][0].startswith("The house, scripted:solver: 1 person, 6 answers")
+    assert data.headline.sentences[0].startswith("The house, scripted:solver: 1 person, 6 answers")
     assert bank["places"] == {"choices": 1, "first": bank["places"]["first"], "chance": 0.3333}
-    titles = [table.title for table in tables(data["interviews"])]
+    titles = [table.title for table in tables(data.interviews)]
     assert titles[0] == "The house (house), scripted:solver, by person"
-    from localsim.reports.html import render
+    from localsim.reports.render.html import render
 
-    page = render(data, [])
+    page = render(data)
     assert ">The house (house), scripted:solver, by person<" in page and ">house</bdi></th>" in page
     text = as_markdown(data)
     assert "by person" in text and "Leaks were not looked for" not in text

@@ -25,7 +25,7 @@ from localsim.leakage.curve import Point
 from localsim.leakage.detector import BUILT_IN, VERSION, Finding, LeakageDetector, Weights
 from localsim.leakage.pairs import Disclosure, LabelledTranscript, PrivateFact
 from localsim.leakage.track import Row, decided, read
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
 from localsim.reports.validity.thresholds import sentences, thresholds
 from localsim.runs import runner
 from localsim.runs.plan import Plan, command_of
@@ -257,8 +257,8 @@ def test_two_sensitivities_never_mix(store: Store, run: str) -> None:
     assert "built-in thresholds" in sentences([used])[0] and "at most 2% false alarms" in sentences([used])[0]
     assert weights_of(store, run).identity == at.identity, "a later score keeps it"
     data = report(store, run)
-    assert any("at most 2% false alarms" in line for line in data["leak_sources"])
-    assert {row["instrument"] for row in data["instruments"]} >= {f"leakage detector with {at.identity}"}
+    assert any("at most 2% false alarms" in line for line in data.leak_sources)
+    assert {row["instrument"] for row in data.instruments} >= {f"leakage detector with {at.identity}"}
     assert called(report_command, run, "--sensitivity", "0.02").exit_code == 0
     refused = called(report_command, run, "--sensitivity", "0.2").exception
     assert isinstance(refused, InvalidInput) and refused.hint == f"localsim score {run} --sensitivity 0.2"

@@ -31,9 +31,9 @@ from localsim.evaluators import evaluate, leak_judge
 from localsim.evaluators.asking import UNREADABLE, ask, open_judge
 from localsim.evaluators.leak_judge import FORM, LeakJudge, ends_of, facts_asked, question, search
 from localsim.leakage.pairs import LABELS
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.store.database import Store
 from localsim.store.queries.scoring import subjects
 from tests.conftest import generated
@@ -438,10 +438,10 @@ def test_score_and_report_show_the_judge_and_keep_the_rates_of_the_detector(
     told = json.loads(again.stdout)
     assert told["leak_judges"][0]["judge"] == "scripted" and told["scored"]["leak_judge.scripted"] == 0
     after = report(store, run)
-    assert after["comparison"] == before["comparison"] and after["leaks"] == before["leaks"]
-    assert before["leak_judges"] == [] and after["leak_judges"] == told["leak_judges"]
-    (line,) = sentences(after["leak_judges"])
+    assert after.comparison == before.comparison and after.leaks == before.leaks
+    assert before.leak_judges == [] and after.leak_judges == told["leak_judges"]
+    (line,) = sentences(after.leak_judges)
     page = as_markdown(after)
     assert "rely on the leakage detector" in page and "Leak judge scripted" in page
-    assert line.split(".")[0] in render(after, [])
+    assert line.split(".")[0] in render(after)
     assert line in CliRunner().invoke(cli, ["report", run, "--db", str(store.path)]).output

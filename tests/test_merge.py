@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from localsim.cli import cli
 from localsim.errors import InvalidInput
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
 from localsim.store.database import Store
 from localsim.store.journal import Journal, journal_folder
 from localsim.store.outside.export import write_partition
@@ -111,7 +111,7 @@ def test_thirty_laptops_become_one_database_in_one_command(tmp_path: Path) -> No
     texts = store.rows("SELECT count(*) AS n, count(DISTINCT text) AS texts FROM contents")[0]
     assert texts["n"] == texts["texts"], "a text that all laptops have is stored once"
     one = Store(folder / "07.duckdb")
-    assert report(store, one.run_id("@last"))["comparison"] == report(one, one.run_id("@last"))["comparison"]
+    assert report(store, one.run_id("@last")).comparison == report(one, one.run_id("@last")).comparison
 
 
 def test_the_runs_of_a_class_are_seen_together_by_what_a_merge_prints(
@@ -173,7 +173,7 @@ def test_clashes_are_kept_apart_on_request_and_only_once(copies: Callable[[str],
             (run_id, "1"), (f"{run_id}~2", "2"), (f"{run_id}~3", "1"),
         }  # fmt: skip
         assert store.check() == []
-    assert report(store, f"{run_id}~2")["comparison"][0]["completed"] == 1
+    assert report(store, f"{run_id}~2").comparison[0]["completed"] == 1
 
 
 def texts_of(store: Store, episode: str) -> str:

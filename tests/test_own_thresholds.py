@@ -28,9 +28,9 @@ from localsim.leakage.pairs import Disclosure, LabelledPair, LabelledTranscript,
 from localsim.leakage.track import track
 from localsim.reports.card import card
 from localsim.reports.card import markdown as card_markdown
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.runs import runner
 from localsim.runs.plan import Plan, command_of
 from localsim.scenarios.parse import parse_scenario
@@ -178,7 +178,7 @@ def test_scores_before_searches_were_stored_count_as_built_in(store: Store, run:
     with store.writing() as connection:
         connection.execute("DELETE FROM searches")
     assert {row[4] for row in found(store, run)} <= {"built-in"} and search(store, [run], quiet) == 0
-    assert [row["weights"] for row in report(store, run)["thresholds"]] == ["built-in"]
+    assert [row["weights"] for row in report(store, run).thresholds] == ["built-in"]
     search(store, [run], quiet, own(0.0))
     assert {row[4] for row in found(store, run)} == {own(0.0).identity}
 
@@ -209,20 +209,20 @@ def test_a_run_may_be_given_thresholds_and_a_resume_has_them(
 def test_every_report_names_the_thresholds(store: Store, run: str) -> None:
     search(store, [run], quiet)
     usual = report(store, run)
-    assert any("built-in thresholds" in line for line in usual["leak_sources"])
-    assert usual["detector"] == Weights.read().accuracy
+    assert any("built-in thresholds" in line for line in usual.leak_sources)
+    assert usual.as_json()["detector"] == Weights.read().accuracy
     search(store, [run], quiet, own(0.0))
     data = report(store, run)
     named = "thresholds fitted to mine.jsonl (128 labels, 2026-11-23; file mine.json"
-    assert [row["weights"] for row in data["thresholds"]] == [own(0.0).identity]
-    assert data["detector"] == MEASURED and not any("different thresholds" in line for line in data["warnings"])
-    made = card(store, run, data=data)
-    data["card"] = made
+    assert [row["weights"] for row in data.thresholds] == [own(0.0).identity]
+    assert data.as_json()["detector"] == MEASURED and not any("different thresholds" in line for line in data.warnings)
+    made = card(store, data)
+    data = replace(data, card=made)
     shown = called(report_command, run)
     assert shown.exit_code == 0, shown.output
-    for text in (shown.output, render(data, []), as_markdown(data), card_markdown(made), json.dumps(data)):
+    for text in (shown.output, render(data), as_markdown(data), card_markdown(made), json.dumps(data.as_json())):
         assert named in text
-    errors = [row for row in data["instruments"] if row["instrument"].endswith(own(0.0).identity)]
+    errors = [row for row in data.instruments if row["instrument"].endswith(own(0.0).identity)]
     assert {row["error"]: row["value"] for row in errors} == {"precision of pairs": 0.6, "recall of pairs": 0.75}
     assert all("too good" in row["labelled_by"] for row in errors)
 
@@ -232,12 +232,12 @@ def test_a_mixture_in_a_run_is_said(store: Store, run: str) -> None:
     one = conditions_of(store, run)[0]
     search(store, [run], quiet, own(0.0), only={one})
     data = report(store, run)
-    assert len(data["thresholds"]) == 2
-    (line,) = [line for line in data["warnings"] if "different thresholds" in line]
+    assert len(data.thresholds) == 2
+    (line,) = [line for line in data.warnings if "different thresholds" in line]
     assert "mine.jsonl" in line and "built-in" in line and line.endswith(f"localsim score {run}")
     assert line in called(compare, run).output
     assert called(score, run).exit_code == 0, "as the warning says"
-    assert not any("different thresholds" in line for line in report(store, run)["warnings"])
+    assert not any("different thresholds" in line for line in report(store, run).warnings)
 
 
 def test_a_report_may_demand_thresholds(store: Store, run: str, file: Path) -> None:

@@ -13,14 +13,14 @@ import pytest
 from localsim.models.registry import constructed
 from localsim.reports import card as cards
 from localsim.reports.comparison import compare
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.aloud import with_paragraph
+from localsim.reports.compose.beside import with_conditions
 from localsim.reports.conversation import playing
 from localsim.reports.conversation.playing import LIMIT, Talk, cells_of, chosen_of, of_run
-from localsim.reports.figures.beside import with_conditions
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
-from localsim.reports.report import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity import head
-from localsim.reports.validity.aloud import with_paragraph
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.conditions import Condition, conditions_of
@@ -142,42 +142,44 @@ def parrots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
 def test_a_parrot_withholds_the_answer_in_every_renderer(parrots: tuple[Store, str]) -> None:
     store, run_id = parrots
     data = report(store, run_id)
-    first, *examples = data["playing"]["sentences"]
+    first, *examples = data.playing.sentences()
     assert first.startswith("scripted:parrot does not hold these conversations: 6 of 6 talks do not play (")
     assert first.endswith("So this run has no conclusion.") and len(examples) == 2
     assert all("“I really like long walks by the quiet river.”" in each for each in examples)
-    assert head.answer(data) == data["playing"]["sentences"], "and no conclusion behind it"
-    assert data["headline"] == {"sentences": [], "families": []}
+    assert head.answer(data) == data.playing.sentences(), "and no conclusion behind it"
+    assert data.headline.as_json() == {"sentences": [], "families": []}
     assert any("no finding" in line for line in head.closing(data, "craigslist")), "the tables say it, too"
-    data["card"] = cards.card(store, run_id, data=data)
+    data = replace(data, card=cards.card(store, data))
     markdown = as_markdown(data)
     assert markdown.index("does not hold these conversations") < markdown.index("| conversations |")
-    page = render(data, [])
+    page = render(data)
     assert page.index("does not hold these conversations") < page.index("<table")
     assert "localsim design" not in page + markdown, "a larger run would not help"
-    title, fields = cards.sections(data["card"])[0]
+    title, fields = cards.sections(data.card)[0]
     assert title == "Talks that do not play" and fields[0] == ("", first)
-    assert json.loads(json.dumps(data["playing"]))["withheld"] == [{"family": "craigslist", "model": "scripted:parrot"}]
+    assert json.loads(json.dumps(data.playing.as_json()))["withheld"] == [
+        {"family": "craigslist", "model": "scripted:parrot"}
+    ]
 
 
 @pytest.mark.parametrize("player", ["auto", "omniscient", "peeks-50"])
 def test_players_that_hold_the_talk_are_reported_as_before(player: str, store: Store) -> None:
     data = report(store, play(store, f"scripted:{player}", families=("mutual_friends", "craigslist")))
-    assert data["playing"]["sentences"] == [] and data["headline"]["families"]
-    assert head.answer(data) == data["headline"]["sentences"]
-    assert not any("do not play" in text for text in data["warnings"])
-    assert cards.sections(cards.card(store, data["run"]["run_id"], data=data))[0][0] == "Simulation details"
+    assert data.playing.sentences() == [] and data.headline.families
+    assert head.answer(data) == data.headline.sentences
+    assert not any("do not play" in text for text in data.warnings)
+    assert cards.sections(cards.card(store, data))[0][0] == "Simulation details"
 
 
 def test_scores_decide_and_nothing_else(run: str, store: Store) -> None:
     """The same run without these scores, with talks that play, and with talks that do not."""
     rescored(store, run, lambda _: "")
     before = report(store, run)
-    assert before["playing"]["sentences"] == [] and before["headline"]["sentences"]
+    assert before.playing.sentences() == [] and before.headline.sentences
     rescored(store, run, lambda row: "never ends" if row["mode"] == "script" and row["family"] else "")
     data = report(store, run)
-    assert "Bargaining in script: 2 of 2 talks do not play (never ends: 2)" in data["playing"]["sentences"][0]
-    assert [row["family"] for row in data["headline"]["families"]] == [], "everyday talks have no success"
+    assert "Bargaining in script: 2 of 2 talks do not play (never ends: 2)" in data.playing.sentences()[0]
+    assert [each.family for each in data.headline.families] == [], "everyday talks have no success"
     rows = {(row["first"], row["second"]): row["plays"] for row in compare(store, run) if row["family"] == "craigslist"}
     assert rows == {("agents", "mindreaders"): True, ("mindreaders", "script"): False, ("agents", "script"): False}
 
@@ -195,9 +197,9 @@ def test_runs_beside_say_whose_talks_do_not_play(parrots: tuple[Store, str], tmp
     good = play(store, "scripted:haggler")
     conditions = [*conditions_of(store, good), *conditions_of(store, bad)]
     data = with_conditions(store, with_paragraph(store, report(store, good), conditions), conditions_of(store, bad))
-    claim = report(store, bad)["playing"]["claims"][0]
-    assert data["aloud"]["conclusions"][0] == claim and claim in data["aloud"]["paragraph"]
-    assert "In Bargaining, scripted:parrot" not in data["aloud"]["paragraph"], "nothing else is told about it"
+    claim = report(store, bad).playing.claims()[0]
+    assert data.aloud.conclusions[0] == claim and claim in data.aloud.paragraph
+    assert "In Bargaining, scripted:parrot" not in data.aloud.paragraph, "nothing else is told about it"
     assert any("Talks of scripted:parrot that do not play" in text for text in head.of_family(data, "craigslist"))
     alone = with_paragraph(store, report(store, bad), conditions)
     assert head.answer(alone)[0].startswith("scripted:parrot does not hold"), "first, before any conclusion"

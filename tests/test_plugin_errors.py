@@ -19,7 +19,7 @@ from localsim.errors import InvalidInput
 from localsim.families import ANYWHERE, EVERYDAY, FAMILIES
 from localsim.families.base import EXPLICIT_END, SUCCESS, Family, problems_of
 from localsim.reports.measures import measures_of
-from localsim.reports.report import of_models
+from localsim.reports.validity.remarks import of_models
 from localsim.scenarios.casting.playing import check_scores
 from localsim.scenarios.parse import load_scenario
 

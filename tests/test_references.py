@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from localsim.__main__ import run as localsim
 from localsim.conversation.episode import MODES, Mode
 from localsim.families import FAMILIES, PLAYERS
+from localsim.reports.compose.alone import report
 from localsim.reports.figures import references
-from localsim.reports.figures.references import are_known, beside, sentences, tables, with_references
-from localsim.reports.html import examples, render
-from localsim.reports.markdown import as_markdown
-from localsim.reports.report import report
+from localsim.reports.figures.references import are_known, beside, sentences, with_references
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
+from localsim.reports.sections import games
+from localsim.reports.validity.typical import examples
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.database import Store
@@ -69,12 +72,10 @@ def test_a_reference_is_what_a_run_of_its_player_would_be(game: str, store: Stor
     data = with_references(store, report(store, simulated(store, "scripted", game)))
     for each in FAMILIES[game].references:
         own = report(store, simulated(store, f"scripted:{each.player}", game, episodes=5))
-        for row in own["comparison"]:
+        for row in own.comparison:
             mode = "agents" if each.blind else row["mode"]
-            same = next(one for one in own["comparison"] if one["mode"] == mode)
-            found = next(
-                one for one in data["references"] if (one["player"], one["mode"]) == (each.player, row["mode"])
-            )
+            same = next(one for one in own.comparison if one["mode"] == mode)
+            found = next(one for one in data.references if (one["player"], one["mode"]) == (each.player, row["mode"]))
             assert found["conversations"] == 5 and found["scenarios"] == found["of"] == 1
             for measure in FAMILIES[game].measures:
                 value = found["values"].get(measure.key, {}).get("value")
@@ -85,7 +86,7 @@ def test_known_values_are_reached(store: Store) -> None:
     data = with_references(store, report(store, simulated(store, "scripted:any", "matrix", "public_goods", "auction")))
     reached = {
         (each["family"], each["label"], each["mode"]): {key: one["value"] for key, one in each["values"].items()}
-        for each in data["references"]
+        for each in data.references
     }
     assert reached["matrix", "tit-for-tat", "agents"]["points"] == 80
     assert reached["public_goods", "selfish", "script"]["efficiency"] == 0.625
@@ -98,7 +99,7 @@ def test_games_are_played_once_for_a_set_of_scenarios(store: Store, monkeypatch:
     run_id = simulated(store, "scripted", "trust", modes=("agents", "mindreaders"))
     plans: list[Plan] = []
     play_now = references.played
-    monkeypatch.setattr(references, "played", lambda plan, family: plans.append(plan) or play_now(plan, family))
+    monkeypatch.setattr(references, "played", lambda plan: plans.append(plan) or play_now(plan))
     assert not are_known(store, run_id, 6)
     first = with_references(store, report(store, run_id))
     # Random play is blind to modes; the two other players are not.
@@ -112,7 +113,7 @@ def test_games_are_played_once_for_a_set_of_scenarios(store: Store, monkeypatch:
     plans.clear()
     assert with_references(store, report(store, run_id)) == first and are_known(store, run_id, 6) and not plans
     again = simulated(store, "scripted:any", "trust", modes=("agents", "mindreaders"))  # same scenarios and seed
-    assert with_references(store, report(store, again))["references"] == first["references"] and not plans
+    assert with_references(store, report(store, again)).references == first.references and not plans
     other = start(Plan((generated("trust", 2),), ("agents",), "scripted", seed=6), store, Quiet(), lambda _: None)
     with_references(store, report(store, other.run_id))
     assert len(plans) == 3
@@ -122,7 +123,7 @@ def test_many_scenarios_are_sampled_and_the_reader_is_told(store: Store, monkeyp
     monkeypatch.setattr(references, "SCENARIOS", 2)
     scenarios = tuple(generated("ultimatum", seed) for seed in (1, 2, 3))
     run_id = start(Plan(scenarios, ("agents",), "scripted"), store, Quiet(), lambda _: None).run_id
-    found = with_references(store, report(store, run_id))["references"]
+    found = with_references(store, report(store, run_id)).references
     assert {(each["scenarios"], each["of"], each["conversations"]) for each in found} == {(2, 3, 6)}
     assert "on 2 of the 3 scenarios with the same seed, 6 conversations each." in sentences(found, "ultimatum")[0]
 
@@ -132,7 +133,7 @@ def test_a_condition_has_the_references_of_its_own_grants(store: Store) -> None:
     data = with_references(store, report(store, run_id))
     offers = {
         (each["label"], each["see"]): each["values"]["over"]["value"]
-        for each in data["references"]
+        for each in data.references
     }  # fmt: skip
     assert offers["optimal", "facts"] == 0 < offers["optimal", ""], "who sees the limit offers exactly it"
     assert offers["random", "facts"] == offers["random", ""]
@@ -144,14 +145,14 @@ def test_a_condition_has_the_references_of_its_own_grants(store: Store) -> None:
 def test_every_renderer_shows_them_beside_the_measures(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     run_id = simulated(store, "scripted:half", "ultimatum", "mutual_friends", episodes=2)
     data = with_references(store, report(store, run_id))
-    offer = next(each for each in data["measures"] if each["key"] == "offer")
-    rows = [row for row in data["comparison"] if row["family"] == "ultimatum"]
-    cells = beside(data["references"], offer, rows)
+    offer = next(each for each in data.measures if each["key"] == "offer")
+    rows = [row for row in data.comparison if row["family"] == "ultimatum"]
+    cells = beside(data.references, offer, rows)
     assert len(cells) == len(MODES) and all(cell.endswith("%") and " / " in cell for cell in cells)
     assert len(set(cells)) == 2, "the responder's limit is seen in two of the modes"
     markdown = as_markdown(data)
-    assert f"| *random / optimal* | {' | '.join(cells)} |" in markdown
-    html = render(data, examples(store, run_id))
+    assert f"| *random / optimal* | {' | '.join(f'*{cell}*' for cell in cells)} |" in markdown
+    html = render(replace(data, talks=examples(store, run_id)))
     for cell in cells:
         assert f"<td>{cell}</td>" in html
     assert html.count("random / optimal: scripted players take all sides on the same scenario") == 2
@@ -159,7 +160,7 @@ def test_every_renderer_shows_them_beside_the_measures(store: Store, capsys: pyt
     printed = capsys.readouterr().out
     assert "random / optimal" in printed and " ".join(cells) in re.sub(" +", " ", printed)
     assert "optimal (scripted:optimal): the best offer and answer for money alone." in printed
-    friends = [each for each in data["references"] if each["family"] == "mutual_friends"]
+    friends = [each for each in data.references if each["family"] == "mutual_friends"]
     assert not friends, "a talk without random play has none"
 
 
@@ -178,10 +179,10 @@ def test_the_page_of_a_run_shows_them_at_once_only_if_they_are_known(store: Stor
     first = client.get(f"/runs/{run_id}").text
     assert "data-fetch" in first and "measures beside" not in first
     part = client.get(f"/runs/{run_id}/answer").text
-    made = tables(with_references(store, report(store, run_id)))[0]
-    assert "measures beside random / optimal play" in part and made["heads"] == list(MODES)
-    for line in made["lines"]:
-        assert all(f"<small>{text}</small>" in part for text in line["references"])
+    (made,) = games(with_references(store, report(store, run_id)))
+    assert "measures beside random / optimal play" in part and list(made.heads[1:]) == list(MODES) and made.beside
+    for number in made.beside:
+        assert all(f"<small>{text}</small>" in part for text in made.rows[number])
     view_data._ANSWERS.clear()
     then = client.get(f"/runs/{run_id}").text
     assert "data-fetch" not in then and "measures beside random / optimal play" in then

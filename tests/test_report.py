@@ -6,6 +6,7 @@ import importlib.util
 import json
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,13 +18,15 @@ from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import LoadedScenario
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
-from localsim.reports import report as report_module
 from localsim.reports.card import card
-from localsim.reports.html import examples, render
-from localsim.reports.markdown import as_markdown
+from localsim.reports.compose.alone import report
+from localsim.reports.document import Report
 from localsim.reports.measures import Cell, by_episode, estimate, interval_of, measures_of
-from localsim.reports.report import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity import head
+from localsim.reports.validity.remarks import remarks_on
+from localsim.reports.validity.typical import examples
 from localsim.runs.runner import Plan, Result, resume, start
 from localsim.scenarios.parse import parse_scenario
 from localsim.stats import NOTHING, Estimate, mean, share
@@ -143,7 +146,7 @@ def deal(price: float) -> list[str]:
 
 def recited(
     store: Store, tmp_path: Path, talks: list[tuple[LoadedScenario, list[str]]], **options: Any
-) -> tuple[dict[str, Any], Result]:
+) -> tuple[Report, Result]:
     """The report of a run in which each scenario's talk is given line by line."""
     lines = [line for _, talk in talks for line in talk]
     (tmp_path / "lines.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -154,7 +157,7 @@ def recited(
 
 
 @pytest.fixture
-def bargains(store: Store, tmp_path: Path) -> dict[str, Any]:
+def bargains(store: Store, tmp_path: Path) -> Report:
     """Six bargains: in the zone, outside it, without a zone, walked away, unclear, and one that failed."""
     names = ["inside", "outside", "walked", "unclear", "failed"]
     made = {name: renamed("craigslist", name, zone="yes") for name in names}
@@ -172,8 +175,8 @@ def bargains(store: Store, tmp_path: Path) -> dict[str, Any]:
     return found
 
 
-def test_rates_of_bargains_have_the_right_denominators(bargains: dict[str, Any]) -> None:
-    (row,) = bargains["comparison"]
+def test_rates_of_bargains_have_the_right_denominators(bargains: Report) -> None:
+    (row,) = bargains.comparison
     assert (row["n"], row["completed"], row["failed"]) == (6, 5, 1)
     assert row["deal_rate"] == 0.75, "three of the four whose ending is known"
     assert row["unknown_ending_rate"] == 0.2, "the unclear one of five completed episodes"
@@ -189,8 +192,8 @@ def test_rates_of_bargains_have_the_right_denominators(bargains: dict[str, Any])
     assert row["first_mention"] is None and row["named_rate"] is None and row["first_mention_n"] == 0
 
 
-def test_a_generation_that_could_not_be_had_is_not_malformed(bargains: dict[str, Any]) -> None:
-    (row,) = bargains["comparison"]
+def test_a_generation_that_could_not_be_had_is_not_malformed(bargains: Report) -> None:
+    (row,) = bargains.comparison
     assert row["malformed_rate"] == 0
 
 
@@ -198,14 +201,14 @@ def test_a_malformed_reply_counts_among_generations(store: Store, tmp_path: Path
     talk = ["Hello.", "   ", "Hello to you.", leave("Bye.")]
     found, result = recited(store, tmp_path, [(parse_scenario(TALK, "talk.yaml"), talk)])
     assert result.summary.completed == 1
-    assert found["comparison"][0]["malformed_rate"] == 0.25, "one of four, tried again with success"
+    assert found.comparison[0]["malformed_rate"] == 0.25, "one of four, tried again with success"
 
 
 def test_surplus_goes_to_its_side(store: Store, tmp_path: Path) -> None:
     made = renamed("craigslist", "deal", zone="yes")
     key = made.answer.answer
     found, _ = recited(store, tmp_path, [(made, deal(key["seller_target"]))])
-    (row,) = found["comparison"]
+    (row,) = found.comparison
     assert row["seller_surplus"] == 0
     expected = (key["buyer_target"] - key["seller_target"]) / key["list_price"]
     assert row["buyer_surplus"] == pytest.approx(expected, abs=1e-4) and row["buyer_surplus"] > 0
@@ -227,7 +230,7 @@ def test_first_mentions_are_of_those_that_were_made(store: Store, tmp_path: Path
         (made["none"], ["Hello.", leave("Goodbye!")]),
     ]
     found, _ = recited(store, tmp_path, talks)
-    (row,) = found["comparison"]
+    (row,) = found.comparison
     assert (row["n"], row["completed"], row["failed"]) == (4, 4, 0)
     assert row["first_mention"] == 0.25 and row["first_mention_n"] == 2, "0 and 2/4; never is not a position"
     assert row["named_rate"] == pytest.approx(2 / 3, abs=1e-4), "of the three that have a common friend"
@@ -241,22 +244,22 @@ def test_first_mentions_are_of_those_that_were_made(store: Store, tmp_path: Path
 def test_never_named_is_null(store: Store, tmp_path: Path) -> None:
     talks = [(renamed("mutual_friends", name), ["Hello.", leave("Goodbye!")]) for name in ("one", "two")]
     found, _ = recited(store, tmp_path, talks)
-    (row,) = found["comparison"]
+    (row,) = found.comparison
     assert (row["first_mention"], row["first_mention_low"], row["first_mention_high"]) == (None, None, None)
     assert row["first_mention_n"] == 0
     assert row["named_rate"] == 0 and row["success_rate"] == 0
-    assert json.loads(json.dumps(found))["comparison"][0]["first_mention"] is None
+    assert json.loads(json.dumps(found.as_json()))["comparison"][0]["first_mention"] is None
 
 
 def test_a_cell_in_which_all_failed_has_no_rates(store: Store, tmp_path: Path) -> None:
     found, result = recited(store, tmp_path, [(renamed("craigslist", "one"), ["Hello."])])
     assert (result.summary.completed, result.summary.failed) == (0, 1)
-    (row,) = found["comparison"]
+    (row,) = found.comparison
     assert (row["n"], row["completed"], row["failed"]) == (1, 0, 1)
     of_turns = ("malformed_rate", "repaired_rate", "truncated_rate")  # of what was written, whatever came of it
     rates = {measure.key: row[measure.key] for measure in measures_of() if measure.key not in of_turns}
     assert set(rates.values()) == {None}, "nothing is 0 that was not seen"
-    assert any("1 of 1 episode failed" in warning for warning in found["warnings"])
+    assert any("1 of 1 episode failed" in warning for warning in found.warnings)
 
 
 def test_only_the_newest_scores_count(store: Store, tmp_path: Path) -> None:
@@ -264,7 +267,7 @@ def test_only_the_newest_scores_count(store: Store, tmp_path: Path) -> None:
     _, result = recited(store, tmp_path, [(made, deal(made.answer.answer["seller_target"]))])
     with store.writing() as connection:
         connection.execute("INSERT INTO scores SELECT * REPLACE ('0' AS version, 0 AS value) FROM scores")
-    (row,) = report(store, result.run_id)["comparison"]
+    (row,) = report(store, result.run_id).comparison
     assert (row["success_rate"], row["deal_rate"], row["turns"]) == (1, 1, 4)
 
 
@@ -279,7 +282,7 @@ def test_a_row_for_each_family_mode_and_model(store: Store) -> None:
     )
     result = start(plan, store, Quiet(), lambda _: None)
     found = report(store, result.run_id)
-    assert [(row["family"], row["mode"], row["model"]) for row in found["comparison"]] == [
+    assert [(row["family"], row["mode"], row["model"]) for row in found.comparison] == [
         ("mutual_friends", "script", "scripted"),
         ("mutual_friends", "mindreaders", "scripted"),
         ("craigslist", "script", "scripted"),
@@ -287,11 +290,11 @@ def test_a_row_for_each_family_mode_and_model(store: Store) -> None:
         ("everyday", "script", "scripted"),
         ("everyday", "mindreaders", "scripted|scripted:smalltalk"),
     ]
-    assert all(row["n"] == row["completed"] == 2 for row in found["comparison"])
-    everyday = found["comparison"][4]
+    assert all(row["n"] == row["completed"] == 2 for row in found.comparison)
+    everyday = found.comparison[4]
     assert everyday["success_rate"] is None and everyday["explicit_end_rate"] is None and everyday["words_per_turn"] > 0
-    assert found["run"]["scenarios"] == ["craigslist.yaml", "mutual_friends.yaml", "talk.yaml"]
-    assert found["run"]["plan"]["episodes"] == 2
+    assert found.run["scenarios"] == ["craigslist.yaml", "mutual_friends.yaml", "talk.yaml"]
+    assert found.run["plan"]["episodes"] == 2
 
 
 # ---- warnings ------------------------------------------------------------------------------------------------------
@@ -299,7 +302,7 @@ def test_a_row_for_each_family_mode_and_model(store: Store) -> None:
 
 def test_what_is_scripted_says_so(store: Store) -> None:
     plan = Plan((generated("craigslist"),), ("agents",), "scripted:firm")
-    warnings = report(store, start(plan, store, Quiet(), lambda _: None).run_id)["warnings"]
+    warnings = report(store, start(plan, store, Quiet(), lambda _: None).run_id).warnings
     assert any("scripted:firm: played by a script, not by a language model" in warning for warning in warnings)
 
 
@@ -314,18 +317,18 @@ def test_missing_episodes_are_counted_and_the_way_to_resume_is_named(store: Stor
     result = start(plan, store, Quiet(stop_at_the_third), lambda _: None)
     assert result.summary.stopped
     found = report(store, result.run_id)
-    missing = [warning for warning in found["warnings"] if "missing" in warning]
+    missing = [warning for warning in found.warnings if "missing" in warning]
     assert missing == [f"4 of 4 planned episodes are missing (localsim resume {result.run_id})."]
-    assert sum(row["completed"] for row in found["comparison"]) == 0
+    assert sum(row["completed"] for row in found.comparison) == 0
     resume(result.run_id, store, Quiet(), lambda _: None)
     found = report(store, result.run_id)
-    assert not any("missing" in warning for warning in found["warnings"])
-    assert found["comparison"][0]["completed"] == found["comparison"][0]["n"] == 4
+    assert not any("missing" in warning for warning in found.warnings)
+    assert found.comparison[0]["completed"] == found.comparison[0]["n"] == 4
 
 
-def test_failed_episodes_are_counted(bargains: dict[str, Any]) -> None:
-    assert "1 of 6 episodes failed; rates count only completed ones." in bargains["warnings"]
-    assert not any("missing" in warning for warning in bargains["warnings"])
+def test_failed_episodes_are_counted(bargains: Report) -> None:
+    assert "1 of 6 episodes failed; rates count only completed ones." in bargains.warnings
+    assert not any("missing" in warning for warning in bargains.warnings)
 
 
 def cell(completed: int, family: str = "craigslist", model: str = "m", failed: int = 0) -> dict[str, Any]:
@@ -338,7 +341,7 @@ def warnings_of(*cells: dict[str, Any], planned: int | None = None, **identity: 
     total = sum(row["completed"] + row["failed"] for row in cells)
     run = {"run_id": "r1", "repro": "stable", "episodes_planned": total if planned is None else planned}
     run["models_json"] = json.dumps({"m": {"kind": "llama", "file": "Other.gguf", **identity}})
-    return "\n".join(each["text"] for each in report_module.remarks_on(run, list(cells)))
+    return "\n".join(each["text"] for each in remarks_on(run, list(cells)))
 
 
 def test_small_numbers_are_said() -> None:
@@ -354,9 +357,9 @@ def test_a_warning_stands_where_it_matters() -> None:
     cells = [cell(5), cell(50, "mutual_friends"), cell(50, "mutual_friends", "other")]
     run = {"run_id": "r1", "repro": "stable", "episodes_planned": 200}
     run["models_json"] = json.dumps({"m": {"kind": "scripted"}, "gone": {"kind": "remote", "url": "http://x"}})
-    remarks = report_module.remarks_on(run, cells)
+    remarks = remarks_on(run, cells)
     told = [each["text"] for each in remarks]
-    found = head.notes({"comparison": cells, "remarks": remarks, "warnings": [*told, "Of unknown origin."]})
+    found = head.notes(Report(run, comparison=cells, remarks=remarks, warnings=[*told, "Of unknown origin."]))
     assert [text[:18] for text in found["families"]["craigslist"]] == ["As few as 5 comple"]
     assert [text[:14] for text in found["families"]["mutual_friends"]] == ["First mentions"]
     assert found["models"] == {"m": ["m: played by a script, not by a language model."]}
@@ -365,7 +368,7 @@ def test_a_warning_stands_where_it_matters() -> None:
     placed = [*found["general"], *(text for texts in beside_rows for text in texts)]
     assert sorted(placed) == sorted([*told, "Of unknown origin."]), "none is lost"
     twice = [{"text": "Small.", "families": [], "models": [name]} for name in ("m", "other")]
-    found = head.notes({"comparison": cells, "remarks": twice, "warnings": ["Small.", "Small."]})
+    found = head.notes(Report(run, comparison=cells, remarks=twice, warnings=["Small.", "Small."]))
     assert found["models"] == {"m": ["Small."], "other": ["Small."]}, "one warning about models of two runs"
 
 
@@ -373,21 +376,21 @@ def test_leaks_that_were_not_looked_for_are_no_zeros(store: Store) -> None:
     plan = Plan((generated("craigslist"),), ("agents", "mindreaders"), "scripted")
     run_id = start(plan, store, Quiet(), lambda _: None).run_id
     data = report(store, run_id)
-    assert [row["searched"] for row in data["comparison"]] == [0, 0]
+    assert [row["searched"] for row in data.comparison] == [0, 0]
     sentence = f"Leaks were not looked for: localsim score {run_id}"
     (table,) = head.tables(data, lambda _measure, _row: "a number")
     assert {line["heading"]: line["gap"] for line in table["lines"]}["leaks"] == head.NOT_SEARCHED
     assert table["closing"][0] == sentence and head.unsearched(data, "craigslist") == [sentence]
-    data["card"] = card(store, run_id, data=data)
-    page, text = render(data, examples(store, run_id)), as_markdown(data)
+    data = replace(data, card=card(store, data))
+    page, text = render(replace(data, talks=examples(store, run_id))), as_markdown(data)
     command = f"Leaks were not looked for</bdi>: <code>localsim score {run_id}</code>"
     assert page.count(command) == 2 and "not looked for</span>" in page, "at the head, and among all measures"
     assert text.count(sentence) == 2 and "| leaks | not looked for | not looked for |" in text
-    some = [dict(row, searched=1, completed=2, private=2, missed=1) for row in data["comparison"]]
-    assert head.unsearched({**data, "comparison": some}) == [
+    some = [dict(row, searched=1, completed=2, private=2, missed=1) for row in data.comparison]
+    assert head.unsearched(replace(data, comparison=some)) == [
         f"Leaks were looked for in only 2 of 4 conversations: localsim score {run_id}"
     ]
-    searched = {**data, "comparison": [dict(row, searched=row["completed"], missed=0) for row in some]}
+    searched = replace(data, comparison=[dict(row, searched=row["completed"], missed=0) for row in some])
     assert head.unsearched(searched) == []
     (table,) = head.tables(searched, lambda *_: "")
     assert head.NOT_SEARCHED not in {line["gap"] for line in table["lines"]}
@@ -402,10 +405,10 @@ def test_a_run_without_an_episode_has_a_report_that_says_so(store: Store) -> Non
         without_episodes(store, ())
     assert without_episodes(store, (f"{run_id}:agents",)) == ""
     data = report(store, run_id)
-    data["card"] = card(store, run_id, data=data)
+    data = replace(data, card=card(store, data))
     sentence = f"No conversation of this run has been completed, 1 were planned: localsim resume {run_id}"
     assert head.answer(data) == [sentence] and head.tables(data, lambda *_: "") == []
-    assert "Nothing to compare yet" in render(data, examples(store, run_id)) and sentence in as_markdown(data)
+    assert "Nothing to compare yet" in render(data) and sentence in as_markdown(data)
 
 
 def test_what_is_the_same_in_every_mode_is_named_and_not_drawn() -> None:
@@ -435,7 +438,7 @@ def test_first_mentions_want_a_guessing_baseline(store: Store) -> None:
     assert "guessing baseline" not in warnings_of(cell(50, "craigslist"))
     for model, wanted in (("scripted", True), ("scripted:guesser", False)):
         plan = Plan((generated("mutual_friends"),), ("agents",), model)
-        warnings = report(store, start(plan, store, Quiet(), lambda _: None).run_id)["warnings"]
+        warnings = report(store, start(plan, store, Quiet(), lambda _: None).run_id).warnings
         assert any("scripted:guesser on the same scenarios" in warning for warning in warnings) == wanted
 
 
@@ -452,7 +455,7 @@ def measuring() -> ModuleType:
     return module
 
 
-def test_the_accuracy_that_is_reported_is_what_is_measured(bargains: dict[str, Any]) -> None:
+def test_the_accuracy_that_is_reported_is_what_is_measured(bargains: Report) -> None:
     script = measuring()
     rows = script.read_rows(HELDOUT)
     measured = script.as_json(script.measure(rows), HELDOUT.name, len(rows))
@@ -461,7 +464,7 @@ def test_the_accuracy_that_is_reported_is_what_is_measured(bargains: dict[str, A
     for key in ("file", "n", "measures"):
         same = stored[key] == measured[key]
         assert same, f"{key} differs: python scripts/measure_endings.py {HELDOUT} --write"
-    assert bargains["parser_accuracy"] == stored
+    assert bargains.parser_accuracy == stored
 
 
 def test_an_accuracy_that_was_never_measured_is_absent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -474,13 +477,14 @@ def test_all_intervals_are_of_the_stated_confidence() -> None:
 
 
 def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_markup(tmp_path: Path) -> None:
-    from localsim.reports.markdown import comparison
+    from localsim.reports.render.markdown import table
+    from localsim.reports.sections import measure_table
 
     store = Store(tmp_path / "m.duckdb")
     plan = Plan((generated("craigslist", 3),), ("script", "agents"), model="scripted")
     run = start(plan, store, Quiet(), lambda _line: None).run_id
     data = report(store, run)
-    data["card"] = card(store, run, data=data)
+    data = replace(data, card=card(store, data))
     leak = {
         "kind": "omniscient",
         "early": False,
@@ -489,9 +493,9 @@ def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_m
         "fact": "a | b",
         "speaker": "<b>",
     }
-    data["leaks"] = [leak | {"text": "[x](http://y)", "turn": 2}]
+    data = replace(data, leaks=[leak | {"text": "[x](http://y)", "turn": 2}])
     text = as_markdown(data)
     assert "## Bargaining" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
     assert "## Simulation card" in text and "played by a script" in text
     assert "a \\| b" in text and "\\[x\\](http://y)" in text and "<b>" not in text
-    assert comparison(data["comparison"], ["a", "b"], data["measures"])[0] == "| | a | b |"
+    assert table(measure_table(data.comparison, ["a", "b"], data.measures))[0] == "| | a | b |"

@@ -12,12 +12,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from localsim.conversation.episode import MODES
-from localsim.reports.card import card
-from localsim.reports.figures.beside import with_conditions
 from localsim.reports.figures.draw import COLOURS
-from localsim.reports.html import examples, render
-from localsim.reports.report import report
-from localsim.reports.validity.aloud import with_paragraph
+from localsim.reports.render.html import render
+from localsim.reports.report import Ask, of
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.conditions import conditions_of
@@ -52,10 +49,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
         for name in ("honest", "peeks-100")
     )
     others = [*conditions_of(store, own), *conditions_of(store, other)]
-    data = with_conditions(store, with_paragraph(store, report(store, own), others), others)
-    data["card"] = card(store, own, data=data)
     file = folder / "report.html"
-    file.write_text(render(data, [each for run in (own, other) for each in examples(store, run)]), encoding="utf-8")
+    file.write_text(render(of(store, Ask(own, others, talks=True))), encoding="utf-8")
     return file.as_uri()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from localsim import families
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
+from localsim.reports.document import Report
 from localsim.reports.validity import head
 from localsim.runs import telling
 from localsim.runs.runner import Plan, start
@@ -27,7 +28,7 @@ def test_hits_stay_beside_their_number_by_chance() -> None:
         {"key": each.key, "heading": each.heading, "kind": each.kind, "head": True, "published": {}}
         for each in declared
     ]
-    data = {"comparison": rows, "measures": measures, "warnings": [], "run": {"run_id": "r"}}
+    data = Report({"run_id": "r"}, comparison=rows, measures=measures)
 
     def keys() -> list[str]:
         (table,) = head.tables(data, lambda measure, row: str(row[measure["key"]]))
@@ -63,7 +64,7 @@ def test_leaks_are_told_as_not_looked_for_only_where_there_was_something_to_look
         run = start(Plan(scenarios, ("agents",), "scripted:auto", seed=1), store, Quiet(), lambda _: None)
         data = report(store, run.run_id)
         told[name] = (head.unsearched(data), telling.unsearched(store, run.run_id))
-        families_told = [row["family"] for row in data["comparison"] if head.gap(head.LEAKS, row)]
+        families_told = [row["family"] for row in data.comparison if head.gap(head.LEAKS, row)]
         assert families_told == ([] if name == "open" else ["mutual_friends"])
     assert told["open"] == ([], "")
     assert told["hidden"][0] and told["hidden"][1]

@@ -16,9 +16,11 @@ from localsim.conversation.scenario import Agent, AnswerKey, Fact, Info, LoadedS
 from localsim.conversation.transcript import Action, Turn
 from localsim.families import FAMILIES, PLAYERS
 from localsim.families.mentions import first_mentions
-from localsim.reports.html import Example, examples, render
+from localsim.reports.compose.alone import report
+from localsim.reports.document import Report
 from localsim.reports.measures import measures_of
-from localsim.reports.report import report
+from localsim.reports.render.html import render
+from localsim.reports.validity.typical import Example, examples
 from localsim.runs.runner import Plan, start
 from localsim.runs.scheduler import Watcher
 from localsim.store.database import Store
@@ -96,15 +98,20 @@ def simulate(path: Path, *scenarios: LoadedScenario, **options: Any) -> tuple[St
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], list[Example]]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Report, list[Example]]]:
     """Report data and examples of a small run with every family in every mode."""
     scenarios = [generated("mutual_friends", 1), generated("craigslist", 1), generated("craigslist", 2), everyday()]
     store, run_id = simulate(tmp_path_factory.mktemp("db") / "x.duckdb", *scenarios, model="scripted:omniscient")
     yield report(store, run_id), examples(store, run_id)
 
 
-def test_page_is_well_formed_and_self_contained(made: tuple[dict[str, Any], list[Example]]) -> None:
-    text = render(*made)
+def written(data: Report, talks: list[Example], **changes: Any) -> str:
+    """The page of a report with other talks and values."""
+    return render(replace(data, talks=talks, **changes))
+
+
+def test_page_is_well_formed_and_self_contained(made: tuple[Report, list[Example]]) -> None:
+    text = written(*made)
     page = Page(text)
     assert text.lstrip().startswith("<!DOCTYPE html>")
     assert page.all("html", lang="en")
@@ -117,8 +124,8 @@ def test_page_is_well_formed_and_self_contained(made: tuple[dict[str, Any], list
     text.encode("utf-8")
 
 
-def test_every_family_and_mode_is_there(made: tuple[dict[str, Any], list[Example]]) -> None:
-    page = Page(render(*made))
+def test_every_family_and_mode_is_there(made: tuple[Report, list[Example]]) -> None:
+    page = Page(written(*made))
     assert [word for word in page.text("h2").split() if word in ("Mutual", "Bargaining", "Everyday")] == [
         "Mutual",
         "Bargaining",
@@ -128,29 +135,29 @@ def test_every_family_and_mode_is_there(made: tuple[dict[str, Any], list[Example
         assert page.text("th").count(mode) == 3
         assert len(page.all("rect", **{"class": f"bar {mode}"})) >= 3 * 2
         assert page.all("h5", **{"class": mode})
-    assert made[0]["run"]["run_id"] in page.text("title")
+    assert made[0].run["run_id"] in page.text("title")
     assert "How much of what the models achieve comes from knowing everything?" in page.text("h1")
 
 
-def test_each_condition_has_one_colour_and_a_place_in_the_legend(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_each_condition_has_one_colour_and_a_place_in_the_legend(made: tuple[Report, list[Example]]) -> None:
     """Granted conditions and those of other runs: also where a family lacks some of them."""
     data, shown = made
-    agents = next(row for row in data["comparison"] if (row["family"], row["mode"]) == ("mutual_friends", "agents"))
+    agents = next(row for row in data.comparison if (row["family"], row["mode"]) == ("mutual_friends", "agents"))
     more = [
         {**agents, "see": "goal", "condition": "agents+goal"},
         {**agents, "condition": "taught", "other_run": "r2", "model": "m"},
         {**agents, "family": "craigslist", "condition": "taught", "other_run": "r2", "model": "m"},
     ]
-    page = Page(render({**data, "comparison": [*data["comparison"], *more]}, shown))
+    page = Page(written(data, shown, comparison=[*data.comparison, *more]))
     legend = [found["class"] for found in page.all("li") if str(found.get("class")).startswith(MODES)]
     assert legend == ["script", "agents", "mindreaders", "agents twin t1", "agents twin t2"]
     assert len(page.all("rect", **{"class": "bar agents twin t1"})) >= 3
-    only = Page(render({**data, "comparison": [agents]}, shown))
+    only = Page(written(data, shown, comparison=[agents]))
     assert [found["class"] for found in only.all("li") if found.get("class") in MODES] == ["agents"]
 
 
-def test_figures_tell_what_they_show(made: tuple[dict[str, Any], list[Example]]) -> None:
-    page = Page(render(*made))
+def test_figures_tell_what_they_show(made: tuple[Report, list[Example]]) -> None:
+    page = Page(written(*made))
     assert len(page.all("svg")) == len(page.all("desc")) == 14, "without those of measures that are equal in all modes"
     assert all(found["role"] == "img" and found["aria-labelledby"] for found in page.all("svg"))
     told = page.text("desc")
@@ -161,13 +168,13 @@ def test_figures_tell_what_they_show(made: tuple[dict[str, Any], list[Example]])
     assert "compare directions, not absolute numbers" in page.text("figcaption")
 
 
-def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
-    rows = [dict(row) for row in data["comparison"]]
+    rows = [dict(row) for row in data.comparison]
     for row in rows:
         if row["family"] == "craigslist" and row["mode"] == "agents":
             row |= {"in_zone_rate": None, "in_zone_rate_low": None, "in_zone_rate_high": None}
-    page = Page(render({**data, "comparison": rows}, shown))
+    page = Page(written(data, shown, comparison=rows))
     assert "–" in page.text("td")
     assert len(page.all("table")) == len(page.all("caption")) == 7, "two of three families, and one of errors"
     assert page.text("dt").count("first mention") == 1
@@ -176,18 +183,18 @@ def test_tables_leave_out_empty_columns_and_mark_missing_values(made: tuple[dict
     assert all(found.get("scope") in ("col", "row") for found in page.all("th"))
 
 
-def test_warnings_stand_before_the_figures(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_warnings_stand_before_the_figures(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
-    text = render({**data, "warnings": ["Mind <this>."]}, shown)
+    text = written(data, shown, warnings=["Mind <this>."])
     assert text.index("Mind &lt;this&gt;.") < text.index("<table")
-    assert "<aside" not in render({**data, "warnings": []}, shown)
+    assert "<aside" not in written(data, shown, warnings=[])
 
 
-def test_what_models_wrote_is_escaped(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_what_models_wrote_is_escaped(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
     episode = shown[0].episodes[0]
     turns = [{**turn, "text": HOSTILE, "action": "speak"} for turn in episode.turns]
-    text = render(data, [Example(shown[0].family, (replace(episode, turns=turns), *shown[0].episodes[1:]))])
+    text = written(data, [Example(shown[0].family, (replace(episode, turns=turns), *shown[0].episodes[1:]))])
     page = Page(text)
     assert not page.all("script") and not page.all("img")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;&lt;/td&gt;" in text
@@ -201,12 +208,12 @@ def test_names_and_facts_of_files_are_escaped(tmp_path: Path) -> None:
     first = flat.agents[0].model_copy(update={"goal": HOSTILE, "secret": HOSTILE})
     scenario = flat.model_copy(update={"title": HOSTILE, "setting": HOSTILE, "agents": (first, flat.agents[1])})
     store, run_id = simulate(tmp_path / "x.duckdb", LoadedScenario(scenario, AnswerKey(), "flat.yaml"))
-    page = Page(render(report(store, run_id), examples(store, run_id)))
+    page = Page(render(replace(report(store, run_id), talks=examples(store, run_id))))
     assert not page.all("script") and not page.all("img")
     assert page.text().count("<script>alert(1)</script>") >= 4
 
 
-def test_first_mentions_are_marked_and_strangers_labelled(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_first_mentions_are_marked_and_strangers_labelled(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
     example = next(example for example in shown if example.family == "everyday")
     said = [("Tom", "You took a room in mill street, did you?"), ("Noor", "And you renewed the lease!")]
@@ -220,16 +227,16 @@ def test_first_mentions_are_marked_and_strangers_labelled(made: tuple[dict[str, 
         turn |= {"values_json": None, "readers_json": None, "beat": turn["turn"], "phase": "", "repaired": False}
     values = [Turn(turn["turn"], turn["speaker"], Action(turn["action"], turn["text"])) for turn in turns]
     mentions = first_mentions(values, example.episodes[0].scenario)
-    text = render(data, [Example("everyday", (replace(example.episodes[0], turns=turns, mentions=mentions),))])
+    text = written(data, [Example("everyday", (replace(example.episodes[0], turns=turns, mentions=mentions),))])
     assert '<mark class="strange">mill street</mark>' in text and '<mark class="strange">renewed</mark>' in text
     page = Page(text)
     assert "does not hold this fact:" in page.text("span")
     assert page.all("bdi", **{"class": "does"})
 
 
-def test_shared_friend_and_price_are_marked(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_shared_friend_and_price_are_marked(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
-    text = render(data, shown)
+    text = written(data, shown)
     friends = next(example for example in shown if example.family == "mutual_friends")
     held = [{fact.terms[0] for fact in agent.facts} for agent in friends.episodes[0].scenario.agents]
     (friend,) = held[0] & held[1]
@@ -239,10 +246,10 @@ def test_shared_friend_and_price_are_marked(made: tuple[dict[str, Any], list[Exa
     turns = [{**bargain.turns[0], "text": f"I want {price} for it."}]
     values = [Turn(0, turns[0]["speaker"], Action("speak", turns[0]["text"]))]
     changed = replace(bargain, turns=turns, mentions=first_mentions(values, bargain.scenario))
-    assert f'<mark class="own">{price}</mark>' in render(data, [Example("craigslist", (changed,))])
+    assert f'<mark class="own">{price}</mark>' in written(data, [Example("craigslist", (changed,))])
 
 
-def test_examples_are_of_one_scenario_and_seed(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_examples_are_of_one_scenario_and_seed(made: tuple[Report, list[Example]]) -> None:
     assert sorted(example.family for example in made[1]) == ["craigslist", "everyday", "mutual_friends"]
     for example in made[1]:
         assert [episode.mode for episode in example.episodes] == list(MODES)
@@ -260,7 +267,7 @@ def test_the_first_model_of_each_mode_is_shown(tmp_path: Path) -> None:
 
 
 def test_run_without_completed_episodes_is_explained(
-    tmp_path: Path, made: tuple[dict[str, Any], list[Example]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, made: tuple[Report, list[Example]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_seen: Observation, _rng: Any) -> Action:
         return Action("speak", "")
@@ -268,12 +275,12 @@ def test_run_without_completed_episodes_is_explained(
     monkeypatch.setitem(PLAYERS, "auto", broken)
     store, run_id = simulate(tmp_path / "x.duckdb", everyday(), generated("craigslist", 1))
     data = report(store, run_id)
-    assert sum(row["failed"] for row in data["comparison"]) == 6
-    page = Page(render(data, examples(store, run_id)))
+    assert sum(row["failed"] for row in data.comparison) == 6
+    page = Page(render(replace(data, talks=examples(store, run_id))))
     assert "Nothing to compare yet" in page.text("h2")
     assert "6 were planned, 6 failed" in page.text("p")
     assert not page.all("rect") and not page.all("article")
-    page = Page(render({**made[0], "comparison": []}, []))
+    page = Page(written(made[0], [], comparison=[]))
     assert "Nothing to compare yet" in page.text("h2")
     assert not page.all("table")
 
@@ -282,20 +289,20 @@ def test_the_models_of_roles_are_named_and_can_be_given_again(tmp_path: Path) ->
     scenario = generated("craigslist", 3)
     roles = {scenario.scenario.names[0]: "scripted:firm"}
     store, run_id = simulate(tmp_path / "x.duckdb", scenario, roles=roles)
-    page = Page(render(report(store, run_id), examples(store, run_id)))
+    page = Page(render(replace(report(store, run_id), talks=examples(store, run_id))))
     assert "scripted:firm" in page.text("bdi")
     assert f"--role {scenario.scenario.names[0]}=scripted:firm" in page.text("pre")
 
 
-def test_family_of_ones_own_and_odd_numbers(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_family_of_ones_own_and_odd_numbers(made: tuple[Report, list[Example]]) -> None:
     data, _ = made
-    row = dict.fromkeys(data["comparison"][0]) | {
+    row = dict.fromkeys(data.comparison[0]) | {
         "family": "tea_party", "mode": "agents", "model": "m", "n": 2, "completed": 2, "failed": 0,
         "first_mention_n": 0, "success_rate": 0.5, "success_rate_low": 0.09, "success_rate_high": 0.91,
         "turns": 3.0, "turns_low": -35.1, "turns_high": 41.1, "seller_surplus": -0.25, "words_per_turn": 0.0,
         "first_mention": 0.4, "first_mention_low": -0.3, "first_mention_high": 1.2,
     }  # fmt: skip
-    page = Page(render({**data, "comparison": [row]}, []))
+    page = Page(written(data, [], comparison=[row]))
     assert "Tea party" in page.text("h2")
     assert "−0.25" in page.text("td")
     assert "9–91%" in page.text("small") and "−35.10 to 41.10" in page.text("small")
@@ -303,14 +310,14 @@ def test_family_of_ones_own_and_odd_numbers(made: tuple[dict[str, Any], list[Exa
     assert len(page.all("svg")) == 3
 
 
-def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
     llama = {"kind": "llama", "file": "small.gguf", "sha256": "0123456789abcdef0123", "build": "b1234"}
-    plan = data["run"]["plan"]
+    plan = data.run["plan"]
     plan = {**plan, "model": "a b.gguf", "sampling": {**plan["sampling"], "temperature": 1.5, "grammar": False}}
-    run = {**data["run"], "models": {"a b.gguf": llama}, "tokens_generated": 1234567, "plan": plan}
+    run = {**data.run, "models": {"a b.gguf": llama}, "tokens_generated": 1234567, "plan": plan}
     accuracy = {"date": "2026-01-02", "file": "held.jsonl", "n": 80, "measures": {"ending": {"right": 60, "n": 80}}}
-    page = Page(render({**data, "run": run, "parser_accuracy": accuracy}, shown))
+    page = Page(written(data, shown, run=run, parser_accuracy=accuracy))
     made_of = page.text()
     assert "0123456789ab" in made_of and "0123456789abc" not in made_of
     assert "1,234,567 generated" in made_of
@@ -318,17 +325,17 @@ def test_how_it_was_made_holds_what_is_needed_to_make_it_again(made: tuple[dict[
     assert "-m 'a b.gguf' --mode all -n 1 --seed 1 " in page.text("pre")
     assert "--temperature 1.5 --no-grammar" in page.text("pre")
     assert f"localsim report {run['run_id']} -o report.html" in page.text("pre")
-    unknown = Page(render({**data, "parser_accuracy": None}, shown)).text("dd")
+    unknown = Page(written(data, shown, parser_accuracy=None)).text("dd")
     assert "has not been measured" in unknown and "unknown" in unknown
 
 
-def test_same_data_gives_the_same_page(made: tuple[dict[str, Any], list[Example]]) -> None:
-    assert render(*made) == render(*made)
-    assert len(render(*made).encode()) < 150_000
+def test_same_data_gives_the_same_page(made: tuple[Report, list[Example]]) -> None:
+    assert written(*made) == written(*made)
+    assert len(written(*made).encode()) < 150_000
 
 
-def test_meanings_cover_every_column(made: tuple[dict[str, Any], list[Example]]) -> None:
+def test_meanings_cover_every_column(made: tuple[Report, list[Example]]) -> None:
     data, shown = made
-    full = [{**row, **{measure.key: 0.5 for measure in measures_of()}} for row in data["comparison"]]
-    text = render({**data, "comparison": full}, shown)
+    full = [{**row, **{measure.key: 0.5 for measure in measures_of()}} for row in data.comparison]
+    text = written(data, shown, comparison=full)
     assert "<dd></dd>" not in text and '<p class="meaning"></p>' not in text

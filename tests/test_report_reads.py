@@ -14,9 +14,10 @@ from localsim import stats
 from localsim.conversation.transcript import Action, Turn
 from localsim.families.craigslist import reading
 from localsim.families.craigslist.endings import bargain_ending, offers
+from localsim.reports.compose.alone import beginning, report
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.figures import curves as drawing
-from localsim.reports.report import beginning, report
+from localsim.reports.validity import head
 from localsim.reports.validity.judges import reliability
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -76,21 +77,21 @@ def test_curves_are_the_same_with_all_turns(run: str, store: Store, monkeypatch:
 
 
 def test_what_judges_found_is_in_the_report_only_if_they_were_asked(run: str, store: Store) -> None:
-    assert report(store, run)["judges"] == report(store, run)["rubrics"] == []
+    assert report(store, run).judges == report(store, run).rubrics == []
     with store.writing() as connection:
         connection.execute(
             "INSERT INTO scores (episode_id, evaluator, version, name, agent, value, reason, turns_json) "
             "SELECT episode_id, 'judge.toy', '1', 'goal', '', episode_index + 3, '', '[]' FROM episodes"
         )
     data = report(store, run)
-    assert data["judges"] == reliability(store, run) != []
-    assert data["rubrics"] == rubric_rows(store, run) != []
+    assert data.judges == reliability(store, run) != []
+    assert data.rubrics == rubric_rows(store, run) != []
 
 
 def test_the_columns_that_are_left_out_leave_the_numbers_as_they_are(run: str, store: Store) -> None:
-    said, data = beginning(store, run)
+    data = beginning(store, run)
     whole = report(store, run)
-    assert said and data["comparison"] == whole["comparison"] and data["headline"] == whole["headline"]
+    assert head.answer(data) and data.comparison == whole.comparison and data.headline == whole.headline
     counted = store.rows(
         "SELECT episode_id, count(*) AS turns, count(*) FILTER (truncated) AS cut FROM v_turns GROUP BY 1 ORDER BY 1"
     )

@@ -25,7 +25,7 @@ from localsim.conversation.scenario import Limits, LoadedScenario
 from localsim.conversation.transcript import WORLD, Action, Transcript, Turn, told
 from localsim.families import Player
 from localsim.families.players import any_way
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
 from localsim.runs.plan import Plan, plan_of
 from localsim.runs.runner import resume, start
 from localsim.runs.scheduler import Watcher
@@ -376,7 +376,7 @@ def test_the_report_counts_the_talks_in_which_nothing_new_was_said(store: Store)
     for player, edition in (("parrot", EDITION), ("smalltalk", EDITION), ("parrot", 1)):
         plan = Plan((loaded,), ("agents",), f"scripted:{player}", edition=edition)
         run_id = start(plan, store, Quiet(), lambda _: None).run_id
-        rates.append(report(store, run_id)["comparison"][0]["stale_rate"])
+        rates.append(report(store, run_id).comparison[0]["stale_rate"])
     assert rates == [1, 0, None], "the first edition knew no such end"
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from localsim.backends.scripted import open_scripted
 from localsim.conversation.episode import MODES
 from localsim.conversation.grants import parse as grants_of
 from localsim.conversation.prompts import agent_messages, writer_messages
@@ -19,10 +18,9 @@ from localsim.families import FAMILIES
 from localsim.families.games.situations.meaning import Meaning, heard, parse_meanings, right, said
 from localsim.reports.audit import audit_run
 from localsim.reports.audit.prompts import leaks_at_first
-from localsim.reports.validity.controls import _Sink
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
-from localsim.runs.scheduler import Simulation, Watcher
+from localsim.runs.scripted import simulated
 from localsim.scenarios.casting.cast import cast, castings
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.casting.playing import FOILS, SOLVER, played, scores_of, unplayable
@@ -51,12 +49,10 @@ def casting(name: str, number: int = 1) -> LoadedScenario:
 
 def success(loaded: LoadedScenario, player: str) -> dict[str, float]:
     """The success of a player in each mode, simulated as in a run."""
-    plan, sink = Plan((loaded,), MODES, f"scripted:{player}", seed=5), _Sink()
-    backends = {f"scripted:{player}": open_scripted(f"scripted:{player}")}
-    Simulation("s", backends, {loaded.scenario.hash: loaded.answer}, sink, Watcher(), parallel=1).run(plan.specs())
+    kept = simulated(Plan((loaded,), MODES, f"scripted:{player}", seed=5))
     return {
-        sink.specs[name].mode: float(scores_of(loaded, sink.episodes[name].transcript)["success"].value or 0)
-        for name in sink.completed()
+        kept.specs[name].mode: float(scores_of(loaded, episode.transcript)["success"].value or 0)
+        for name, episode in kept.episodes.items()
     }
 
 

@@ -20,7 +20,7 @@ from localsim.families.mutual_friends.mentions import mentions
 from localsim.families.mutual_friends.names import claims
 from localsim.families.prices import find_prices
 from localsim.families.vocabulary import COMPANIES, FIRST_NAMES, GOODS, HOBBIES, MEETINGS, OCCUPATIONS, TOWNS
-from localsim.reports.report import SMALL_MODELS
+from localsim.reports.validity.remarks import SMALL_MODELS
 from scripts.starter import bank, bargain, comparing, everyday, friends, knowing, lists, lookup
 from scripts.starter.dataset import DECIDING, HONEST, PEEKS, build, talk_of
 from scripts.starter.names import names

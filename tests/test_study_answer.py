@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localsim.reports.validity.findings import finding
 from localsim.reports.validity.headline import contrasts_sentence
 from localsim.study.answer import answer
 from localsim.study.premium import BOTH
@@ -21,6 +22,7 @@ def row(pair: tuple[str, str], difference: float, p: float | None, **changes: An
     """A contrast of two conditions on success over all tasks."""
     found = {
         "family": "craigslist",
+        "kind": "share",
         "first": pair[0],
         "second": pair[1],
         "measure": "success_rate",
@@ -36,10 +38,15 @@ def row(pair: tuple[str, str], difference: float, p: float | None, **changes: An
     return found | changes
 
 
+def sentence(rows: dict[str, Row]) -> str:
+    """The sentence about rows of a study."""
+    return contrasts_sentence({cause: finding(each, each["p_holm"]) for cause, each in rows.items()}, ABOUT)
+
+
 @given(st.lists(st.tuples(st.floats(-1, 1), st.none() | st.floats(0, 1)), min_size=1, max_size=4))
 def test_a_change_is_found_only_by_its_corrected_test(values: list[tuple[float, float | None]]) -> None:
     rows = {f"cause {place}": row(PAIRS[0], *value) for place, value in enumerate(values)}
-    told, _, tail = contrasts_sentence(rows, ABOUT).partition("; ")
+    told, _, tail = sentence(rows).partition("; ")
     verb = "changed success by "
     assert told.startswith(f"cause 0 {verb}") and told.count("cause") == len(values)
     found = {
@@ -51,10 +58,10 @@ def test_a_change_is_found_only_by_its_corrected_test(values: list[tuple[float, 
 
 
 def test_the_correction_counts_and_few_scenarios_are_named() -> None:
-    assert "none of it" in contrasts_sentence({"it": row(PAIRS[0], 0.5, 0.01, p_holm=0.2)}, ABOUT)
-    few = contrasts_sentence({"it": row(PAIRS[0], 0.5, 0.06, scenarios=4, p_least=0.125)}, ABOUT)
+    assert "none of it" in sentence({"it": row(PAIRS[0], 0.5, 0.01, p_holm=0.2)})
+    few = sentence({"it": row(PAIRS[0], 0.5, 0.06, scenarios=4, p_least=0.125)})
     assert "(4 scenarios cannot give a p below .125)" in few
-    one = contrasts_sentence({"it": row(PAIRS[0], 0.5, None, scenarios=1, low=None, high=None, p_least=1.0)}, ABOUT)
+    one = sentence({"it": row(PAIRS[0], 0.5, None, scenarios=1, low=None, high=None, p_least=1.0)})
     assert one == "it changed success by +50 points; one scenario cannot tell a change from none."
 
 

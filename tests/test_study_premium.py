@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from localsim import stats
 from localsim.families.base import SUCCESS
-from localsim.reports.validity.headline import contrasts_sentence, finds
+from localsim.reports.validity.headline import contrasts_sentence, found_in
 from localsim.store.conditions import Condition
 from localsim.study import SIZES, premium
 from localsim.study.page import _premiums
@@ -79,8 +79,10 @@ def test_a_declared_outcome_is_found_here_as_in_the_report_of_its_run() -> None:
     assert rows["m"]["p"] == rows["m"]["p_holm"] == 1 / 32
     assert rows["m"]["verdict"] == "change" and rows["t (constructed)"]["verdict"] != "change"
     for name in RUNS:
-        assert (rows[name]["verdict"] == "change") == finds(rows[name]), "the rule of the report"
-    told = contrasts_sentence({name: rows[name] for name in RUNS}, {"heading": "success", "kind": "share"})
+        assert (rows[name]["verdict"] == "change") == (found_in(rows[name]).verdict == "found"), (
+            "the rule of the report"
+        )
+    told = contrasts_sentence({name: found_in(rows[name]) for name in RUNS}, {"heading": "success", "kind": "share"})
     assert told.endswith("this finds the change by m."), "the sentence of the answer"
 
 

@@ -20,7 +20,7 @@ from localsim.conversation.episode import CONDITIONS, PEOPLE, SIMULATED
 from localsim.conversation.people import HumanTalk, LeftOut, plain_text
 from localsim.errors import InvalidInput
 from localsim.families import FAMILIES
-from localsim.runs.imported import Imported, Options, import_talks
+from localsim.runs.exchange.imported import Imported, Options, import_talks
 from localsim.runs.plan import Plan
 from localsim.scenarios.talks.read import formats, read_talks
 from localsim.store.database import Store

@@ -14,11 +14,11 @@ from localsim.__main__ import run as localsim
 from localsim.conversation.episode import MODES, PEOPLE
 from localsim.errors import InvalidInput
 from localsim.reports.comparison import compare
-from localsim.reports.html import render
-from localsim.reports.markdown import as_markdown
-from localsim.reports.report import report
-from localsim.reports.validity.people import with_people
-from localsim.runs.imported import Options, import_talks, write_scenarios
+from localsim.reports.compose.alone import report
+from localsim.reports.compose.beside import with_people
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
+from localsim.runs.exchange.imported import Options, import_talks, write_scenarios
 from localsim.runs.plan import Plan, command_of
 from localsim.runs.runner import resume, start
 from localsim.scenarios.find import find_scenarios
@@ -92,7 +92,7 @@ def test_prompts_of_people_are_refused_and_audits_say_so(
     assert "no prompts" in capsys.readouterr().out
     with pytest.raises(InvalidInput, match="nothing to resume"):
         resume(people, store, Quiet(), lambda _: None)
-    plan = report(store, people)["run"]["plan"]
+    plan = report(store, people).run["plan"]
     assert command_of(plan, []).startswith(f"localsim import talks {FILES['mutual-friends']} {FILES['craigslist']}")
 
 
@@ -114,19 +114,19 @@ def test_people_stand_beside_the_modes(database: tuple[Path, str, str]) -> None:
     path, run_id, people = database
     store = Store(path)
     alone = report(store, run_id)
-    before = json.dumps(alone, default=str, sort_keys=True)
+    before = json.dumps(alone.as_json(), default=str, sort_keys=True)
     data = with_people(store, alone, [people])
-    assert json.dumps(alone, default=str, sort_keys=True) == before, "the report itself stays as it is"
-    rows = [row for row in data["comparison"] if row["mode"] == PEOPLE]
+    assert json.dumps(alone.as_json(), default=str, sort_keys=True) == before, "the report itself stays as it is"
+    rows = [row for row in data.comparison if row["mode"] == PEOPLE]
     assert {row["family"] for row in rows} == {"mutual_friends", "craigslist"}
     assert {row["model"] for row in rows} == {"other scenarios"}
-    assert len(data["comparison"]) == len(alone["comparison"]) + 2
-    curve = next(each for each in data["curves"] if each["family"] == "mutual_friends" and each["name"] == "named")
+    assert len(data.comparison) == len(alone.comparison) + 2
+    curve = next(each for each in data.curves if each["family"] == "mutual_friends" and each["name"] == "named")
     assert [series["mode"] for series in curve["series"]][-1] == PEOPLE
-    assert any("other scenarios" in line for line in data["warnings"])
-    page, text = render({**data, "card": None}, []), as_markdown(data)
+    assert any("other scenarios" in line for line in data.warnings)
+    page, text = render(data), as_markdown(data)
     assert 'class="bar people"' in page and 'class="course u0 people' in page and "other scenarios" in page
-    assert f"{alone['run']['episodes_planned']}" in page and "people (other scenarios)" in text
+    assert f"{alone.run['episodes_planned']}" in page and "people (other scenarios)" in text
     for runs, word in (([run_id], "no conversations of people"), ([people], "the run of this report")):
         with pytest.raises(InvalidInput, match=word):
             with_people(store, report(store, people), runs)
@@ -194,8 +194,8 @@ def test_people_on_the_same_scenario_are_paired(
     }
     assert all(row["difference"] == -1 and row["scenarios"] == 1 for row in rows), "everybody finds the friend but them"
     data = with_people(store, report(store, database[1]), [found.run_id])
-    assert data["comparison"][-1]["model"] == "class (same scenarios)"
-    assert any("localsim compare" in line for line in data["warnings"])
+    assert data.comparison[-1]["model"] == "class (same scenarios)"
+    assert any("localsim compare" in line for line in data.warnings)
 
 
 @pytest.mark.parametrize("form", FILES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -9,10 +10,10 @@ import pytest
 
 from localsim.__main__ import run as command
 from localsim.conversation.episode import MODES
-from localsim.reports.html import examples, render
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
 from localsim.reports.validity.head import unjudged
-from localsim.reports.validity.typical import RULE, typical
+from localsim.reports.validity.typical import RULE, examples, typical
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
 from localsim.store.conditions import conditions_of
@@ -87,7 +88,7 @@ def test_the_page_and_the_terminal_print_the_rule(
 ) -> None:
     store, run_id = simulated
     shown = examples(store, run_id)
-    html = render(report(store, run_id), shown)
+    html = render(replace(report(store, run_id), talks=shown))
     assert html.count(RULE) == len(FAMILIES) == len(shown)
     assert command(["show", "--typical", f"{run_id}:agents", "--db", str(store.path)]) == 0
     printed = capsys.readouterr().out
@@ -104,7 +105,7 @@ def test_a_report_marks_hits_draws_below_0_and_says_what_is_equal(tmp_path: Path
     plan = Plan(scenarios, MODES, "scripted:omniscient", seed=1)
     run_id = start(plan, store, Quiet(), lambda _: None).run_id
     data = report(store, run_id)
-    rows = {(row["family"], row["mode"]): row for row in data["comparison"]}
+    rows = {(row["family"], row["mode"]): row for row in data.comparison}
     friends, bargains = rows["mutual_friends", "script"], rows["craigslist", "script"]
     assert (friends["turns"], friends["turns_alike"], friends["turns_low"]) == (3, 10, None)
     assert "turns_alike" not in rows["mutual_friends", "agents"]
@@ -112,7 +113,7 @@ def test_a_report_marks_hits_draws_below_0_and_says_what_is_equal(tmp_path: Path
     (line,) = unjudged(data, "craigslist")
     assert f"Peeking was judged in {bargains['peeking_n']} of 10 conversations of script, " in line
     assert line.endswith("in more than half of all cases.") and not unjudged(data, "mutual_friends")
-    page = render(data | {"card": None}, examples(store, run_id))
+    page = render(replace(data, talks=examples(store, run_id)))
     assert page.count('<span class="flag"><span aria-hidden="true">★</span> unearned hit</span>') >= 3
     assert "unearned hit: the right answer, named before" in page and "<small>in all 10</small>" in page
     assert rows["mutual_friends", "agents"]["peeking_low"] < 0 and ">−25%</text>" in page

@@ -36,10 +36,11 @@ from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.families import player_of, vocabulary
 from localsim.reports import audit as audit_module
 from localsim.reports.comparison import compare
-from localsim.reports.html import examples, render
-from localsim.reports.markdown import as_markdown
-from localsim.reports.report import report
+from localsim.reports.compose.alone import report
+from localsim.reports.render.html import render
+from localsim.reports.render.markdown import as_markdown
 from localsim.reports.validity.robustness import robustness, sentences, sign_turns
+from localsim.reports.validity.typical import examples
 from localsim.runs import runner
 from localsim.runs.plan import Plan, sampling_of
 from localsim.scenarios.parse import parse_scenario
@@ -320,8 +321,8 @@ def test_players_that_ignore_the_wording_have_no_variance_by_wording(played: tup
 def test_a_run_without_variants_has_no_robustness(store: Store) -> None:
     run_id = runner.start(Plan((LOADED[2],), MODES, "scripted"), store, Quiet(), print).run_id
     data = report(store, run_id)
-    assert data["robustness"] is None and not sign_turns(None, "mutual_friends", "success_rate", "information")
-    assert "Variants of the prompts" not in as_markdown(data) + render(data, [])
+    assert data.robustness is None and not sign_turns(None, "mutual_friends", "success_rate", "information")
+    assert "Variants of the prompts" not in as_markdown(data) + render(data)
 
 
 class Reader(ScriptedBackend):
@@ -349,7 +350,7 @@ def test_a_player_that_depends_on_the_variant_is_found(
     plan = Plan(scenarios, ("agents", "mindreaders"), "scripted", episodes=2, perturb=5)
     run_id = runner.start(plan, store, Quiet(), print).run_id
     data = report(store, run_id)
-    found = data["robustness"]
+    found = data.robustness
     success = next(row for row in found["shares"] if row["measure"] == "success_rate")
     assert success["variant"] > 0.9
     row = next(row for row in found["contrasts"] if row["measure"] == "success_rate")
@@ -361,8 +362,8 @@ def test_a_player_that_depends_on_the_variant_is_found(
         assert (row["estimate"], row["holds"], row["withheld"]) == (-0.2, blank.count(False), True)
     assert sign_turns(found, "mutual_friends", "success_rate", "information") is turns
     assert not sign_turns(found, "mutual_friends", "success_rate", "authorship")
-    assert data["headline"]["families"][0]["verdicts"]["information"] == ("withheld" if turns else "not told")
-    for page in (as_markdown(data), render(data, [])):
+    assert data.headline.families[0].as_json()["verdicts"]["information"] == ("withheld" if turns else "not told")
+    for page in (as_markdown(data), render(data)):
         assert "Variants of the prompts" in page and ("withheld" in page) == turns
     assert any("no difference is stated" in line for line in sentences(found)) is turns
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,10 +29,12 @@ from localsim.cli.common import (
 from localsim.cli.running.playing import refuse, strict_option
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
-from localsim.models.registry import labelled
 from localsim.runs.plan import CONTRASTS, primary_of
 from localsim.store.conditions import Condition, choices, without_episodes
 from localsim.store.database import Store
+
+if TYPE_CHECKING:
+    from localsim.reports.document import Report, Section
 
 _people = click.option(
     "--people",
@@ -82,132 +84,73 @@ def report(
     localsim report @last-1 taught=@last:agents -o report.html
     localsim report @last-1 --people @last
     """
-    from localsim.reports.card import card as make_card
-    from localsim.reports.figures.beside import with_conditions
-    from localsim.reports.figures.references import with_references
-    from localsim.reports.html import examples, render
-    from localsim.reports.report import report as make_report
-    from localsim.reports.validity.aloud import with_paragraph
+    from localsim.reports.render.html import render
+    from localsim.reports.render.markdown import as_markdown
+    from localsim.reports.report import Ask, of
     from localsim.reports.validity.thresholds import require
-    from localsim.reports.validity.thresholds import warnings as mixtures
 
-    demanded = weights_from(weights)
-    with Reassurance("reading the episodes", quiet=as_json), store_of(db).held() as store:
-        empty = without_episodes(store, conditions)
-        run_id, others = (empty, []) if empty else _first_and_others(store, conditions)
-        beside = dict.fromkeys([*(each.run_id for each in others), *(store.run_id(each) for each in people)])
-        beside.pop(run_id, None)
-        require(store, [run_id, *beside], demanded, weights, sensitivity)
-        data = make_report(store, run_id)
-        data["warnings"] += mixtures(store, data["thresholds"][:1], run_id, beside)
-        if people:
-            from localsim.reports.validity.people import with_people
-
-            data = with_people(store, data, [store.run_id(each) for each in people])
-        data = with_conditions(store, with_paragraph(store, data, others), others)
-        data["card"] = make_card(store, run_id, data=data)
-        page = output and not output.endswith(".md")
-        shown = [run_id, *data.get("aloud", {}).get("runs", [])] if page else []
-        talks = [example for each in shown for example in examples(store, each)]
-    with Reassurance("playing the same games at random and well", quiet=as_json):
-        data = with_references(store_of(db), data)
+    demanded, as_page = weights_from(weights), bool(output) and not str(output).endswith(".md")
+    store = store_of(db)
+    with Reassurance("reading the episodes", quiet=as_json):
+        with store.held() as reader:
+            empty = without_episodes(reader, conditions)
+            run_id, others = (empty, []) if empty else _first_and_others(reader, conditions)
+            asked = Ask(run_id, others, [reader.run_id(each) for each in people], talks=as_page)
+            require(reader, [run_id, *asked.beside], demanded, weights, sensitivity)
+        data = of(store, asked)
     if output:
-        from localsim.reports.markdown import as_markdown
-
         file = Path(output)
-        text = as_markdown(data) if file.suffix == ".md" else render(data, talks)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+            file.write_text(render(data) if as_page else as_markdown(data), encoding="utf-8")
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", where=str(file)) from error
         say(f"wrote {file}")
     if as_json:
-        print_json(data)
+        print_json(data.as_json())
     else:
         _print(data)
-    refuse(data["playing"]["sentences"], strict=strict)
+    refuse(data.playing.sentences(), strict=strict)
 
 
-def _print(data: dict[str, Any]) -> None:
+def _print(data: Report) -> None:
     from localsim.annotation import leak_judges
-    from localsim.annotation.agreement import sentences as annotation_sentences
-    from localsim.reports.conversation.asked import tables
-    from localsim.reports.figures.references import beside, heading, sentences
-    from localsim.reports.measures import INTERVALS, shown, text_of
+    from localsim.reports import sections
+    from localsim.reports.measures import INTERVALS
     from localsim.reports.validity import correction, head, instruments
-    from localsim.reports.validity.judges import sentence
 
-    run = data["run"]
+    run = data.run
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
     for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data)["general"])):
         click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
-    for table in head.tables(data, text_of):
-        click.secho(f"\n{title_of(family_of(table['family']))}, {clean(head.named(table))}", bold=True)
-        counts = ["conversations", *(f"{row['completed']} of {row['n']}" for row in table["rows"])]
-        body = [counts, *([line["heading"], *line["cells"]] for line in table["lines"])]
-        print_table(["", *(row["condition"] for row in table["rows"])], body)
-        click.echo("\n".join(table["same"]), nl=bool(table["same"]))
-        for line in (*table["notes"], *table["closing"]):
-            click.secho(f"! {clean(line)}", fg="yellow")
-    for asked in tables(data):
-        click.secho(f"\n{clean(asked.title)}", bold=True)
-        print_table(asked.heads, asked.rows)
-        for line in asked.notes:
-            click.echo(clean(line))
-    for family in dict.fromkeys(row["family"] for row in data["comparison"]):
-        rows = [row for row in data["comparison"] if row["family"] == family]
-        models = len({row["model"] for row in rows}) > 1
-        click.secho(
-            f"\nAll measures of {title_of(family_of(family))}" + ("" if models else f" ({labelled(rows[0]['model'])})"),
-            bold=True,
-        )
-        headings = [
-            f"{row['condition']} {labelled(row['model'], whole=False)}" if models else row["condition"] for row in rows
-        ]
-        lines: list[list[Any]] = [["completed", *(f"{row['completed']} of {row['n']}" for row in rows)]]
-        for measure in shown(data["measures"], rows):
-            lines.append([measure["heading"], *(text_of(measure, row) for row in rows)])
-            if texts := beside(data["references"], measure, rows):
-                lines.append([heading(data["references"], family), *texts])
-        print_table(["", *headings], lines)
-        click.echo("\n".join(said := sentences(data["references"], family)), nl=bool(said))
-    click.echo(f"\n{INTERVALS}" if data["comparison"] else "")
-    for line in [*instruments.sentences(data["instruments"], short=True), *data["leak_sources"]]:
+    for part in (sections.heads(data), sections.asked(data), sections.measures(data, published=False)):
+        _print_sections(part)
+    click.echo(f"\n{INTERVALS}" if data.comparison else "")
+    told = [*instruments.sentences(data.instruments, short=True), *data.leak_sources]
+    told += [*leak_judges.sentences(data.leak_judges), *correction.sentences(data.corrections, run["run_id"])]
+    for line in told:
         click.echo(clean(line))
-    for line in leak_judges.sentences(data["leak_judges"]):
-        click.echo(clean(line))
-    for line in correction.sentences(data["corrections"], run["run_id"]):
-        click.echo(line)
-    if data["robustness"]:
-        _print_robustness(data["robustness"])
-    for judge in data["judges"]:
-        goals = ", ".join(f"{mode} {goal:.1f}" for mode, goal in judge["goal_by_mode"].items())
-        click.echo(f"Judge {judge['judge']} ({judge['n']} conversations), goal 0-10: {goals}.")
-        if judge["warning"]:
-            click.secho(f"! {judge['judge']}: {judge['warning']}", fg="yellow")
-    for rate in data["naturalness"]:
-        click.echo(sentence(rate))
-    if data["annotations"]["raters"]:
-        for line in annotation_sentences(data["annotations"]):
-            click.echo(line)
+    _print_sections(sections.variants(data))
+    _print_sections(sections.opinions(data))
     for line in head.notes(data)["beside"]:
         click.echo(clean(line))
-    if "aloud" in data:
+    if data.aloud:
         click.secho("\nTo read aloud", bold=True)
-        click.echo(textwrap.fill(data["aloud"]["paragraph"], min(110, shutil.get_terminal_size().columns)))
+        click.echo(textwrap.fill(data.aloud.paragraph, min(110, shutil.get_terminal_size().columns)))
 
 
-def _print_robustness(row: dict[str, Any]) -> None:
-    from localsim.reports.validity import robustness
-
-    click.secho("\nVariants of the prompts", bold=True)
-    for table in (robustness.contrast_table(row), robustness.share_table(row)):
-        if table[1]:
-            print_table(*table)
-            click.echo()
-    for line in robustness.sentences(row):
-        click.echo(line)
+def _print_sections(sections: Iterable[Section]) -> None:
+    for section in sections:
+        click.secho(f"\n{clean(section.title)}", bold=True)
+        for number, table in enumerate(section.tables):
+            click.echo(nl=number > 0)
+            print_table(table.heads, table.rows)
+            for line in table.notes:
+                click.echo(clean(line))
+        for line in section.lines:
+            click.echo(clean(line))
+        for line in section.warnings:
+            click.secho(f"! {clean(line)}", fg="yellow")
 
 
 @click.command()
@@ -231,10 +174,10 @@ def card(run: str, human: Path | None, lint: bool, output: str | None, db: str |
     """
     from localsim.reports.card import card as make_card
     from localsim.reports.card import markdown, missing, read_human
+    from localsim.reports.compose.alone import report as make_report
 
-    store = store_of(db)
-    with Reassurance("writing the card", quiet=as_json):
-        made = make_card(store, store.run_id(run), read_human(human) if human else None)
+    with Reassurance("writing the card", quiet=as_json), store_of(db).held() as store:
+        made = make_card(store, make_report(store, store.run_id(run)), read_human(human) if human else None)
     if output:
         try:
             Path(output).write_text(markdown(made), encoding="utf-8")

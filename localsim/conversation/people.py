@@ -1,6 +1,7 @@
 """Conversations from elsewhere, as a file holds them, before they are stored as episodes.
 
-Pure values. `families/*/corpus.py` and `scenarios/talks/` make them from files; `runs/imported.py` stores them.
+Pure values. `families/*/corpus.py` and `scenarios/talks/` make them from files; `runs/exchange/imported.py` stores
+them.
 """
 
 from __future__ import annotations

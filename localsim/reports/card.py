@@ -21,8 +21,8 @@ from localsim.conversation.visibility import transparency as shown_and_all
 from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, in_order
 from localsim.models.registry import labelled
+from localsim.reports.document import Report
 from localsim.reports.measures import shown
-from localsim.reports.report import report
 from localsim.reports.validity import checklists, correction, instruments
 from localsim.reports.validity.judges import sentence
 from localsim.scenarios.tagging import coverage, interaction_of, tags_of, vocabulary
@@ -46,17 +46,16 @@ GOAL = "interaction_goal"
 """A further field for people, one word of the vocabulary; only for runs in which people take part."""
 
 
-def card(store: Store, run_id: str, human: Row | None = None, data: Row | None = None) -> Row:
-    """Return the card as JSON; a human field that is not given is None. `data`: the run's report, if it exists."""
-    data = data or report(store, run_id)
-    run, said = data["run"], human or {}
+def card(store: Store, data: Report, human: Row | None = None) -> Row:
+    """Return the card of a report as JSON; a human field that is not given is None."""
+    run, run_id, said = data.run, data.run["run_id"], human or {}
     loaded = queries.scenarios_with_answers(store, run_id)
     scenarios = [each.scenario for each in loaded]
     conditions = _conditions(run["plan"], scenarios)
     kinds = {identity["kind"] for identity in run["models"].values()}
     made: Row = {
         "run_id": run_id,
-        "not_playing": data["playing"]["sentences"],
+        "not_playing": data.playing.sentences(),
         "simulation_details": {
             "parties": sorted({len(scenario.agents) for scenario in scenarios}),
             "information_asymmetry": {name: _asymmetry(*each) for name, each in conditions.items()},
@@ -74,17 +73,17 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
         "people_and_models": interaction_of(
             players="human" in kinds,
             imported="people" in kinds,
-            raters=bool(data["annotations"]["raters"]),
+            raters=bool(data.annotations["raters"]),
             goal=said.get(GOAL),
         ),
         "scenario_tags": _counted(loaded),
         "intended_use": {"primary_use": said.get("primary_use"), "other_uses": said.get("other_uses")},
         "metrics": {
             **{group: _headings(data, group) for group in ("interaction", "goals", "information")},
-            "errors_of_instruments": " ".join(instruments.sentences(data["instruments"])) or "not measured",
-            "leaks_found_by": " ".join(data["leak_sources"]) or "not searched for leaks",
-            "corrected_rates": " ".join(correction.sentences(data["corrections"], run["run_id"])) or "none",
-            "raters": raters_text(data["annotations"]["kinds"]) if data["annotations"]["raters"] else "none",
+            "errors_of_instruments": " ".join(instruments.sentences(data.instruments)) or "not measured",
+            "leaks_found_by": " ".join(data.leak_sources) or "not searched for leaks",
+            "corrected_rates": " ".join(correction.sentences(data.corrections, run["run_id"])) or "none",
+            "raters": raters_text(data.annotations["kinds"]) if data.annotations["raters"] else "none",
             "preferences": _preferences(data),
             "social_norms": _social_norms(data),
         },
@@ -93,10 +92,10 @@ def card(store: Store, run_id: str, human: Row | None = None, data: Row | None =
                 key: row[key]
                 for key in ("family", "mode", "condition", "model", "n", "completed", "failed", "success_rate")
             }
-            for row in data["comparison"]
+            for row in data.comparison
         ],
         "ethical_considerations": said.get("ethical_considerations"),
-        "caveats": data["warnings"],
+        "caveats": data.warnings,
         "recommendations": said.get("recommendations"),
     }
     made["checklists"] = checklists.as_json(checklists.items(data, made, said))
@@ -171,9 +170,9 @@ def transparency(scenarios: list[Scenario], mode: Mode, grants: Grants = NOTHING
     return round(sum(shown for shown, _ in counts) / total, 4) if total else None
 
 
-def _headings(data: Row, group: str) -> list[str]:
+def _headings(data: Report, group: str) -> list[str]:
     """Return the headings of a group's measures that have a value in the run."""
-    return [measure["heading"] for measure in shown(data["measures"], data["comparison"]) if measure["group"] == group]
+    return [measure["heading"] for measure in shown(data.measures, data.comparison) if measure["group"] == group]
 
 
 def _agent_type(identity: Row) -> str:
@@ -194,18 +193,18 @@ def _agent_type(identity: Row) -> str:
     return f"{'finetuned' if adapted else 'prompted'} language model, {file}"
 
 
-def _social_norms(data: Row) -> str:
+def _social_norms(data: Report) -> str:
     """Return the instruments that scored the dimension `social_rules`."""
-    judged = [f"judge {judge['judge']}" for judge in data["judges"]]
-    if data["annotations"]["dimensions"]:
+    judged = [f"judge {judge['judge']}" for judge in data.judges]
+    if data.annotations["dimensions"]:
         judged.append("raters")
     return f"dimension social rules, by {', '.join(judged)}" if judged else "not measured"
 
 
-def _preferences(data: Row) -> str:
+def _preferences(data: Report) -> str:
     """Return the shares in which judges and raters found one condition more natural than another."""
-    told = [f"{sentence(rate)}." for rate in data["naturalness"]]
-    rates = (data["annotations"]["pairs"] or {"rates": []})["rates"]
+    told = [f"{sentence(rate)}." for rate in data.naturalness]
+    rates = (data.annotations["pairs"] or {"rates": []})["rates"]
     return " ".join([*told, *(preference_text(rate) for rate in rates)]) or "not measured"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from localsim.families import family_of, in_order, title_of
+from localsim.reports.validity.findings import Finding, finding
 from localsim.reports.validity.headline import contrasts_sentence
 from localsim.reports.validity.judges import sentence as rate_sentence
 from localsim.study.premium import BOTH
@@ -61,7 +62,8 @@ def _premiums(model: Row) -> Iterator[str]:
             own = [row for row in primary if (row["family"], row["measure"]) == (family, key)]
             about = next(each for each in model["measures"] if each["key"] == key)
             if model["twin"] and own:
-                yield f"{title}: {contrasts_sentence({_cause(row['who']): row for row in own}, about)}"
+                causes = {_cause(row["who"]): finding(row, row["p_holm"]) for row in own}
+                yield f"{title}: {contrasts_sentence(causes, about)}"
             for row in own:
                 if row["verdict"] == "null":
                     yield f"{title}: {_excluded(row, about)}."
@@ -84,8 +86,8 @@ def _arms(model: Row) -> Iterator[str]:
     about = next(each for each in model["measures"] if each["key"] == "success_rate")
     found = [row for row in model["arms"] if row["primary"]]
     for family in _concluded(model, found):
-        own = {(row["first"], row["second"]): row for row in found if row["family"] == family}
-        taught = {CAUSES[pair]: row for pair, row in own.items() if pair[0] == "agents"}
+        own = {(row["first"], row["second"]): finding(row, row["p_holm"]) for row in found if row["family"] == family}
+        taught = {CAUSES[pair]: each for pair, each in own.items() if pair[0] == "agents"}
         controls = {f"{CAUSES[pair]} ({pair[1]} against {pair[0]})": own[pair] for pair in own if pair[0] != "agents"}
         yield from _of_family(f"{title_of(family_of(family))}, against agents", taught, about)
         yield from _of_family(f"{title_of(family_of(family))}, in the lessons", controls, about)
@@ -94,7 +96,7 @@ def _arms(model: Row) -> Iterator[str]:
             yield f"{name} was not taught: {row['left_out']}."
 
 
-def _of_family(title: str, causes: Mapping[str, Row], about: Row) -> Iterator[str]:
+def _of_family(title: str, causes: Mapping[str, Finding], about: Row) -> Iterator[str]:
     if causes:
         yield f"{title}: {contrasts_sentence(causes, about)}"
 

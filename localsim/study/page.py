@@ -9,8 +9,9 @@ from typing import Any
 
 from localsim.families import family_of, title_of
 from localsim.families.base import SUCCESS
-from localsim.reports.markdown import comparison
 from localsim.reports.measures import shown
+from localsim.reports.render.markdown import table
+from localsim.reports.sections import measure_table
 from localsim.reports.validity.instruments import sentences as errors
 from localsim.reports.validity.judges import sentence as rate_sentence
 from localsim.study.answer import twin_name
@@ -189,7 +190,7 @@ def _family(model: Row, family: str) -> Iterator[str]:
             continue
         scenarios = max(row["scenarios"] for row in own)
         yield from (f"*{task}, {scenarios} scenarios" + ("" if task == EVERY else ": other goals") + "*", "")
-        yield from (*comparison(own, [row["condition"] for row in own], measures), "")
+        yield from (*table(measure_table(own, [row["condition"] for row in own], measures)), "")
 
 
 def _arms(rows: Sequence[Row]) -> list[str]:

@@ -15,7 +15,8 @@ from localsim.conversation.measures import Measure
 from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Unit, values_of
-from localsim.reports.validity.headline import AUTHORSHIP, INFORMATION, LEVEL, PEEKING
+from localsim.reports.validity.findings import LEVEL, finding
+from localsim.reports.validity.headline import AUTHORSHIP, INFORMATION, PEEKING
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
@@ -131,8 +132,7 @@ def verdict(row: Row) -> str:
 
     Where no data of so many scenarios could show that a difference is less than the margin, it says so.
     """
-    excludes_0 = row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
-    if row["p_holm"] is not None and row["p_holm"] <= LEVEL and excludes_0:
+    if finding(row, row["p_holm"]).verdict == "found":
         return "change"
     equal, scenarios = row["equivalence"], row["scenarios"]
     if scenarios == 1:

@@ -12,9 +12,10 @@ from localsim.families import in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import constructed as constructed_as
 from localsim.reports.comparison import compare, differences_of, values_of
+from localsim.reports.compose.alone import beginning, cells
 from localsim.reports.conversation import playing
+from localsim.reports.document import Report
 from localsim.reports.measures import Cell, as_json, estimate, measures_of, sided
-from localsim.reports.report import cells, report
 from localsim.store.conditions import Condition, conditions_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
@@ -82,7 +83,7 @@ class Played:
         return {self.model: self.compared, **twin}
 
 
-def results_of(store: Store, study: Study, played: Played, first: Row) -> Row:
+def results_of(store: Store, study: Study, played: Played, first: Report) -> Row:
     """Return the results of one model as JSON; `first` is the report of its modes."""
     conditions, constructed = played.conditions(store), played.constructed(store)
     judged = natural.pairs(conditions)
@@ -99,9 +100,9 @@ def results_of(store: Store, study: Study, played: Played, first: Row) -> Row:
         "arms": contrasts(store, conditions, task_of),
         "lessons": dict(played.taught.about),
         "playing": playing.of_conditions(store, (*conditions, *constructed), "this study").as_json(),
-        "headline": first["headline"],
-        "instruments": first["instruments"],
-        "warnings": first["warnings"],
+        "headline": first.headline.as_json(),
+        "instruments": first.instruments,
+        "warnings": first.warnings,
         "naturalness": natural.rates(store, judged, played.judge) if played.judge else [],
         "judge": played.judge,
         "people": natural.people(store, judged),
@@ -109,10 +110,10 @@ def results_of(store: Store, study: Study, played: Played, first: Row) -> Row:
         "twin": None,
     }
     if constructed:
-        twin = report(store, played.twin_run)
+        twin = beginning(store, played.twin_run)
         modes = compare(store, played.twin_run)
         made = f"constructed: {constructed_as(played.twin) or 'a control'}"
-        data["twin"] = {"name": played.twin, "made": made, "headline": twin["headline"], "modes": modes}
+        data["twin"] = {"name": played.twin, "made": made, "headline": twin.headline.as_json(), "modes": modes}
     return data
 
 

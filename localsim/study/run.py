@@ -13,11 +13,10 @@ from localsim.backends.open import is_file
 from localsim.leakage.detector import VERSION as DETECTOR
 from localsim.models.registry import embedding_folder, resolve
 from localsim.reports import paper
-from localsim.reports.card import card
-from localsim.reports.figures.beside import with_conditions
-from localsim.reports.html import examples, render
+from localsim.reports.compose.alone import report
 from localsim.reports.measures import published
-from localsim.reports.report import report
+from localsim.reports.render.html import render
+from localsim.reports.report import Ask, of
 from localsim.runs.versions import versions
 from localsim.store.database import Store
 from localsim.study import natural
@@ -51,8 +50,7 @@ def run_study(
     session = Session(study, store, say, watch, training, cluster)
     _check(session, teacher)
     played = [_played(session, model, teacher) for model in study.models]
-    reports = [report(session.store, each.compared) for each in played]
-    models = [results_of(session.store, study, *each) for each in zip(played, reports, strict=True)]
+    models = [results_of(session.store, study, each, report(session.store, each.compared)) for each in played]
     data: Row = {
         "size": asdict(study.size),
         "seed": study.seed,
@@ -61,7 +59,7 @@ def run_study(
         "published": published(),
     }
     data["answer"] = [part for model in models for part in answer(model, several=len(models) > 1)]
-    _write(session, data, played, reports)
+    _write(session, data, played)
     return data
 
 
@@ -118,18 +116,17 @@ def _versions() -> str:
     return f"{numbers['localsim']}, {others}, leakage detector {DETECTOR}"
 
 
-def _write(session: Session, data: Row, played: Sequence[Played], reports: Sequence[Row]) -> None:
+def _write(session: Session, data: Row, played: Sequence[Played]) -> None:
     """Write the page, the data, and for each model a report with its arms and the paper's figures beside ours."""
     folder, store = session.study.folder, session.store
     beside: list[str] = []
-    for number, (each, page) in enumerate(zip(played, reports, strict=True), start=1):
+    for number, each in enumerate(played, start=1):
         conditions, end = each.conditions(store), "" if number == 1 else f"-{number}"
         beside += [f"**{each.model}**", ""] if len(played) > 1 else []
         beside += [*paper.tables(store, conditions), ""]
-        whole = with_conditions(store, page, [one for one in conditions if one.run_id != each.compared])
-        whole["card"] = card(store, each.compared, data=page)
-        text = render(whole, examples(store, each.compared))
-        (folder / f"report{end}.html").write_text(text, encoding="utf-8")
+        arms = [one for one in conditions if one.run_id != each.compared]
+        page = render(of(store, Ask(each.compared, arms, talks=True)))
+        (folder / f"report{end}.html").write_text(page, encoding="utf-8")
         if find_spec("matplotlib"):
             paper.figures(store, conditions, folder / f"figures{end}")
     (folder / "study.md").write_text(as_markdown(data, beside), encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 from localsim.conversation.rules.lanes import Lanes, Line, lanes_of
 from localsim.conversation.transcript import NARRATOR, WORLD, Turn
 from localsim.families.base import listed
-from localsim.reports import marks
+from localsim.reports.conversation import marks
 from localsim.store.episodes import StoredEpisode
 
 Row = dict[str, Any]

@@ -18,15 +18,16 @@ from localsim.conversation.transcript import NARRATOR
 from localsim.errors import InvalidInput
 from localsim.families import family_of, in_order, title_of
 from localsim.families.base import Verdict
+from localsim.reports import sections
+from localsim.reports.compose.alone import beginning
 from localsim.reports.conversation import MarkedTurn, marked_turns, tenths, verdict_on
-from localsim.reports.conversation.asked import judged
 from localsim.reports.conversation.choices import choices
-from localsim.reports.conversation.interviews import Table
+from localsim.reports.conversation.marks import kind_of
 from localsim.reports.conversation.rubrics import rubric_rows
-from localsim.reports.figures.references import are_known, tables, with_references
-from localsim.reports.marks import kind_of
+from localsim.reports.document import Table
+from localsim.reports.figures.references import are_known, with_references
 from localsim.reports.measures import heading_of
-from localsim.reports.report import beginning
+from localsim.reports.validity import head
 from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
 from localsim.runs import telling
 from localsim.store.conditions import by_number
@@ -106,10 +107,8 @@ class Told:
     """The sentences that its report begins with."""
     withheld: bool
     """True if talks do not play, so that the sentences do not conclude."""
-    games: Sequence[Row]
-    """The measures of each game beside random and best scripted play (`references.tables`)."""
-    judged: Sequence[Table]
-    """What judges answered by rubrics, and what they chose."""
+    tables: Sequence[Table]
+    """The measures of each game beside random and best scripted play; what judges answered by rubrics, and chose."""
 
 
 def answer(store: Store, run_id: str) -> Told:
@@ -118,10 +117,10 @@ def answer(store: Store, run_id: str) -> Told:
     found = _ANSWERS.get(key)
     if found is None:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
-        said, data = beginning(store, run_id)
-        games = tables(with_references(store, data)) if data["run"]["status"] != "running" else []
-        asked = {"rubrics": rubric_rows(store, run_id), "choices": choices(store, run_id)}
-        found = _ANSWERS[key] = Told(said, bool(data["playing"]["withheld"]), games, list(judged(asked)))
+        data = beginning(store, run_id)
+        games = sections.games(with_references(store, data)) if data.run["status"] != "running" else ()
+        asked = sections.judged(replace(data, rubrics=rubric_rows(store, run_id), choices=choices(store, run_id)))
+        found = _ANSWERS[key] = Told(head.answer(data), bool(data.playing.withheld), [*games, *asked])
         while len(_ANSWERS) > _ANSWERS_KEPT:
             _ANSWERS.popitem(last=False)
     return found

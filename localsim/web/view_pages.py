@@ -13,10 +13,8 @@ from starlette.responses import HTMLResponse, Response
 
 from localsim.conversation.rules.lanes import is_divided
 from localsim.errors import InvalidInput
-from localsim.reports.card import card
-from localsim.reports.figures.references import with_references
-from localsim.reports.html import examples, render
-from localsim.reports.report import report
+from localsim.reports.render.html import render
+from localsim.reports.report import Ask, of
 from localsim.runs import telling
 from localsim.store.database import Store
 from localsim.store.episodes import prompt_of
@@ -130,14 +128,7 @@ def report_page(request: Request) -> Response:
     key = view_data.key_of(store, run_id)
     html = _REPORTS.get(key)
     if html is None:
-        with store.held() as held:
-            data = report(held, run_id)
-            data["card"] = card(held, run_id, data=data)
-            talks = examples(held, run_id)
-        # The report is made to be read as a file of its own; in the viewer it gets a link back.
-        way_back = f'<main>\n<p><a href="/runs/{run_id}">‹ run {run_id}</a></p>'
-        html = render(with_references(store, data), talks).replace("<main>", way_back, 1)
-        _REPORTS[key] = html
+        html = _REPORTS[key] = render(of(store, Ask(run_id, talks=True)), back=f"/runs/{run_id}")
         while len(_REPORTS) > _REPORTS_KEPT:
             _REPORTS.popitem(last=False)
     return HTMLResponse(html, headers={"content-security-policy": _REPORT_POLICY})

@@ -173,7 +173,7 @@ def talks(files: Sequence[Path], scenarios: Path | None, db: str | None, as_json
     localsim import talks ours.jsonl --label students
     localsim report @last-1 --people @last
     """
-    from localsim.runs.imported import Options, import_talks, write_scenarios
+    from localsim.runs.exchange.imported import Options, import_talks, write_scenarios
 
     store = store_of(db)
     found = import_talks(store, files, Options(**options), say)

@@ -9,7 +9,7 @@ from typing import Any
 
 from localsim import stats
 from localsim.evaluators.choosing.candidates import CHOSEN, PLACE
-from localsim.reports.conversation.interviews import Table
+from localsim.reports.document import Table
 from localsim.store.conditions import Condition, condition_of, in_order, names_of
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries

@@ -20,6 +20,7 @@ from localsim.conversation.scenario import AnswerKey
 from localsim.families import family_of
 from localsim.families.interviews.answers import Answer, answers_in
 from localsim.families.interviews.family import NOBODY, traits_of
+from localsim.reports.document import Table
 from localsim.store.database import Store
 from localsim.store.episodes import StoredEpisode
 from localsim.store.queries import interviews as queries
@@ -256,16 +257,6 @@ def options_of(store: Store, episode: StoredEpisode, key: AnswerKey) -> dict[int
 
 
 # ---- for people ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table for people, with sentences below it."""
-
-    title: str
-    heads: list[str]
-    rows: list[list[str]]
-    notes: list[str]
 
 
 def answered(found: Sequence[Row]) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from localsim import stats
-from localsim.reports.conversation.interviews import Table
 from localsim.reports.conversation.rubric_people import people_and_judges
+from localsim.reports.document import Table
 from localsim.reports.validity.judges import follows_outcome
 from localsim.scenarios.rubrics import SOTOPIA, rubric_files, shipped_rubric
 from localsim.stats import Bounds, Estimate

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from localsim import families
 from localsim.conversation.episode import Subject
 from localsim.families import family_of
 from localsim.families.base import Curve, Family, Played, Point
@@ -126,7 +127,8 @@ def _disclosed(store: Store, run_id: str) -> Iterator[Row]:
     for row in queries.own_disclosures(store, run_id) if totals else ():
         positions[row["family"], condition_of(row)].append(float(row["position"]))
     name, heading, meaning = DISCLOSED
-    for family, counts in totals.items():
+    for family in families.in_order(totals):
+        counts = totals[family]
         series = [
             _series(each, counts[each], steps(positions[family, each], counts[each]))
             for each in sorted(counts, key=in_order)

@@ -10,10 +10,9 @@ from typing import Any
 from localsim.errors import InvalidInput, suggest
 from localsim.families import family_of, title_of
 from localsim.models.registry import labelled
+from localsim.reports.compose.beside import noted
 from localsim.reports.figures import draw
-from localsim.reports.figures.beside import noted, with_colours, with_conditions
-from localsim.reports.report import report
-from localsim.reports.validity.people import with_people
+from localsim.reports.report import Ask, of
 from localsim.store.conditions import Condition
 from localsim.store.database import Store
 
@@ -37,18 +36,18 @@ def figures(
     Raises InvalidInput without matplotlib, or for a measure that the run does not have.
     """
     draw.ready()
-    data = with_colours(with_conditions(store, with_people(store, report(store, run_id), people), conditions))
-    comparison, known = data["comparison"], {measure["key"]: measure for measure in data["measures"]}
+    data = of(store, Ask(run_id, conditions, people, figures=True))
+    comparison, known = data.comparison, {measure["key"]: measure for measure in data.measures}
     wanted = list(dict.fromkeys(_key(name, known) for name in measures))
     drawn: list[tuple[str, Any]] = []
     for family in dict.fromkeys(row["family"] for row in comparison):
         rows = [row for row in comparison if row["family"] == family]
         drawn += [
             (f"{family}_{key}", _bars(known[key], rows))
-            for key in wanted or dict.fromkeys(_drawn(family, data["measures"]))
+            for key in wanted or dict.fromkeys(_drawn(family, data.measures))
             if any(row[key] is not None for row in rows)
         ]
-    curves = [] if wanted else data["curves"]
+    curves = [] if wanted else data.curves
     drawn += [(f"{curve['family']}_{curve['name']}_curve", _course(curve)) for curve in curves]
     return draw.save(drawn, folder, forms)
 

@@ -11,20 +11,20 @@ import hashlib
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import localsim
 from localsim.conversation.episode import SIMULATED
-from localsim.families import family_of, in_order, title_of
+from localsim.families import family_of
 from localsim.families.base import Family, Reference
-from localsim.models.registry import labelled
 from localsim.models.remembered import recall, remember
-from localsim.reports.measures import Cell, estimate, shown, text_of
-from localsim.reports.validity.controls import played
+from localsim.reports.document import Report
+from localsim.reports.measures import Cell, estimate
 from localsim.runs.plan import Plan
+from localsim.runs.scripted import Sample, played
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario
 from localsim.store.queries import reports as queries
@@ -49,17 +49,16 @@ class _Asked:
     """What is to be played; None if the result is known."""
 
 
-def with_references(store: Store, data: Row) -> Row:
-    """Return the data of a report with its references: what these players reach in each family, mode and grant.
+def with_references(store: Store, data: Report) -> Report:
+    """Return a report with its references: what these players reach in each family, mode and grant.
 
     Keys of `references`: family, player, label, why, mode, see, scenarios (played), of (scenarios in the run),
     conversations, and values: key of a measure of the family -> value, low, high, n; a measure without a value is left
     out. The database is not held while players play.
     """
-    run = data["run"]
     with store.held() as reader:
-        asked = _asked(reader, run["run_id"], run["seed"])
-    return {**data, "references": [{**each.about, **_result(each)} for each in asked]}
+        asked = _asked(reader, data.run["run_id"], data.run["seed"])
+    return replace(data, references=[{**each.about, **_result(each)} for each in asked])
 
 
 def are_known(store: Store, run_id: str, seed: int) -> bool:
@@ -101,13 +100,13 @@ def _result(asked: _Asked) -> Row:
     if isinstance(known, dict) or asked.plan is None:
         return dict(known or {"conversations": 0, "values": {}})
     family = asked.about["family"]
-    found = _values(family_of(family), played(asked.plan, family)[asked.plan.modes[0]])
+    found = _values(family_of(family), played(asked.plan)[asked.plan.modes[0]])
     remember(asked.name, found)
     return found
 
 
-def _values(family: Family, cell: Cell) -> Row:
-    values = {}
+def _values(family: Family, sample: Sample) -> Row:
+    cell, values = Cell(family.name, **vars(sample)), {}
     for measure in family.measures:
         found = estimate(measure, cell)
         if found.value is not None:
@@ -149,38 +148,13 @@ def beside(found: Iterable[Row], measure: Row, rows: Iterable[Row]) -> list[str]
         texts.setdefault((each["family"], each["mode"], each["see"]), []).append(text)
     if not texts:  # a study's rows are conditions of many runs, without references
         return []
-    keys = [("", "", "") if _of_other(row) else (row["family"], row["mode"], row["see"]) for row in rows]
+    keys = [("", "", "") if of_other(row) else (row["family"], row["mode"], row["see"]) for row in rows]
     cells = [" / ".join(texts.get(key, ())) for key in keys]
     return cells if any(char.isdigit() for cell in cells for char in cell) else []
 
 
-def tables(data: Row) -> list[Row]:
-    """Return a table for each family with references: title, heads, lines and sentences.
-
-    A line has the heading and meaning of a measure of the family, and for each head its value and the references'.
-    """
-    found = []
-    for name in in_order(each["family"] for each in data["references"]):
-        rows = [row for row in data["comparison"] if row["family"] == name and row["completed"] and not _of_other(row)]
-        keys = [measure.key for measure in family_of(name).measures]
-        own = [measure for measure in shown(data["measures"], rows) if measure["key"] in keys]
-        several = len({row["model"] for row in rows}) > 1
-        lines = [
-            {
-                "heading": measure["heading"],
-                "values": [text_of(measure, row) or "-" for row in rows],
-                "references": beside(data["references"], measure, rows),
-            }
-            for measure in own
-        ]
-        heads = [f"{row['condition']}, {labelled(row['model'], whole=False)}" if several else row["condition"]
-                 for row in rows]  # fmt: skip
-        about = {"title": title_of(family_of(name)), "heading": heading(data["references"], name), "heads": heads}
-        found.append({**about, "lines": lines, "sentences": sentences(data["references"], name)})
-    return found
-
-
-def _of_other(row: Row) -> bool:
+def of_other(row: Row) -> bool:
+    """Return True for a row of another run."""
     return bool(row.get("other_run") or row.get("people_run"))
 
 

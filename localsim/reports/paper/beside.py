@@ -8,7 +8,7 @@ from typing import Any
 
 from localsim.annotation.agreement import agreement
 from localsim.annotation.selection import Selection
-from localsim.reports.figures.beside import noted
+from localsim.reports.compose.beside import noted
 from localsim.reports.paper import ours, published
 from localsim.reports.paper.differences import differences
 from localsim.reports.paper.published import MARKS, PANELS, Published

@@ -9,8 +9,8 @@ from localsim import stats
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.families import EVERYDAY, family_of
 from localsim.families.base import SUCCESS
+from localsim.reports.compose.alone import cells
 from localsim.reports.measures import Cell, measures_of, of_family, sided, within
-from localsim.reports.report import cells
 from localsim.stats import Bounds, Estimate
 from localsim.store.conditions import Condition
 from localsim.store.database import Store

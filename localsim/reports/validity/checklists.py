@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from localsim.conversation.episode import SINGLE_AUTHOR
+from localsim.reports.document import Report
 
 Row = dict[str, Any]
 OPEN = "to be stated by the authors"
@@ -25,7 +26,7 @@ class Item(NamedTuple):
     """None if only the authors know it."""
 
 
-def items(data: Row, card: Row, authors: Row) -> list[Item]:
+def items(data: Report, card: Row, authors: Row) -> list[Item]:
     """Return all items. `data` is the report, `card` its simulation card, `authors` the fields that people fill in."""
     return [*_guide_llm(data, card, authors), *_pimmur(data, card)]
 
@@ -38,8 +39,8 @@ def as_json(found: Sequence[Item]) -> Row:
     return checklists
 
 
-def _guide_llm(data: Row, card: Row, authors: Row) -> list[Item]:
-    run = data["run"]
+def _guide_llm(data: Report, card: Row, authors: Row) -> list[Item]:
+    run = data.run
     models = run["models"].values()
     answers = {
         "A.1 use of language models": "they simulate conversations between agents; localsim scores the conversations",
@@ -60,7 +61,7 @@ def _guide_llm(data: Row, card: Row, authors: Row) -> list[Item]:
     return [Item("GUIDE-LLM", name, answer) for name, answer in answers.items()]
 
 
-def _pimmur(data: Row, card: Row) -> list[Item]:
+def _pimmur(data: Report, card: Row) -> list[Item]:
     details = card["simulation_details"]
     profiles = "agent profiles" in details["other_features"]
     modes = [name for name in details["information_asymmetry"] if name not in SINGLE_AUTHOR]
@@ -107,14 +108,14 @@ def _parameters(run: Row) -> str:
     )
 
 
-def _people(data: Row, card: Row) -> str:
+def _people(data: Report, card: Row) -> str:
     played = "people play roles" if card["simulation_details"]["humans_in_the_loop"] else "models play all roles"
-    persons = data["annotations"]["kinds"].get("person", 0)
+    persons = data.annotations["kinds"].get("person", 0)
     return f"{played}; {persons} people rated conversations" if persons else f"{played}; no person rated them"
 
 
-def _validation(data: Row) -> str:
-    kinds = data["annotations"]["kinds"]
+def _validation(data: Report) -> str:
+    kinds = data.annotations["kinds"]
     if persons := kinds.get("person", 0):
         return f"{persons} people rated conversations of this run; the report states their agreement"
     if kinds:
@@ -122,15 +123,15 @@ def _validation(data: Row) -> str:
     return "none in this run (localsim annotate collects ratings)"
 
 
-def _processing(data: Row) -> str:
-    failed = sum(row["failed"] for row in data["comparison"])
+def _processing(data: Report) -> str:
+    failed = sum(row["failed"] for row in data.comparison)
     return (
         "replies are parsed into turns; malformed replies and repaired turns are counted; "
         f"{failed} failed episodes are left out of rates"
     )
 
 
-def _realism(data: Row) -> str:
-    if any(row["mode"] == "people" for row in data["comparison"]):
+def _realism(data: Report) -> str:
+    if any(row["mode"] == "people" for row in data.comparison):
         return "compared with conversations of people in the same report"
     return "not compared with people (localsim import talks adds their conversations)"

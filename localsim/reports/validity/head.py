@@ -14,6 +14,7 @@ from localsim.evaluators.leaks import Leaks
 from localsim.families import family_of, in_order
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
+from localsim.reports.document import Report
 from localsim.reports.figures.references import beside, heading, sentences
 from localsim.reports.measures import shown
 from localsim.runs.telling import of_people
@@ -30,7 +31,7 @@ WIDE = 3
 _OF_SEARCH = frozenset(measure.key for measure in Leaks.measures)
 
 
-def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
+def tables(data: Report, cell: Callable[[Row, Row], T]) -> list[Row]:
     """Return the head tables of a report, in the order of families, then models, at most WIDE conditions in each.
 
     Keys: family, model, run (of conditions of another run), rows (of the comparison), lines (heading, measure, cells,
@@ -41,8 +42,8 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
     """
     found: list[Row] = []
     told: set[str] = set()
-    for family in in_order(row["family"] for row in data["comparison"]):
-        rows = [row for row in data["comparison"] if row["family"] == family]
+    for family in in_order(row["family"] for row in data.comparison):
+        rows = [row for row in data.comparison if row["family"] == family]
         measures = _measures(data, family, rows)
         for model, run_id in dict.fromkeys((row["model"], _other(row)) for row in rows):
             own = [row for row in rows if (row["model"], _other(row)) == (model, run_id)]
@@ -51,26 +52,25 @@ def tables(data: Row, cell: Callable[[Row, Row], T]) -> list[Row]:
                 fresh = [text for text in of_model(data, model) if text not in told]
                 told.update(fresh)
                 table = {"family": family, "model": model, "run": run_id, "rows": some, "notes": fresh}
-                lines = list(_lines(measures, some, cell, data.get("references", [])))
+                lines = list(_lines(measures, some, cell, data.references))
                 found.append({**table, "lines": lines, "same": [], "closing": []})
         same = left_out(data, family)
         if any(line["reference"] for table in found if table["family"] == family for line in table["lines"]):
-            same += sentences(data["references"], family)[:1]
+            same += sentences(data.references, family)[:1]
         found[-1] |= {"same": same, "closing": closing(data, family)}
     return found
 
 
-def answer(data: Row) -> list[str]:
+def answer(data: Report) -> list[str]:
     """Return the sentences that a report begins with: whose talks do not play, and the conclusions about several
     runs and about its own run.
     """
-    if not any(row["completed"] for row in data["comparison"]):
-        return [_nothing(data["run"], sum(row["failed"] for row in data["comparison"]))]
-    told = data.get("aloud", {}).get("conclusions", [])
-    own = data.get("headline", {}).get("sentences", [])
-    models = dict.fromkeys(row["model"] for row in data["comparison"] if not _other(row))
-    which = [f"Of run {data['run']['run_id']}, by {' and '.join(map(labelled, models))}:"] if told and own else []
-    return [*data.get("playing", {}).get("sentences", []), *told, *which, *own]
+    if not any(row["completed"] for row in data.comparison):
+        return [_nothing(data.run, sum(row["failed"] for row in data.comparison))]
+    told, own = data.aloud.conclusions if data.aloud else (), data.headline.sentences
+    models = dict.fromkeys(row["model"] for row in data.comparison if not _other(row))
+    which = [f"Of run {data.run['run_id']}, by {' and '.join(map(labelled, models))}:"] if told and own else []
+    return [*data.playing.sentences(), *told, *which, *own]
 
 
 def _nothing(run: Row, failed: int) -> str:
@@ -84,12 +84,12 @@ def _nothing(run: Row, failed: int) -> str:
     return f"{said}: localsim runs show {run['run_id']}" if failed else said
 
 
-def left_out(data: Row, family: str) -> list[str]:
+def left_out(data: Report, family: str) -> list[str]:
     """Return a line for each value that measures of the head have in every mode of a family, such as 0.
 
     A line on hits follows where both hits and leaks are counted.
     """
-    rows = [row for row in data["comparison"] if row["family"] == family]
+    rows = [row for row in data.comparison if row["family"] == family]
     counted = family_of(family).hits
     wanted = _wanted(data, family, rows)
     hits = [each.key for each in family_of(family).measures if each.head and counted and each.score == counted.score]
@@ -98,7 +98,7 @@ def left_out(data: Row, family: str) -> list[str]:
     return [*_constants(data, family, rows)[1], *([HIT_IS_NO_LEAK] if both else [])]
 
 
-def _constants(data: Row, family: str, rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+def _constants(data: Report, family: str, rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     """Return `constants` of the head's measures; unearned hits and their number by chance stay or go together."""
     wanted, kept, counted = _wanted(data, family, rows), _kept(data, family), family_of(family).hits
     scores = (counted.score, counted.chance) if counted else ()
@@ -138,19 +138,19 @@ def _other(row: Row) -> str:
     return str(row.get("other_run") or row.get("people_run") or "")
 
 
-def _kept(data: Row, family: str) -> set[str]:
+def _kept(data: Report, family: str) -> set[str]:
     """Return the keys that always stand in the head: success, length, what the answer of the family is about, and how
     many talks play if that withholds an answer.
     """
-    told = {row["measure"] for row in data.get("headline", {}).get("families", []) if row["family"] == family}
-    withheld = any(each["family"] == family for each in data.get("playing", {}).get("withheld", ()))
+    told = {each.about["key"] for each in data.headline.families if each.family == family}
+    withheld = any(each == family for each, _ in data.playing.withheld)
     return {SUCCESS.key, LENGTH} | told | ({PLAYS} if withheld else set())
 
 
-def _wanted(data: Row, family: str, rows: Sequence[Row]) -> list[Row]:
+def _wanted(data: Report, family: str, rows: Sequence[Row]) -> list[Row]:
     """Return the measures of the head that have a value in the family."""
     kept = _kept(data, family) | _goals(family, rows)
-    return [each for each in shown(data["measures"], rows) if each.get("head") or each["key"] in kept]
+    return [each for each in shown(data.measures, rows) if each.get("head") or each["key"] in kept]
 
 
 def _goals(family: str, rows: Sequence[Row]) -> set[str]:
@@ -160,7 +160,7 @@ def _goals(family: str, rows: Sequence[Row]) -> set[str]:
     return {each.key for each in family_of(family).measures} & set(family_of(family).figure)
 
 
-def _measures(data: Row, family: str, rows: Sequence[Row]) -> list[Row]:
+def _measures(data: Report, family: str, rows: Sequence[Row]) -> list[Row]:
     """Return the measures of a family's head tables; one without a key stands for leaks that were not looked for."""
     found = _constants(data, family, rows)[0]
     if any(missed(row) == _private(row) > 0 for row in rows) and not any(row.get("searched") for row in rows):
@@ -213,17 +213,17 @@ def gap(measure: Row, row: Row) -> str:
     return ""
 
 
-def unsearched(data: Row, family: str | None = None) -> list[str]:
+def unsearched(data: Report, family: str | None = None) -> list[str]:
     """Return sentences about the runs whose conversations (of a family) were not all searched for leaks.
 
     Each ends in the commands that search.
     """
     some, none = [], []
-    rows = [row for row in data["comparison"] if family in (None, row["family"])]
+    rows = [row for row in data.comparison if family in (None, row["family"])]
     for run_id in dict.fromkeys(_other(row) for row in rows):
         own = [row for row in rows if _other(row) == run_id]
         private, without = sum(map(_private, own)), sum(map(missed, own))
-        command = f"localsim score {run_id or data['run']['run_id']}"
+        command = f"localsim score {run_id or data.run['run_id']}"
         if without == private > 0:
             none.append(command)
         elif without:
@@ -231,14 +231,14 @@ def unsearched(data: Row, family: str | None = None) -> list[str]:
     return [*some, f"Leaks were not looked for: {', '.join(none)}"] if none else some
 
 
-def closing(data: Row, family: str) -> list[str]:
+def closing(data: Report, family: str) -> list[str]:
     """Return the lines below the last table of a family: what was not looked for or judged, and its warnings."""
     return [*unsearched(data, family), *unjudged(data, family), *of_family(data, family)]
 
 
-def unjudged(data: Row, family: str) -> list[str]:
+def unjudged(data: Report, family: str) -> list[str]:
     """Return a sentence for each measure that has no value in some conversations of a family, with the reason."""
-    rows = [row for row in data["comparison"] if row["family"] == family and row["completed"]]
+    rows = [row for row in data.comparison if row["family"] == family and row["completed"]]
     several = len({row["model"] for row in rows}) > 1
     found = []
     for measure in family_of(family).measures:
@@ -261,19 +261,19 @@ def unjudged(data: Row, family: str) -> list[str]:
 # ---- warnings ------------------------------------------------------------------------------------------------------
 
 
-def notes(data: Row) -> Row:
+def notes(data: Report) -> Row:
     """Return the warnings of a report by place: general (about the whole run), families, models and beside.
 
     `families` is family -> texts, `models` model -> texts; `beside` says which conditions of other runs are shown. A
     warning about a model that no row names is general.
     """
     placed: dict[str, list[Row]] = {}
-    for each in data.get("remarks", []):
+    for each in data.remarks:
         placed.setdefault(each["text"], []).append(each)
-    shown_models = {part for row in data["comparison"] for part in row["model"].split("|")}
-    shown_families = {row["family"] for row in data["comparison"]}
+    shown_models = {part for row in data.comparison for part in row["model"].split("|")}
+    shown_families = {row["family"] for row in data.comparison}
     found: Row = {"general": [], "families": {}, "models": {}, "beside": []}
-    for text in dict.fromkeys(data["warnings"]):
+    for text in dict.fromkeys(data.warnings):
         about = placed.get(text, [])
         models = dict.fromkeys(name for one in about for name in one.get("models", []) if name in shown_models)
         of = dict.fromkeys(name for one in about for name in one.get("families", []) if name in shown_families)
@@ -286,12 +286,12 @@ def notes(data: Row) -> Row:
     return found
 
 
-def of_family(data: Row, family: str) -> list[str]:
+def of_family(data: Report, family: str) -> list[str]:
     """Return the warnings about a family."""
     return list(notes(data)["families"].get(family, []))
 
 
-def of_model(data: Row, model: str) -> list[str]:
+def of_model(data: Report, model: str) -> list[str]:
     """Return the warnings about a model; `A|B` has those of both."""
     known = notes(data)["models"]
     return list(dict.fromkeys(text for part in model.split("|") for text in known.get(part, [])))

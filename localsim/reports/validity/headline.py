@@ -1,59 +1,59 @@
 """The answer of a report in sentences: how much knowing every side changed success, and how much one author added.
 
 Each sentence is computed from the primary comparison (`reports.comparison`) and says so when the run cannot tell. A
-difference is said to be found only if its test finds it (p <= .05 over scenarios; corrected, if it is not primary), its
-interval leaves out 0 and, in a perturbed run, no variant turns its sign. Nothing is said of a model whose talks do not
-play (`playing`).
+difference is said to be found only if it is a finding (`validity.findings`). Nothing is said of a model whose talks do
+not play (`playing`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from localsim.families import family_of, in_order, title_of
 from localsim.reports.conversation.interviews import answered
+from localsim.reports.document import Report
+from localsim.reports.validity.findings import Answer, Finding, Headline, finding
 
 Row = dict[str, Any]
-LEVEL = 0.05
 SUCCESS = "success_rate"
 PEEKING = "peeking"
 """Key of the measure that estimates how often a first choice used the other side; families define it."""
 INFORMATION, AUTHORSHIP = "information", "authorship"
-Verdict = Literal["found", "not told", "withheld", "absent"]
+Findings = Mapping[str, Finding | None]
 Turns = Callable[[str, str, str], bool]
 """True if the sign of (family, measure, contrast) turns in some variant of the prompts."""
 
 
-def headline(data: Row, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Row:
-    """Return sentences (all of them), families: a row of verdicts and sentences for each family and model.
+def headline(data: Report, compared: Sequence[Row], turns: Turns = lambda *_: False) -> Headline:
+    """Return the answer of a report: the modes of each family and model by success, then its findings.
 
-    The sentences begin with the modes of each family and model in the order of their success.
-
-    `data` is a report, `compared` the rows of `comparison.compare`; `turns` tells the signs that variants turn.
+    `compared` are the rows of `comparison.compare`; `turns` tells the signs that variants turn.
     """
     models = dict.fromkeys(row["model"] for row in compared if row["model"])
-    withheld = [(each["family"], each["model"]) for each in data.get("playing", {}).get("withheld", ())]
+    withheld = data.playing.withheld
     cells = [(family, model) for family in in_order(row["family"] for row in compared) for model in models]
     cells = [cell for cell in cells if cell not in withheld]
-    found = [row for cell in cells if (row := _cell(*cell, data, compared, turns)) is not None]
-    sentences = [sentence for part in ("ranking", "sentences") for row in found for sentence in row[part]]
-    if any(row["peeking"] == "unknown" for row in found):
-        sentences.append(_unknown_peeking([row for row in found if row["peeking"] == "unknown"]))
-    if any("not told" in row["verdicts"].values() for row in found):
+    found = [each for cell in cells if (each := _answer(*cell, data, compared, turns)) is not None]
+    sentences = [sentence for each in found for sentence in each.ranking]
+    sentences += [sentence for each in found for sentence in each.sentences]
+    if unknown := [each for each in found if each.peeking == "unknown"]:
+        sentences.append(_unknown_peeking(unknown))
+    if any(one and one.verdict == "not told" for each in found for one in each.findings.values()):
         sentences.append(_planning(data, compared))
     if not sentences and not withheld:
-        sentences = answered(data.get("interviews", ())) or [_untold(data, compared)]
-    return {"sentences": sentences, "families": found}
+        sentences = answered(data.interviews) or [_untold(data, compared)]
+    return Headline(sentences, found)
 
 
-def _planning(data: Row, compared: Sequence[Row]) -> str:
+def _planning(data: Report, compared: Sequence[Row]) -> str:
     """Return the command that plans a larger run, or what a pilot needs if `localsim design` cannot use this run.
 
     It plans with the primary outcome, or with success if that is no share, from at least two scenarios whose
     differences vary.
     """
-    run_id = data.get("run", {}).get("run_id", "@last")
+    run_id = data.run["run_id"]
     shares = [row for row in compared if row["kind"] == "share" and row["model"]]
     primary = [row for row in shares if row["primary"]]
     success = [row for row in shares if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)]
@@ -67,56 +67,57 @@ def _planning(data: Row, compared: Sequence[Row]) -> str:
     )
 
 
-def _untold(data: Row, compared: Sequence[Row]) -> str:
+def _untold(data: Report, compared: Sequence[Row]) -> str:
     """Return what a run without a primary comparison needs: the modes, or another measure than success."""
     if not any(row["contrast"] == INFORMATION for row in compared):
         return (
             "This run cannot tell how much seeing every side changes: this needs agents and mindreaders on the same "
             "scenarios (localsim run --mode all)."
         )
-    command = f"localsim compare {data.get('run', {}).get('run_id', '@last')}"
+    command = f"localsim compare {data.run['run_id']}"
     return f"The tasks of this run have no success to compare; see what else seeing every side changed: {command}"
 
 
-def _cell(family: str, model: str, data: Row, compared: Sequence[Row], turns: Turns) -> Row | None:
-    """Return the verdicts and sentences about one family and model; differences between models tell nothing here."""
+def _answer(family: str, model: str, data: Report, compared: Sequence[Row], turns: Turns) -> Answer | None:
+    """Return what is found about one family and model; differences between models tell nothing here."""
     own = [row for row in compared if (row["family"], row["model"]) == (family, model)]
     primary = next((row for row in own if row["primary"]), None)
     measure = primary["measure"] if primary else SUCCESS
     names = dict.fromkeys([*([primary["contrast"]] if primary else []), INFORMATION, AUTHORSHIP])
-    found = {row["contrast"]: row for row in own if row["measure"] == measure}
-    contrasts = {name: found.get(name) for name in names}
-    if all(row is None for row in contrasts.values()):
+    of_measure = {row["contrast"]: row for row in own if row["measure"] == measure}
+    findings = {name: found_in(of_measure[name], turns) if name in of_measure else None for name in names}
+    if not any(findings.values()):
         return None
-    verdicts = {name: _verdict(row, turns) for name, row in contrasts.items()}
-    about = next(each for each in data["measures"] if each["key"] == measure)
+    about = next(each for each in data.measures if each["key"] == measure)
     several = len({row["model"] for row in compared if row["family"] == family and row["model"]}) > 1
     title = title_of(family_of(family)) + (f" ({model})" if several else "")
-    told = {verdict for verdict in verdicts.values() if verdict != "absent"}
-    if told == {"not told"}:
-        sentences = [f"{title}: {_whether(contrasts, about)}{_missing(verdicts)}."]
+    if {each.verdict for each in findings.values() if each} == {"not told"}:
+        sentences = [f"{title}: {_whether(findings, about)}{_missing(findings)}."]
     else:
-        sentences = [
-            f"{title}: {_sizes(contrasts, verdicts, about)}; {_tail(contrasts, verdicts)}{_missing(verdicts)}."
-        ]
+        sentences = [f"{title}: {_sizes(findings, about)}; {_tail(findings)}{_missing(findings)}."]
     peeking = _peeking(family, model, data)
     sentences += [peeking] if peeking not in ("", "unknown") else []
     success = next((row for row in own if (row["measure"], row["contrast"]) == (SUCCESS, INFORMATION)), None)
-    shown: Row = {"family": family, "model": model, "title": title, "measure": measure, "peeking": peeking}
-    shown |= {"success": success, "success_verdict": _verdict(success, turns)}
-    shown["ranking"] = _ranking(title, data, own, contrasts if measure == SUCCESS else (), turns)
-    return {**shown, "contrasts": contrasts, "verdicts": verdicts, "sentences": sentences}
+    return Answer(
+        family=family,
+        model=model,
+        title=title,
+        about=about,
+        peeking=peeking,
+        findings=findings,
+        success=found_in(success, turns) if success else None,
+        ranking=_ranking(title, data, own, names if measure == SUCCESS else (), turns),
+        sentences=sentences,
+    )
 
 
-def _verdict(row: Row | None, turns: Turns) -> Verdict:
-    if row is None:
-        return "absent"
-    if turns(row["family"], row["measure"], row["contrast"]):
-        return "withheld"
-    return "found" if finds(row) else "not told"
+def found_in(row: Row, turns: Turns = lambda *_: False) -> Finding:
+    """Return the finding of a row of `comparison.compare`; the p of a primary comparison needs no correction."""
+    withheld = turns(row["family"], row["measure"], row["contrast"])
+    return finding(row, row["p"] if row["primary"] else row["p_holm"], withheld=withheld)
 
 
-def _ranking(title: str, data: Row, own: Sequence[Row], told: Collection[str], turns: Turns) -> list[str]:
+def _ranking(title: str, data: Report, own: Sequence[Row], told: Collection[str], turns: Turns) -> list[str]:
     """Return a sentence on the modes in the order of their success, and on how sure their differences are.
 
     `own` are the rows of `compare` on one family and model, `told` the contrasts whose tests another sentence tells.
@@ -125,7 +126,7 @@ def _ranking(title: str, data: Row, own: Sequence[Row], told: Collection[str], t
     family, model = own[0]["family"], own[0]["model"]
     cells = [
         row
-        for row in data["comparison"]
+        for row in data.comparison
         if (row["family"], row["model"]) == (family, model)
         and row.get(SUCCESS) is not None
         and not (row.get("other_run") or row.get("people_run"))
@@ -140,82 +141,63 @@ def _ranking(title: str, data: Row, own: Sequence[Row], told: Collection[str], t
         return [f"{title}: every mode reached the goal in {best:.0%} of its conversations."]
     less = ", ".join(f"{' and '.join(names)} in {share:.0%}" for share, names in others)
     tests = [row for row in own if row["measure"] == SUCCESS and row["first"] and row["contrast"] not in told]
-    sure = f"; {_sure(tests, turns)}" if tests else ""
+    sure = f"; {_sure([found_in(row, turns) for row in tests])}" if tests else ""
     said = f"{' and '.join(leaders)} reached the goal most often, in {best:.0%} of conversations, {less}"
     return [f"{title}: {said}{sure}."]
 
 
-def _sure(tests: Sequence[Row], turns: Turns) -> str:
+def _sure(tests: Sequence[Finding]) -> str:
     """Return which of the differences in success are found, each with its size and interval."""
-    verdicts = [_verdict(row, turns) for row in tests]
-    found = [row for row, verdict in zip(tests, verdicts, strict=True) if verdict == "found"]
-    if "withheld" in verdicts:
+    found = [each for each in tests if each.verdict == "found"]
+    if any(each.verdict == "withheld" for each in tests):
         return "this order depends on the wording of the prompts"
     if not found:
         if len(tests) == 1:
-            return f"chance can explain the difference between {tests[0]['first']} and {tests[0]['second']}"
+            return "chance can explain the difference between {} and {}".format(*tests[0].conditions)
         return "chance can explain these differences"
     parts = []
-    for row in found:
-        size, *interval = (each.replace("+", "") for each in _known(_upwards(row), row["kind"], counted=False))
-        parts.append(f"{row['first']} and {row['second']} differ by {', '.join([size, *interval])}")
+    for each in found:
+        sizes = [text.replace("+", "") for text in _known(_upwards(each), counted=False)]
+        parts.append(f"{each.conditions[0]} and {each.conditions[1]} differ by {', '.join(sizes)}")
     rest = ", and can tell no other two modes apart" if len(found) < len(tests) else ""
     return f"this run finds that {', '.join(parts)}{rest}"
 
 
-def _upwards(row: Row) -> Row:
-    """Return a comparison whose difference is not below 0: that of the other order, if it is."""
-    if row["difference"] >= 0 or row["low"] is None:
-        return {**row, "difference": abs(row["difference"])}
-    return {**row, "difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
+def _upwards(found: Finding) -> Finding:
+    """Return a finding whose difference is not below 0: that of the other order, if it is."""
+    if found.difference >= 0 or found.interval is None:
+        return replace(found, difference=abs(found.difference))
+    low, high = found.interval
+    return replace(found, difference=-found.difference, interval=(-high, -low))
 
 
-def finds(row: Row) -> bool:
-    """Return True if the test of a row of `comparison.compare` finds a difference, and its interval leaves out 0."""
-    return _found(row, tested(row))
-
-
-def tested(row: Row) -> float | None:
-    """Return the p that counts: that of the primary comparison as it is, any other corrected."""
-    p: float | None = row["p"] if row["primary"] else row["p_holm"]
-    return p
-
-
-def _found(row: Row, p: float | None) -> bool:
-    excludes_0 = row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
-    return p is not None and p <= LEVEL and excludes_0
-
-
-def _sizes(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict], about: Row) -> str:
-    """Return both differences with their intervals."""
+def _sizes(findings: Findings, about: Row) -> str:
+    """Return the differences with their intervals."""
     parts: list[str] = []
-    counted = not _together(row for row in contrasts.values() if row is not None)
-    for name, row in contrasts.items():
-        if row is None:
-            continue
-        withheld = verdicts[name] == "withheld"
+    counted = not _together(findings.values())
+    for name, each in findings.items():
         what = about["heading"] if not parts else "it"
-        if withheld:
+        if each and each.verdict == "withheld":
             parts.append(f"{_CAUSES[name]} changed {what} by an amount that this report withholds")
-        else:
-            parts.append(f"{_CAUSES[name]} {_change(what, row, about['kind'], counted)}")
+        elif each:
+            parts.append(f"{_CAUSES[name]} {_change(what, each, counted)}")
     return ", ".join(parts)
 
 
-def _whether(contrasts: Mapping[str, Row | None], about: Row) -> str:
+def _whether(findings: Findings, about: Row) -> str:
     """Return the differences of a run that finds none of them: it cannot tell whether they are changes."""
-    rows = {name: row for name, row in contrasts.items() if row is not None}
-    counted = not _together(rows.values())
+    known = {name: each for name, each in findings.items() if each}
+    counted = not _together(known.values())
     parts: list[str] = []
-    for name, row in rows.items():
+    for name, each in known.items():
         what = about["heading"] if not parts else "it"
-        parts.append(f"{_CAUSES[name]} changed {what} ({', '.join(_known(row, about['kind'], counted))})")
-    if all(row["scenarios"] == 1 for row in rows.values()):
+        parts.append(f"{_CAUSES[name]} changed {what} ({', '.join(_known(each, counted))})")
+    if all(each.scenarios == 1 for each in known.values()):
         end = "; one scenario cannot tell a change from none"
-    elif few := _too_few(rows.values()):
+    elif few := _too_few(known.values()):
         end = f"; {few.strip(' ()')}"
     else:
-        end = "" if counted else f"; it has {_scenarios(next(iter(rows.values()))['scenarios'])}"
+        end = "" if counted else f"; it has {_scenarios(next(iter(known.values())).scenarios)}"
     return f"this run cannot tell whether {' or '.join(parts)}{end}"
 
 
@@ -229,72 +211,68 @@ _CAUSES = {
 }
 
 
-def _change(what: str, row: Row, kind: str, counted: bool) -> str:
+def _change(what: str, found: Finding, counted: bool) -> str:
     """Return a difference as a predicate with its interval, and if `counted` with its number of scenarios."""
-    size, *known = _known(row, kind, counted)
+    size, *known = _known(found, counted)
     return f"changed {what} by {size}" + (f" ({', '.join(known)})" if known else "")
 
 
-def _known(row: Row, kind: str, counted: bool) -> list[str]:
+def _known(found: Finding, counted: bool) -> list[str]:
     """Return a difference, then its interval, and if `counted` its number of scenarios."""
-    size = _size(row["difference"], kind)
-    points = "" if kind != "share" else " point" if abs(float(size)) == 1 else " points"
+    size = _size(found.difference, found.kind)
+    points = "" if found.kind != "share" else " point" if abs(float(size)) == 1 else " points"
     small = "less than a point" if points else "less than 0.01"
-    shown = f"0{points}" if row["difference"] == 0 else f"{size}{points}" if float(size) else small
-    interval = [f"95% {_size(row['low'], kind)} to {_size(row['high'], kind)}"] if row["low"] is not None else []
-    return [shown, *interval, *([_scenarios(row["scenarios"])] if counted else [])]
+    shown = f"0{points}" if found.difference == 0 else f"{size}{points}" if float(size) else small
+    interval = [f"95% {' to '.join(_size(end, found.kind) for end in found.interval)}"] if found.interval else []
+    return [shown, *interval, *([_scenarios(found.scenarios)] if counted else [])]
 
 
 def _scenarios(count: int) -> str:
     return f"{count} scenario{'s' if count != 1 else ''}"
 
 
-def _together(rows: Iterable[Row]) -> str:
-    """Return "with 12 scenarios " if all rows have as many; "" if each has a number of its own."""
-    counts = {row["scenarios"] for row in rows}
+def _together(findings: Iterable[Finding | None]) -> str:
+    """Return "with 12 scenarios " if all findings have as many; "" if each has a number of its own."""
+    counts = {each.scenarios for each in findings if each}
     return f"with {_scenarios(counts.pop())} " if len(counts) == 1 else ""
 
 
-def _too_few(rows: Iterable[Row]) -> str:
-    """Return a note on the row with the fewest scenarios if they are too few for any finding."""
-    least = max(rows, key=lambda row: float(row["p_least"]))
-    few = least["p_least"] > LEVEL
-    return f" ({_scenarios(least['scenarios'])} cannot give a p below {_p(least['p_least'])})" if few else ""
+def _too_few(findings: Iterable[Finding]) -> str:
+    """Return a note on the finding with the fewest scenarios if they are too few for any finding."""
+    least = max(findings, key=lambda each: each.p_least)
+    few = f"{_scenarios(least.scenarios)} cannot give a p below {_p(least.p_least)}"
+    return f" ({few})" if least.too_few else ""
 
 
-def _tail(contrasts: Mapping[str, Row | None], verdicts: Mapping[str, Verdict]) -> str:
+def _tail(findings: Findings) -> str:
     """Return what the tests say of the differences, in their order, if one is found or withheld."""
-    rows = [row for row in contrasts.values() if row is not None]
-    n = _together(rows)
-    said = {name: verdict for name, verdict in verdicts.items() if verdict != "absent"}
-    if "withheld" in said.values():
+    verdicts = {name: each.verdict for name, each in findings.items() if each}
+    if "withheld" in verdicts.values():
         return "its sign depends on the wording of the prompts, so this is no finding"
-    found = [name for name, verdict in said.items() if verdict == "found"]
-    all_found = len(found) == len(said)
-    which = "all of it" if all_found else f"only the change by {' and '.join(_CAUSES[each] for each in found)}"
-    return f"{n}this run finds {which}"
+    found = [_CAUSES[name] for name, verdict in verdicts.items() if verdict == "found"]
+    which = "all of it" if len(found) == len(verdicts) else f"only the change by {' and '.join(found)}"
+    return f"{_together(findings.values())}this run finds {which}"
 
 
-def _missing(verdicts: Mapping[str, Verdict]) -> str:
+def _missing(findings: Findings) -> str:
     """Return what a run lacks a mode to tell."""
-    absent = [_CAUSES[name] for name, verdict in verdicts.items() if verdict == "absent"]
+    absent = [_CAUSES[name] for name, each in findings.items() if each is None]
     return f"; it lacks a mode to tell what {' and '.join(absent)} changes" if absent else ""
 
 
-def contrasts_sentence(causes: Mapping[str, Row], about: Row) -> str:
+def contrasts_sentence(causes: Mapping[str, Finding], about: Row) -> str:
     """Return the differences of several pairs of conditions, their intervals and what their tests say, as a sentence.
 
-    The rows are like those of `comparison.compare`, have a corrected p and are about one measure, which `about`
-    describes. A cause is what tells the two conditions of a row apart. Pairs with different numbers of scenarios state
-    their own.
+    The findings are about one measure, which `about` describes. A cause is what tells the two conditions of a finding
+    apart. Pairs with different numbers of scenarios state their own.
     """
     parts: list[str] = []
     n = _together(causes.values())
-    for cause, row in causes.items():
+    for cause, each in causes.items():
         what = about["heading"] if not parts else "it"
-        parts.append(f"{cause} {_change(what, row, about['kind'], counted=not n)}")
-    found = [cause for cause, row in causes.items() if _found(row, row["p_holm"])]
-    if all(row["scenarios"] == 1 for row in causes.values()):
+        parts.append(f"{cause} {_change(what, each, counted=not n)}")
+    found = [cause for cause, each in causes.items() if each.verdict == "found"]
+    if all(each.scenarios == 1 for each in causes.values()):
         tail = "one scenario cannot tell a change from none"
     elif found:
         tail = f"{n}this finds the change by {' and '.join(found)}"
@@ -303,12 +281,12 @@ def contrasts_sentence(causes: Mapping[str, Row], about: Row) -> str:
     return f"{', '.join(parts)}; {tail}."
 
 
-def _peeking(family: str, model: str, data: Row) -> str:
+def _peeking(family: str, model: str, data: Report) -> str:
     """Return a sentence on choices that used the other side, by mode; "unknown" if no mode has enough of them.
 
     It is empty if no mode has this measure.
     """
-    cells = [row for row in data["comparison"] if (row["family"], row["model"]) == (family, model)]
+    cells = [row for row in data.comparison if (row["family"], row["model"]) == (family, model)]
     cells = [row for row in cells if row.get(PEEKING) is not None]
     told = [row for row in cells if _tells(row)]
     if not told:
@@ -332,9 +310,9 @@ def _name(row: Row) -> str:
     return str(row.get("condition") or row["mode"])
 
 
-def _unknown_peeking(rows: Sequence[Row]) -> str:
+def _unknown_peeking(answers: Sequence[Answer]) -> str:
     """Return one sentence for all families and models whose choices are too few to tell."""
-    titles = " and ".join(dict.fromkeys(row["title"] for row in rows))
+    titles = " and ".join(dict.fromkeys(each.title for each in answers))
     return f"{titles}: too few first guesses or offers to tell whether they used the other side."
 
 

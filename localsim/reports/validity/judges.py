@@ -226,3 +226,16 @@ def sentence(rate: Row) -> str:
     warning = f" ({rate['warning']})" if rate["warning"] else ""
     agreement = f"orders agree in {rate['orders_agree']:.0%} of {rate['n']}"
     return f"Naturalness, {rate['judge']}: {preference}; {agreement}{warning}"
+
+
+def goals(judge: Row) -> str:
+    """Return a row of `reliability` in sentences: the goal scores by mode, and what is known of their reliability."""
+    scores = ", ".join(f"{mode} {goal:.1f}" for mode, goal in judge["goal_by_mode"].items())
+    told = [f"Judge {judge['judge']} ({judge['n']} conversations), goal 0-10: {scores}."]
+    value, low, high = (judge[f"goal_auroc{end}"] for end in ("", "_low", "_high"))
+    if value is not None:
+        ends = "" if low is None else f" ({low:.2f} to {high:.2f})"
+        told.append(f"AUROC against the verifiable outcome, within families and modes: {value:.2f}{ends}.")
+    if judge["spread"] is not None:
+        told.append(f"Spread between its own samples: {judge['spread']:.2f} of the range.")
+    return " ".join([*told, *([f"Warning: {judge['warning']}."] if judge["warning"] else [])])

@@ -13,6 +13,7 @@ from typing import Any
 from localsim.conversation.wording.variants import variant_of
 from localsim.families.base import SUCCESS
 from localsim.reports.comparison import Unit, differences_of, pairs_of, values_of
+from localsim.reports.document import Table
 from localsim.runs.plan import CONTRASTS, primary_of
 from localsim.stats.crossed import Block, Crossed, crossed, pooled
 from localsim.store.conditions import Condition
@@ -141,9 +142,6 @@ def _blocks(values: Mapping[Unit, float], variants: list[int]) -> tuple[dict[str
 
 # ---- for people ----------------------------------------------------------------------------------------------------
 
-Table = tuple[list[str], list[list[str]]]
-"""Headings and lines."""
-
 
 def sentences(row: Row) -> list[str]:
     """Return what a reader must know about the two tables."""
@@ -167,29 +165,29 @@ def sentences(row: Row) -> list[str]:
     return found
 
 
-def contrast_table(row: Row, *, every: bool = False) -> Table:
-    """Return the differences between modes with their range over the variants; by default of the foremost measures."""
+def contrast_table(row: Row) -> Table:
+    """Return the differences between modes in the foremost measures with their range over the variants."""
     heads = ["family", "measure", "difference", "all variants", "lowest", "highest", "sign holds in", "verdict"]
     lines = []
     for one in row["contrasts"]:
-        if every or one["foremost"]:
+        if one["foremost"]:
             each = [cell["estimate"] for cell in one["by_variant"]]
             numbers = [_number(value, one["kind"]) for value in (one["estimate"], min(each), max(each))]
             verdict = "withheld" if one["withheld"] else "kept"
             named = [one["family"], one["heading"], one["contrast"]]
             lines.append([*named, *numbers, f"{one['holds']} of {one['cells']}", verdict])
-    return heads, lines
+    title = "Differences between modes over all variants, and the lowest and highest of a single one"
+    return Table(title, heads, lines, words=3)
 
 
-def share_table(row: Row, *, every: bool = False) -> Table:
-    """Return the shares of variance within a mode; by default of the foremost measures."""
+def share_table(row: Row) -> Table:
+    """Return the shares of variance within a mode."""
     heads = ["family", "measure", "scenario", "variant", "scenario x variant", "seed", "rest"]
     lines = [
         [one["family"], one["heading"], *("-" if one[factor] is None else f"{one[factor]:.0%}" for factor in FACTORS)]
         for one in row["shares"]
-        if every or one["foremost"]
     ]
-    return heads, lines
+    return Table("Shares of the variance within a mode, by source", heads, lines, words=2)
 
 
 def _number(value: float, kind: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from localsim.families import EVERYDAY, in_order
-from localsim.store.conditions import Condition, condition_of
+from localsim.store.conditions import Condition, condition_of, conditions_of
 from localsim.store.database import Store
+from localsim.store.episodes import StoredEpisode, load_episode
 from localsim.store.queries import reports as queries
 
 Row = dict[str, Any]
@@ -20,6 +22,22 @@ RULE = (
     "The rule of choice: the scenario and seed that most conditions completed and whose success, then number of turns, "
     "are nearest to the medians of each condition; of equals, the lowest seed."
 )
+
+
+@dataclass(frozen=True)
+class Example:
+    """Conversations in one scenario with one seed, one column for each mode."""
+
+    family: str
+    episodes: tuple[StoredEpisode, ...]
+
+
+def examples(store: Store, run_id: str) -> list[Example]:
+    """Return the conversations that RULE chooses for each family: one for each condition, by one model."""
+    conditions = conditions_of(store, run_id)
+    first = {each.name: each for each in reversed(conditions)}
+    found = typical(store, [each for each in conditions if first[each.name] is each])
+    return [Example(family, tuple(load_episode(store, each) for each in ids)) for family, ids in found.items()]
 
 
 def typical(store: Store, conditions: Sequence[Condition]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from localsim.conversation.prompts import relationship_lines
 from localsim.conversation.rules.deciding import every_way
 from localsim.conversation.transcript import Action, ActionType
 from localsim.errors import InvalidInput
-from localsim.reports import marks
+from localsim.reports.conversation import marks
 from localsim.web.classroom import results
 from localsim.web.classroom.beats import start_of
 from localsim.web.classroom.floor import Floor, Live

@@ -14,7 +14,7 @@ from localsim.conversation.transcript import Action
 from localsim.errors import InvalidInput
 from localsim.families import family_of, title_of
 from localsim.machine.room import qr_svg
-from localsim.reports import marks
+from localsim.reports.conversation import marks
 from localsim.scenarios.find import shipped
 from localsim.store.episodes import models_on
 from localsim.web import view_data

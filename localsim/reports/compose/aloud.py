@@ -11,6 +11,7 @@ import itertools
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,8 +19,10 @@ from localsim import stats
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import constructed, taught
 from localsim.reports.comparison import Unit, compare, completed
-from localsim.reports.report import report
-from localsim.reports.validity.headline import INFORMATION, LEVEL, SUCCESS, headline, tested
+from localsim.reports.compose.alone import report
+from localsim.reports.document import Aloud, Report
+from localsim.reports.validity.findings import LEVEL, Answer, Finding
+from localsim.reports.validity.headline import INFORMATION, SUCCESS, headline
 from localsim.reports.validity.robustness import sign_turns
 from localsim.runs.plan import CONTRASTS
 from localsim.store.conditions import Condition
@@ -38,52 +41,31 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 class Told(NamedTuple):
-    """The finding about one model in one family."""
+    """What seeing the other side changed for one model in one family, on the shared scenarios."""
 
     model: str
     """The name of the model in the paragraph."""
-    made_of: str
-    """The name of the model in the run: A|B if two models play."""
-    row: Row
-    """A row of `headline`'s families, on the shared scenarios."""
-    about: Row
-    """The measure, as `report` lists it."""
+    answer: Answer
+    found: Finding
 
     @property
-    def found(self) -> Row:
-        """The difference between the modes, as a row of `comparison.compare`."""
-        row: Row = self.row["contrasts"][INFORMATION]
-        return row
-
-    @property
-    def verdict(self) -> str:
-        """The verdict of the headline on the difference: found, not told or withheld."""
-        return str(self.row["verdicts"][INFORMATION])
-
-    @property
-    def too_few(self) -> bool:
-        """True if no test of so few scenarios can find a difference."""
-        return bool(self.found["p_least"] > LEVEL)
-
-    @property
-    def alike(self) -> bool:
-        """True if every scenario differs by the same amount, which is not 0: an interval cannot be computed then."""
-        return self.found["low"] is None and abs(self.found["difference"]) > _NIL and not self.too_few
+    def about(self) -> Row:
+        """The measure, as `report --json` lists it."""
+        return self.answer.about
 
     @property
     def title(self) -> str:
         """The heading of the family."""
-        return title_of(family_of(self.row["family"]))
+        return title_of(family_of(self.answer.family))
 
 
-def with_paragraph(store: Store, data: Row, conditions: Sequence[Condition]) -> Row:
-    """Return a report with `aloud`: `runs` beside its own, the `paragraph` about all of them, its own run first, and
-    the `conclusions` of the paragraph.
+def with_paragraph(store: Store, data: Report, conditions: Sequence[Condition]) -> Report:
+    """Return a report with `aloud`: the paragraph about its own run and others.
 
     A run counts if its agents and its mindreaders are among the conditions, they share a scenario and seed with the
     runs before it, and it has a model that these lack. Without such a run the report is returned as it is.
     """
-    own = data["run"]["run_id"]
+    own = data.run["run_id"]
     names: dict[str, set[str]] = defaultdict(set)
     for each in conditions:
         names[each.run_id].add(each.name)
@@ -104,9 +86,8 @@ def with_paragraph(store: Store, data: Row, conditions: Sequence[Condition]) -> 
     if len(reports) == 1:
         return data
     about = [_among(store, each, shared) for each in reports]
-    found: Row = {"runs": [each["run"]["run_id"] for each in reports[1:]]}
-    found |= {"paragraph": paragraph(about, shared, repeated), "conclusions": conclusions(about, shared)}
-    return {**data, "aloud": found}
+    runs = [each.run["run_id"] for each in reports[1:]]
+    return replace(data, aloud=Aloud(runs, paragraph(about, shared, repeated), conclusions(about, shared)))
 
 
 def _units(store: Store, run_id: str) -> Units:
@@ -132,27 +113,27 @@ def _common(first: Units, *others: Units) -> Units:
     return {family: units for family, units in found.items() if units}
 
 
-def _among(store: Store, data: Row, shared: Units) -> Row:
+def _among(store: Store, data: Report, shared: Units) -> Report:
     """Return a report whose headline is about the shared units alone."""
-    run_id = data["run"]["run_id"]
+    run_id = data.run["run_id"]
     if _units(store, run_id) == shared:
         return data
     among = set().union(*shared.values())
-    turns = partial(sign_turns, data["robustness"])
-    return {**data, "headline": headline(data, compare(store, run_id, among=among), turns)}
+    turns = partial(sign_turns, data.robustness)
+    return replace(data, headline=headline(data, compare(store, run_id, among=among), turns))
 
 
-def _models(data: Row) -> list[str]:
-    return list(dict.fromkeys(row["model"] for row in data["comparison"] if row["mode"] in CONTRASTS[INFORMATION]))
+def _models(data: Report) -> list[str]:
+    return list(dict.fromkeys(row["model"] for row in data.comparison if row["mode"] in CONTRASTS[INFORMATION]))
 
 
-def _identity(data: Row, model: str) -> str:
+def _identity(data: Report, model: str) -> str:
     """Return a text that is the same for the same model under two names: the checksum of its weights if it is known."""
-    known = data["run"]["models"]
+    known = data.run["models"]
     return json.dumps([known.get(part, {}).get("sha256") or part for part in model.split("|")])
 
 
-def paragraph(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]], repeated: Sequence[str] = ()) -> str:
+def paragraph(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]], repeated: Sequence[str] = ()) -> str:
     """Return the paragraph about the runs of these reports, whose headlines are about the shared units.
 
     `repeated` are models of further runs that are left out, because the reports have them.
@@ -175,7 +156,7 @@ def paragraph(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]], repe
     return " ".join([*sentences, *_certainty(told)])
 
 
-def conclusions(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> list[str]:
+def conclusions(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]]) -> list[str]:
     """Return what the paragraph concludes about each model, each sentence to be read without those before it.
 
     What the first report says of its own talks is left out.
@@ -189,30 +170,28 @@ def conclusions(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) ->
     return [*found, PREMIUM] if any("premium" in sentence for sentence in found) else found
 
 
-def _told(reports: Sequence[Row], shared: Mapping[str, Iterable[Unit]]) -> Iterator[Told]:
+def _told(reports: Sequence[Report], shared: Mapping[str, Iterable[Unit]]) -> Iterator[Told]:
     """Yield what reports tell about information, for each model once, families in the order of a report."""
     seen: set[str] = set()
     called = Counter(model for data in reports for model in _models(data))
     for data in reports:
-        rows = [row for row in data["headline"]["families"] if row["contrasts"].get(INFORMATION)]
         fresh = [model for model in _models(data) if _identity(data, model) not in seen]
         for model in fresh:
-            name = f"{_name(model)} (run {data['run']['run_id']})" if called[model] > 1 else _name(model)
+            name = f"{_name(model)} (run {data.run['run_id']})" if called[model] > 1 else _name(model)
+            own = [each for each in data.headline.families if each.model == model]
             for family in in_order(shared):
-                for row in rows:
-                    if (row["family"], row["model"]) == (family, model):
-                        about = next(each for each in data["measures"] if each["key"] == row["measure"])
-                        yield Told(name, model, row, about)
+                found = [(each, each.findings.get(INFORMATION)) for each in own if each.family == family]
+                yield from (Told(name, each, one) for each, one in found if one)
         seen.update(_identity(data, model) for model in fresh)
 
 
-def _claims(reports: Sequence[Row]) -> list[str]:
+def _claims(reports: Sequence[Report]) -> list[str]:
     """Return sentences about the models whose talks do not play: nothing else is told about them."""
-    return [claim for data in reports for claim in data.get("playing", {}).get("claims", ())]
+    return [claim for data in reports for claim in data.playing.claims()]
 
 
-def _has_script(reports: Sequence[Row]) -> bool:
-    return any(row["mode"] == "script" for data in reports for row in data["comparison"])
+def _has_script(reports: Sequence[Report]) -> bool:
+    return any(row["mode"] == "script" for data in reports for row in data.comparison)
 
 
 # ---- sentences -----------------------------------------------------------------------------------------------------
@@ -222,7 +201,7 @@ def _opening(told: Sequence[Told], models: int, script: bool) -> Iterator[str]:
     """Yield the design: models, scenarios, and the modes in one clause each."""
     counts: dict[str, set[int]] = defaultdict(set)
     for each in told:
-        counts[each.title].add(each.found["scenarios"])
+        counts[each.title].add(each.found.scenarios)
     scenarios = {title: max(found) for title, found in counts.items()}
     played = " and ".join(f"{_number(count)} of {title}" for title, count in scenarios.items())
     who = f"{_number(models)} models" if models != 1 else "one model"
@@ -239,7 +218,7 @@ def _opening(told: Sequence[Told], models: int, script: bool) -> Iterator[str]:
 
 def _origin(told: Told) -> Iterator[str]:
     """Yield what is known about a model's lessons; each of several models that play together has a sentence."""
-    for part in dict.fromkeys(told.made_of.split("|")):
+    for part in dict.fromkeys(told.answer.model.split("|")):
         if found := constructed(part):
             yield f"{part} is constructed for this comparison: it was {found}."
         elif found := taught(part):
@@ -255,54 +234,53 @@ def _finding(told: Told) -> Iterator[str]:
 
     Neither a level nor a difference is told if the report withholds the difference.
     """
-    if told.verdict == "withheld":
+    if told.found.verdict == "withheld":
         yield (
             f"In {told.title}, the direction of the difference depends on the wording of the prompts, so nothing is "
             f"told about {told.model}."
         )
         return
     first, second = _levels(told.about, told.found)
-    did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.row["measure"], "had")
+    did = {SUCCESS: "succeeded in", TURNS: "took"}.get(told.about["key"], "had")
     yield f"In {told.title}, {told.model} {did} {first} as agents and {second} as mindreaders."
     yield from _verdict(told)
-    if told.row["measure"] != SUCCESS and told.row.get("success") is not None:
-        yield _success(told)
+    if told.about["key"] != SUCCESS and told.answer.success:
+        yield _success(told.found, told.answer.success)
 
 
-def _success(told: Told) -> str:
+def _success(found: Finding, success: Finding) -> str:
     """Return both levels of success, and what its test says."""
-    success, verdict = told.row["success"], told.row["success_verdict"]
-    if verdict == "withheld":
+    if success.verdict == "withheld":
         return "Whether its success rose or fell depends on the wording of the prompts, so it is not told."
-    first, second = _texts(success["levels"], 100, 0)
+    first, second = _texts(success.levels, 100, 0)
     if first == second:
         return f"Its success was the same, {first}%."
     sure = "that difference may be chance"
-    if verdict == "found":
-        sure = "that difference was found" + (", too" if told.verdict == "found" else "")
+    if success.verdict == "found":
+        sure = "that difference was found" + (", too" if found.verdict == "found" else "")
     return f"Its success was {first}% as agents and {second}% as mindreaders; {sure}."
 
 
 def _verdict(told: Told) -> Iterator[str]:
     found = told.found
-    over = _over(found["scenarios"])
-    if told.too_few:
-        are = "scenarios are" if found["scenarios"] != 1 else "scenario is"
+    over = _over(found.scenarios)
+    if found.too_few:
+        are = "scenarios are" if found.scenarios != 1 else "scenario is"
         least = next(count for count in itertools.count(1) if stats.least_p(count) <= LEVEL)
-        count = _number(found["scenarios"]).capitalize()
+        count = _number(found.scenarios).capitalize()
         yield f"{count} {are} too few to tell any difference: at least {_number(least)} are needed."
-    elif told.verdict == "found":
-        low, high = (_signed(told, end) for end in sorted((found["low"], found["high"]), key=abs))
-        yield f"That is {_signed(told, found['difference'])} (95% interval {low} to {high}; {over})."
-    elif told.alike:
-        same = _signed(told, found["difference"])
-        yield f"All {found['scenarios']} scenarios differ by the same amount, {same}, so no interval can be computed."
-    elif found["low"] is None:
+    elif found.verdict == "found" and found.interval:
+        low, high = (_signed(told, end) for end in sorted(found.interval, key=abs))
+        yield f"That is {_signed(told, found.difference)} (95% interval {low} to {high}; {over})."
+    elif found.alike:
+        same = _signed(told, found.difference)
+        yield f"All {found.scenarios} scenarios differ by the same amount, {same}, so no interval can be computed."
+    elif found.interval is None:
         yield f"No difference was found ({over}). All scenarios differ alike, so what was missed cannot be computed."
     else:
-        low, high = (_signed(told, end) for end in (found["low"], found["high"]))
-        most = _amount(told, max(abs(found["low"]), abs(found["high"])))
-        but = "" if found["low"] <= 0 <= found["high"] else ", although the 95% interval leaves out zero"
+        low, high = (_signed(told, end) for end in found.interval)
+        most = _amount(told, max(map(abs, found.interval)))
+        but = "" if found.interval[0] <= 0 <= found.interval[1] else ", although the 95% interval leaves out zero"
         yield f"No difference was found{but} (95% interval {low} to {high}; {over})."
         yield f"A difference of up to {most} could have been missed."
 
@@ -310,7 +288,7 @@ def _verdict(told: Told) -> Iterator[str]:
 def _conclusion(own: Sequence[Told]) -> Iterator[str]:
     """Yield whether a premium was found for a model in each family, and whether it was built to have one."""
     model = own[0].model
-    built = any(constructed(part) for part in own[0].made_of.split("|"))
+    built = any(constructed(part) for part in own[0].answer.model.split("|"))
     titles: dict[str, list[str]] = defaultdict(list)
     for each in own:
         titles[_outcome(each)].append(each.title)
@@ -335,35 +313,36 @@ def _conclusion(own: Sequence[Told]) -> Iterator[str]:
 
 def _outcome(told: Told) -> str:
     """Return gain, loss, change (a difference that is neither), none (not found) or untold (no test could tell)."""
-    if told.verdict == "withheld":
+    found = told.found
+    if found.verdict == "withheld":
         return "untold"
-    p = tested(told.found)
     directions = {_direction(told), _direction_of_success(told)} - {0}
-    if len(directions) > 1 or (told.alike and p is not None and p <= LEVEL):
+    if len(directions) > 1 or (found.alike and found.p is not None and found.p <= LEVEL):
         return "change"
     if directions:
         return "gain" if directions == {1} else "loss"
-    if told.verdict == "found":
+    if found.verdict == "found":
         return "change"
-    return "untold" if told.too_few or told.alike else "none"
+    return "untold" if found.too_few or found.alike else "none"
 
 
 def _direction(told: Told) -> int:
     """Return 1 if the measure was found to be better with the other side in view, -1 if worse, 0 if neither."""
-    better = GAIN.get(told.row["measure"], 0) * told.found["difference"]
-    return (better > 0) - (better < 0) if told.verdict == "found" else 0
+    better = GAIN.get(told.about["key"], 0) * told.found.difference
+    return (better > 0) - (better < 0) if told.found.verdict == "found" else 0
 
 
 def _direction_of_success(told: Told) -> int:
     """Return the same of success, where it is not the measure."""
-    if told.row["measure"] == SUCCESS or told.row.get("success_verdict") != "found":
+    success = told.answer.success
+    if told.about["key"] == SUCCESS or not success or success.verdict != "found":
         return 0
-    return 1 if told.row["success"]["difference"] > 0 else -1
+    return 1 if success.difference > 0 else -1
 
 
 def _certainty(told: Sequence[Told]) -> Iterator[str]:
-    known = [each for each in told if each.verdict != "withheld"]
-    tests = sum(not each.too_few for each in known)
+    known = [each for each in told if each.found.verdict != "withheld"]
+    tests = sum(not each.found.too_few for each in known)
     if known and not tests:
         yield "More scenarios are needed: localsim design computes how many."
     if not tests:
@@ -391,12 +370,12 @@ def _over(scenarios: int) -> str:
     return f"{scenarios} scenario{'s' if scenarios != 1 else ''}"
 
 
-def _levels(about: Row, found: Row) -> list[str]:
+def _levels(about: Row, found: Finding) -> list[str]:
     """Return both values of a measure with what it counts."""
     if about["kind"] != "share":
-        return [f"{text} {about['heading']}" for text in _texts(found["levels"], 1, 1)]
+        return [f"{text} {about['heading']}" for text in _texts(found.levels, 1, 1)]
     counted = "of its conversations" if about["key"] == SUCCESS else about["heading"]
-    return [f"{text}% {counted}" for text in _texts(found["levels"], 100, 0)]
+    return [f"{text}% {counted}" for text in _texts(found.levels, 100, 0)]
 
 
 def _texts(levels: Sequence[float], factor: int, decimals: int) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """The report of a run as one HTML page, the answer first, without scripts or downloads.
 
 Figures, tables and example conversations are folded behind the head of each family; a link to a folded part opens it,
-because browsers open `details` around the target of a link. `render` is pure; only `examples` reads the store. The
-template escapes all text of models and files.
+because browsers open `details` around the target of a link. `render` is pure. The template escapes all text of models
+and files.
 """
 
 from __future__ import annotations
@@ -10,35 +10,30 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from localsim.annotation import leak_judges
-from localsim.annotation.agreement import sentences
 from localsim.families import Family, family_of, in_order, title_of
 from localsim.families.base import SUCCESS
 from localsim.models.registry import labelled
-from localsim.reports import marks
+from localsim.reports import sections
 from localsim.reports.card import sections as card_sections
-from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, playing, remark_on
-from localsim.reports.conversation.asked import tables
-from localsim.reports.figures.beside import with_colours
+from localsim.reports.compose.alone import foremost
+from localsim.reports.compose.beside import with_colours
+from localsim.reports.conversation import MarkedTurn, hits_in, marked_turns, marks, playing, remark_on
+from localsim.reports.document import Report
 from localsim.reports.figures.references import beside, heading
 from localsim.reports.figures.references import sentences as sentences_on
 from localsim.reports.measures import INVENTED, interval_of, shown
-from localsim.reports.report import foremost
-from localsim.reports.validity import correction, head, instruments, robustness
-from localsim.reports.validity.typical import RULE, typical
+from localsim.reports.validity import head
+from localsim.reports.validity.typical import RULE, Example
 from localsim.runs import words
 from localsim.runs.plan import command_of
 from localsim.runs.telling import of_people
-from localsim.store.conditions import conditions_of
-from localsim.store.database import Store
-from localsim.store.episodes import StoredEpisode, load_episode
+from localsim.store.episodes import StoredEpisode
 
 Row = dict[str, Any]
 
@@ -46,33 +41,17 @@ NONE = "–"
 """Printed for a value that has no meaning."""
 
 
-@dataclass(frozen=True)
-class Example:
-    """Conversations in one scenario with one seed, one column for each mode."""
-
-    family: str
-    episodes: tuple[StoredEpisode, ...]
-
-
-def examples(store: Store, run_id: str) -> list[Example]:
-    """Return the conversations that `typical.RULE` chooses for each family: one for each condition, by one model."""
-    conditions = conditions_of(store, run_id)
-    first = {each.name: each for each in reversed(conditions)}
-    found = typical(store, [each for each in conditions if first[each.name] is each])
-    return [Example(family, tuple(load_episode(store, each) for each in ids)) for family, ids in found.items()]
-
-
-def render(data: dict[str, Any], examples: list[Example]) -> str:
-    """Return one self-contained HTML page with the content of `report.report`."""
+def render(data: Report, back: str = "") -> str:
+    """Return one self-contained HTML page; `back` is the address of a page that it leads back to."""
     data = with_colours(data)
-    comparison = data["comparison"]
+    comparison = data.comparison
     names = in_order(row["family"] for row in comparison)
     told = head.notes(data)
     simulated = [row for row in comparison if "people_run" not in row and "other_run" not in row]
     completed, failed = (sum(row[key] for row in simulated) for key in ("completed", "failed"))
-    accuracy = data.get("parser_accuracy")
+    accuracy = data.parser_accuracy
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("localsim.reports"),
+        loader=jinja2.PackageLoader("localsim.reports.render"),
         autoescape=True,
         finalize=_printable,
         trim_blocks=True,
@@ -80,12 +59,13 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     return environment.get_template("report.html.j2").render(
-        run=data["run"],
-        started=_date(data["run"]["started_utc"]),
+        run=data.run,
+        started=_date(data.run["started_utc"]),
         modes=len({row["mode"] for row in comparison if row["completed"]}),
         answer=head.answer(data),
-        playing=data.get("playing", playing.SILENT.as_json()),
-        aloud=data.get("aloud", {}).get("paragraph", ""),
+        back=back,
+        not_playing=playing.RULE if data.playing.withheld else "",
+        aloud=data.aloud.paragraph if data.aloud else "",
         rule=RULE,
         labelled=labelled,
         invented=INVENTED,
@@ -93,22 +73,18 @@ def render(data: dict[str, Any], examples: list[Example]) -> str:
         legend=_legend(comparison),
         warnings=told["general"],
         beside=told["beside"],
-        families=[_family(name, data, examples) | {"heads": heads} for name, heads in _heads(data, names).items()],
-        counts={"completed": completed, "failed": failed, "rest": data["run"]["episodes_planned"] - completed - failed},
-        resumable=failed < data["run"]["episodes_planned"]
-        and not of_people(data["run"]["repro"], data["run"]["models"]),
+        families=[_family(name, data) | {"heads": heads} for name, heads in _heads(data, names).items()],
+        counts={"completed": completed, "failed": failed, "rest": data.run["episodes_planned"] - completed - failed},
+        resumable=failed < data.run["episodes_planned"] and not of_people(data.run["repro"], data.run["models"]),
         accuracy=accuracy,
         parsed=_parsed(accuracy) if accuracy else [],
-        instruments=[{**row, "text": instruments.text_of(row)} for row in data.get("instruments", [])],
-        leak_sources=[*data.get("leak_sources", []), *leak_judges.sentences(data.get("leak_judges", []))],
-        **_corrections(data),
-        variants=_variants(data["robustness"]) if data.get("robustness") else None,
-        judges=data.get("judges", []),
-        naturalness=data.get("naturalness", []),
-        people=sentences(data["annotations"]) if data["annotations"]["raters"] else [],
-        asked=list(tables(data)),
-        commands=_commands(data["run"]),
-        card=card_sections(data["card"]) if data.get("card") else [],
+        sections=[
+            each
+            for part in (sections.errors, sections.variants, sections.asked, sections.opinions)
+            for each in part(data)
+        ],
+        commands=_commands(data.run),
+        card=card_sections(data.card) if data.card else [],
     )
 
 
@@ -125,48 +101,12 @@ def _legend(rows: Iterable[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _coloured(data: Row, family: str) -> list[Row]:
+def _coloured(data: Report, family: str) -> list[Row]:
     """Return the leaks of a family with the number of their condition's colour."""
     keys = ("mode", "see", "model")
-    colours = {tuple(row.get(key) or "" for key in keys): row["twin"] for row in reversed(data["comparison"])}
-    leaks = _of(family, data.get("leaks", []))
+    colours = {tuple(row.get(key) or "" for key in keys): row["twin"] for row in reversed(data.comparison)}
+    leaks = _of(family, data.leaks)
     return [{**leak, "twin": colours.get(tuple(leak.get(key) or "" for key in keys), 0)} for leak in leaks]
-
-
-def _variants(row: Row) -> Row:
-    """Return the tables and remarks on the variants of a perturbed run."""
-    tables = [
-        ("Differences between modes over all variants, and the lowest and highest of a single one", 3),
-        ("Shares of the variance within a mode, by source", 2),
-    ]
-    found = (robustness.contrast_table(row), robustness.share_table(row, every=True))
-    return {
-        "remarks": robustness.sentences(row),
-        "tables": [
-            {"title": title, "words": words, "heads": heads, "lines": lines}
-            for (title, words), (heads, lines) in zip(tables, found, strict=True)
-            if lines
-        ],
-    }
-
-
-def _corrections(data: Row) -> Row:
-    """Return the corrected rates as texts, and a sentence about those that are not corrected."""
-    rows = data.get("corrections", [])
-    colours = {(name_of(row), row["model"]): row["twin"] for row in reversed(data["comparison"])}
-    texts = [
-        {
-            **row,
-            "colour": (row["mode"].split("+")[0], colours.get((row["mode"], row["model"]), 0)),
-            "instrument": correction.text_of(row, "naive"),
-            "text": correction.text_of(row, "corrected"),
-            "labels": correction.labels_text(row),
-        }
-        for row in rows
-    ]
-    rest = [row for row in rows if row["corrected"] is None]
-    advice = correction.sentences(rest, data["run"]["run_id"])
-    return {"corrections": texts, "advice": advice}
 
 
 def _printable(value: Any) -> Any:
@@ -190,12 +130,12 @@ def _of(family: str, rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["family"] == family]
 
 
-def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
+def _family(name: str, data: Report) -> Row:
     """Return what the page says about a family, except its head tables."""
-    family, rows, leaks = family_of(name), _of(name, data["comparison"]), _coloured(data, name)
-    told = {row["measure"] for row in data.get("headline", {}).get("families", []) if row["family"] == name}
-    terms = shown(data["measures"], rows)
-    played = data.get("references", [])
+    family, rows, leaks = family_of(name), _of(name, data.comparison), _coloured(data, name)
+    told = {each.about["key"] for each in data.headline.families if each.family == name}
+    terms = shown(data.measures, rows)
+    played = data.references
     referred = {each["key"]: _signed(texts) for each in terms if (texts := beside(played, each, rows))}
     columns, same = head.constants(terms, rows, {SUCCESS.key, *referred} | told)
     models = list(dict.fromkeys(row["model"] for row in rows))
@@ -204,7 +144,7 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
     def panels(keys: Sequence[str]) -> list[Row]:
         return [_panel(by_key[key], rows, len(models) > 1) for key in keys if key in by_key]
 
-    curves = [_curve(curve) for curve in _of(name, data.get("curves", [])) if _rises(curve)]
+    curves = [_curve(curve) for curve in _of(name, data.curves) if _rises(curve)]
     figures = {
         "outcomes": panels(family.figure),
         "style": panels(_keys(columns, "style", family)),
@@ -235,7 +175,7 @@ def _family(name: str, data: Row, examples: Iterable[Example]) -> Row:
         ],
         "referred": heading(played, name),
         "references": sentences_on(played, name),
-        "examples": [_example(example, rows) for example in examples if example.family == name],
+        "examples": [_example(example, rows) for example in data.talks if example.family == name],
     }
 
 
@@ -245,7 +185,7 @@ def _own_meaning(measure: Row, family: Family) -> Row:
     return {**measure, "meaning": own}
 
 
-def _heads(data: Row, names: Iterable[str]) -> dict[str, list[Row]]:
+def _heads(data: Report, names: Iterable[str]) -> dict[str, list[Row]]:
     """Return family -> head tables; the warnings about a model stand at its first table, later ones link to them."""
     found: dict[str, list[Row]] = {name: [] for name in names}
     places: dict[str, str] = {}

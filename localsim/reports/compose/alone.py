@@ -1,0 +1,230 @@
+"""The report of one run alone: a row for each family and condition with intervals, warnings, and quoted leaks.
+
+Columns are the measures of `reports.measures`. `reports.report` sets other runs beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from localsim import families
+from localsim.annotation.agreement import agreement
+from localsim.annotation.leak_judges import leak_judges
+from localsim.conversation.measures import Measure
+from localsim.families import EVERYDAY
+from localsim.reports.comparison import compare
+from localsim.reports.conversation import playing
+from localsim.reports.conversation.choices import choices
+from localsim.reports.conversation.interviews import interviews
+from localsim.reports.conversation.rubrics import rubric_rows
+from localsim.reports.document import Report
+from localsim.reports.figures.curves import curves
+from localsim.reports.measures import COUNTS, Cell, as_json, estimate, measures_of, of_family, sided
+from localsim.reports.validity.correction import corrections
+from localsim.reports.validity.headline import headline
+from localsim.reports.validity.instruments import instruments, leak_sources
+from localsim.reports.validity.judges import rates, reliability
+from localsim.reports.validity.remarks import remarks_on
+from localsim.reports.validity.robustness import robustness, sign_turns
+from localsim.reports.validity.thresholds import sentences, thresholds
+from localsim.reports.validity.thresholds import warnings as mixtures
+from localsim.runs.telling import is_search
+from localsim.store.conditions import Condition, condition_of, in_order
+from localsim.store.database import Store
+from localsim.store.queries import reports as queries
+from localsim.store.queries.runs import run_row
+
+Row = dict[str, Any]
+Key = tuple[str, Condition]
+"""Family and condition."""
+
+QUOTED = 12
+"""Number of leaks that a report quotes."""
+
+
+def report(store: Store, run_id: str) -> Report:
+    """Return the report of a run without the parts that `reports.report` adds."""
+    with store.held() as reader:
+        return _read(reader, run_id)
+
+
+def _read(store: Store, run_id: str) -> Report:
+    run = run_row(store, run_id)
+    scores = list(sided(store, run_id, queries.scores(store, run_id)))
+    found = table(store, run_id, scores)
+    used = thresholds(store, run_id) if any(row["private"] for row in found.comparison) else []
+    told = playing.of_run(store, run_id)
+    remarks = remarks_on(run, found.comparison, told)
+    asked = {name.partition(".")[0] for name in {row["evaluator"] for row in scores}}
+    judges = reliability(store, run_id) if "judge" in asked else []
+    played = dict.fromkeys(row["family"] for row in found.comparison if row["completed"])
+    searched = _searched_families(found.comparison, scores)
+    data = replace(
+        found,
+        run=_run_json(run, store, run_id),
+        playing=told,
+        leaks=queries.leaks(store, run_id),
+        thresholds=used,
+        warnings=[*(each["text"] for each in remarks), *mixtures(store, used, run_id)],
+        remarks=remarks,
+        judges=judges,
+        naturalness=rates(store, run_id) if "naturalness" in asked else [],
+        annotations=agreement(store, run_id),
+        interviews=interviews(store, run_id),
+        rubrics=rubric_rows(store, run_id) if asked & {"judge", "rubric"} else [],
+        choices=choices(store, run_id) if "choose" in asked else [],
+        parser_accuracy=families.accuracy(),
+        instruments=instruments(played, searched, judges, used),
+        leak_sources=[*leak_sources(searched), *sentences(used)],
+        leak_judges=leak_judges(store, [run_id]),
+        corrections=corrections(store, run_id),
+        robustness=robustness(store, run_id),
+    )
+    return _answered(store, data, scores)
+
+
+def beginning(store: Store, run_id: str) -> Report:
+    """Return a report that has what its first sentences need, and its measures and rows."""
+    with store.held() as reader:
+        run = run_row(reader, run_id)
+        scores = list(sided(reader, run_id, queries.scores(reader, run_id)))
+        found = replace(
+            _rows(reader, run_id, scores),
+            run={**run, "models": json.loads(run["models_json"])},
+            playing=playing.of_run(reader, run_id),
+            robustness=robustness(reader, run_id),
+        )
+        return _answered(reader, found, scores)
+
+
+def _answered(store: Store, data: Report, scores: Sequence[Row]) -> Report:
+    """Return a report with its headline. Without an episode there are no conditions that could be compared."""
+    compared = compare(store, data.run["run_id"], scores=scores) if data.comparison else []
+    return replace(data, headline=headline(data, compared, partial(sign_turns, data.robustness)))
+
+
+def table(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> Report:
+    """Return a report that has the measures of a run, its rows (comparison) and its curves.
+
+    `scores` are the newest ones, with the sides of their agents, if they have been read.
+    """
+    scores = list(sided(store, run_id, queries.scores(store, run_id))) if scores is None else scores
+    return replace(_rows(store, run_id, scores), curves=curves(store, run_id, scores))
+
+
+def _searched_families(comparison: Sequence[Row], scores: Iterable[Row]) -> list[str]:
+    """Return the families in which something was private and was searched for leaks."""
+    played = dict.fromkeys(row["family"] for row in comparison if row["completed"])
+    private = {row["family"] for row in comparison if row["private"]}
+    leaking = {row["family"] or EVERYDAY.name for row in scores if is_search(row)}
+    return [name for name in played if name in leaking & private]
+
+
+def _rows(store: Store, run_id: str, scores: Sequence[Row]) -> Report:
+    """Return a report that has the measures of a run and its rows (comparison)."""
+    found = cells(store, run_id, scores)
+    measures = measures_of(dict.fromkeys(family for family, _ in found), {row["evaluator"] for row in scores})
+    secret = queries.with_secrets(store, run_id)
+    return Report(
+        run={"run_id": run_id},
+        measures=[as_json(measure) for measure in measures],
+        comparison=[_comparison_row(key, cell, measures, secret) for key, cell in found.items()],
+    )
+
+
+def foremost(leaks: Iterable[Row]) -> list[Row]:
+    """Return the leaks to quote, at most QUOTED: omniscient ones first, then early ones, then the most probable."""
+    ordered = sorted(leaks, key=lambda leak: (leak["kind"] != "omniscient", not leak["early"], -leak["probability"]))
+    return ordered[:QUOTED]
+
+
+def cells(store: Store, run_id: str, scores: Iterable[Row]) -> dict[Key, Cell]:
+    """Return the cells in the order of a report: by family and condition. `scores` have the sides of their agents."""
+    counted = queries.counts(store, run_id)  # before the episodes: a run that goes on adds more of them
+    episodes: dict[Key, list[Row]] = defaultdict(list)
+    keys: dict[str, Key] = {}
+    for row in queries.episodes(store, run_id):
+        keys[row["episode_id"]] = key = _key(row)
+        episodes[key].append(row)
+    scored: dict[Key, list[Row]] = {key: [] for key in episodes}
+    places_of = {episode_id: scored[key] for episode_id, key in keys.items()}
+    for row in scores:
+        places_of[row["episode_id"]].append(row)
+    counts: dict[Key, list[Row]] = defaultdict(list)
+    for row in counted:
+        counts[keys[row["episode_id"]]].append(row)
+    places = families.in_order(family for family, _ in episodes)
+    ordered = sorted(episodes, key=lambda key: (places.index(key[0]), in_order(key[1])))
+    return {
+        key: Cell(
+            family=key[0],
+            episodes=episodes[key],
+            scores=scored[key],
+            counts={
+                name: {row["episode_id"]: (row[name] or 0, row[total] or 0) for row in counts[key]}
+                for name, total in COUNTS.items()
+            },
+        )
+        for key in ordered
+    }
+
+
+def _key(row: Row) -> Key:
+    return row["family"] or EVERYDAY.name, condition_of(row)
+
+
+def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Row:
+    """Return a row of the table; `secret` are the hashes of the scenarios in which something could leak."""
+    family, condition = key
+    row: Row = {"family": family, "mode": condition.mode, "see": condition.see, "condition": condition.name}
+    row |= {"model": condition.model, "n": len(cell.episodes)}
+    row["scenarios"] = len({episode["scenario_hash"] for episode in cell.episodes})
+    row |= {"completed": cell.count("completed"), "failed": cell.count("failed"), **_searched(cell, secret)}
+    for measure in measures:
+        found = estimate(measure, cell)
+        row[measure.key] = _rounded(found.value)
+        row[f"{measure.key}_low"], row[f"{measure.key}_high"] = _rounded(found.low), _rounded(found.high)
+        if alike := cell.alike(of_family(measure, family)):
+            row[f"{measure.key}_alike"] = alike
+        if measure.kind == "position" or measure.summed == "excess":
+            row[f"{measure.key}_n"] = cell.judged(of_family(measure, family))
+    return row
+
+
+def _searched(cell: Cell, secret: Collection[str]) -> Row:
+    """Return the numbers of completed episodes that were searched for leaks, that had something to look for (private),
+    and that had it and were not searched (missed).
+    """
+    completed = {row["episode_id"] for row in cell.episodes if row["status"] == "completed"}
+    private = {row["episode_id"] for row in cell.episodes if row["scenario_hash"] in secret} & completed
+    found = {row["episode_id"] for row in cell.scores if is_search(row)}
+    return {"searched": len(completed & found), "private": len(private), "missed": len(private - found)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _run_json(run: Row, store: Store, run_id: str) -> Row:
+    tokens = queries.tokens(store, run_id)
+    return {
+        "run_id": run_id,
+        "status": run["status"],
+        "started_utc": run["started_utc"].isoformat(),
+        "finished_utc": run["finished_utc"].isoformat() if run["finished_utc"] else None,
+        "seed": run["seed"],
+        "repro": run["repro"],
+        "parallel": run["parallel"],
+        "episodes_planned": run["episodes_planned"],
+        "models": json.loads(run["models_json"]),
+        "versions": json.loads(run["versions_json"]),
+        "plan": json.loads(run["plan_json"]),
+        "scenarios": queries.scenario_paths(store, run_id),
+        "tokens_generated": int(tokens["generated"]),
+        "tokens_evaluated": int(tokens["evaluated"]),
+    }

@@ -1,0 +1,105 @@
+"""What a report is: its values, which `report --json` prints, and the parts of which people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from localsim.reports.conversation.playing import SILENT, Playing
+from localsim.reports.validity.findings import UNKNOWN, Headline
+from localsim.reports.validity.typical import Example
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Aloud:
+    """What is said about a run and others on the same scenarios."""
+
+    runs: Sequence[str]
+    """The runs beside the report's own."""
+    paragraph: str
+    conclusions: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The values of a report. Rows have the keys that `report --json` prints."""
+
+    run: Row
+    playing: Playing = SILENT
+    measures: Sequence[Row] = ()
+    comparison: Sequence[Row] = ()
+    """A row for each family and condition, those of other runs last."""
+    curves: Sequence[Row] = ()
+    leaks: Sequence[Row] = ()
+    """First disclosures."""
+    thresholds: Sequence[Row] = ()
+    """The sets of thresholds with which leaks were found; the first is that of the last search."""
+    warnings: Sequence[str] = ()
+    remarks: Sequence[Row] = ()
+    """The warnings with the families or models that they are about."""
+    judges: Sequence[Row] = ()
+    naturalness: Sequence[Row] = ()
+    annotations: Row = field(default_factory=lambda: {"raters": []})
+    interviews: Sequence[Row] = ()
+    rubrics: Sequence[Row] = ()
+    choices: Sequence[Row] = ()
+    parser_accuracy: Row | None = None
+    instruments: Sequence[Row] = ()
+    leak_sources: Sequence[str] = ()
+    leak_judges: Sequence[Row] = ()
+    corrections: Sequence[Row] = ()
+    robustness: Row | None = None
+    """What the variants of the prompts change; None if the run has none."""
+    headline: Headline = UNKNOWN
+    people: Sequence[Row] = ()
+    """The runs of people beside the modes."""
+    aloud: Aloud | None = None
+    card: Row | None = None
+    """The simulation card; None if it was not asked for."""
+    references: Sequence[Row] = ()
+    """What random and best play reach in the games of the run."""
+    talks: Sequence[Example] = ()
+    """Conversations to show on a page; JSON leaves them out."""
+
+    def as_json(self) -> Row:
+        """Return the object that `report --json` prints."""
+        values: Row = {**vars(self), "playing": self.playing.as_json(), "headline": self.headline.as_json()}
+        values.pop("talks")
+        found: Row = {}
+        for name, value in values.items():
+            if name == "aloud" and self.aloud is not None:
+                found[name] = vars(self.aloud)
+            elif value or name not in ("people", "aloud", "card"):
+                found[name] = value
+            if name == "thresholds":
+                found["detector"] = self.thresholds[0]["accuracy"] if self.thresholds else None
+        return found
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people, with sentences below it."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    words: int = 0
+    """So many columns from the left hold words; all others hold numbers."""
+    beside: Collection[int] = ()
+    """The rows whose values are not the run's own: those of references, or of the paper."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Tables under one heading, with sentences and warnings below them."""
+
+    title: str
+    tables: Sequence[Table]
+    lines: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    folded: bool = True
+    """False if a page shows it open, under the end of its title."""

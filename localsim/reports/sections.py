@@ -1,0 +1,161 @@
+"""The sections of a report that all renderers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from localsim.annotation import agreement, leak_judges
+from localsim.families import family_of, in_order, title_of
+from localsim.models.registry import labelled
+from localsim.reports.conversation import choices, interviews, rubrics
+from localsim.reports.document import Report, Section, Table
+from localsim.reports.figures import references
+from localsim.reports.measures import shown, text_of
+from localsim.reports.validity import correction, head, instruments, judges, robustness
+
+Row = dict[str, Any]
+
+
+def heads(data: Report) -> Iterator[Section]:
+    """Yield a section for each head table: success, leaks and length of talk, with the warnings about them."""
+    for table in head.tables(data, lambda measure, row: text_of(measure, row) or "-"):
+        rows = [_counts("conversations", table["rows"])]
+        rows += [[line["heading"], *line["cells"]] for line in table["lines"]]
+        beside = {number for number, line in enumerate(table["lines"], start=1) if line["reference"]}
+        title = f"{title_of(family_of(table['family']))}, {head.named(table)}"
+        names = ["", *(row["condition"] for row in table["rows"])]
+        warnings = [*table["notes"], *table["closing"]]
+        yield Section(title, [Table("", names, rows, beside=beside)], table["same"], warnings)
+
+
+def measures(data: Report, *, published: bool) -> Iterator[Section]:
+    """Yield a section with all measures of each family; `published`: with the paper's values."""
+    for family in dict.fromkeys(row["family"] for row in data.comparison):
+        rows = [row for row in data.comparison if row["family"] == family]
+        models = {row["model"] for row in rows}
+        title = f"All measures of {title_of(family_of(family))}"
+        title += "" if len(models) > 1 else f" ({labelled(*models)})"
+        table = measure_table(rows, _names(rows), data.measures, data.references, published=published)
+        yield Section(title, [table], references.sentences(data.references, family))
+
+
+def games(data: Report) -> Iterator[Table]:
+    """Yield a table for each family with references: its own measures beside random and best play."""
+    for family in in_order(each["family"] for each in data.references):
+        rows = [row for row in data.comparison if row["family"] == family and not references.of_other(row)]
+        keys = {measure.key for measure in family_of(family).measures}
+        own = [measure for measure in data.measures if measure["key"] in keys]
+        table = measure_table(rows, _names(rows), own, data.references, published=False)
+        title = f"{title_of(family_of(family))}: measures beside {references.heading(data.references, family)} play"
+        yield replace(table, title=title, notes=references.sentences(data.references, family))
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """Return the names of conditions, with their models if there are several."""
+    several = len({row["model"] for row in rows}) > 1
+    return [row["condition"] + (f" {labelled(row['model'], whole=False)}" if several else "") for row in rows]
+
+
+def measure_table(
+    rows: Sequence[Row], names: Sequence[str], of: Sequence[Row], played: Sequence[Row] = (), *, published: bool = True
+) -> Table:
+    """Return the measures `of` (as JSON) by condition, with intervals, and below some of them other values.
+
+    These are the paper's, and those of the players in `played` (rows of `references`).
+    """
+    lines, beside = [_counts("completed", rows)], set()
+    for measure in shown(of, rows):
+        lines.append([measure["heading"], *(text_of(measure, row) or "-" for row in rows)])
+        if texts := references.beside(played, measure, rows):
+            beside.add(len(lines))
+            lines.append([references.heading(played, rows[0]["family"]), *texts])
+        paper = measure["published"] if published else {}
+        if paper.keys() & {row["condition"] for row in rows}:
+            beside.add(len(lines))
+            values = (paper.get(row["condition"]) for row in rows)
+            lines.append(["paper, GPT-3.5", *("" if value is None else f"{value:g}" for value in values)])
+    return Table("", ["", *names], lines, beside=beside)
+
+
+def _counts(name: str, rows: Iterable[Row]) -> list[str]:
+    return [name, *(f"{row['completed']} of {row['n']}" for row in rows)]
+
+
+def asked(data: Report) -> Iterator[Section]:
+    """Yield a section for each table of what was asked: those of interviews, then those of judges."""
+    yield from (
+        Section(table.title, [table], folded=False) for table in (*interviews.tables(data.interviews), *judged(data))
+    )
+
+
+def judged(data: Report) -> Iterator[Table]:
+    """Yield the tables of judges: by rubric, then their choices; none if no judge was asked."""
+    yield from rubrics.rubric_tables(data.rubrics)
+    yield from choices.choice_tables(data.choices)
+
+
+def variants(data: Report) -> Iterator[Section]:
+    """Yield the section on the variants of the prompts; none for a run without any."""
+    if data.robustness:
+        tables = (robustness.contrast_table(data.robustness), robustness.share_table(data.robustness))
+        yield Section(
+            "Variants of the prompts",
+            [table for table in tables if table.rows],
+            robustness.sentences(data.robustness),
+        )
+
+
+def errors(data: Report) -> Iterator[Section]:
+    """Yield the section on the errors of the instruments, and on what relies on them, if they read anything."""
+    if data.instruments and any(row["completed"] for row in data.comparison):
+        heads = ["instrument", "question", "labels by", "raters", "their agreement", "right", "n"]
+        rows = [
+            [
+                row["instrument"],
+                f"{row['error']}: {row['meaning']}",
+                *(row[key] for key in ("labelled_by", "raters", "agreement")),
+                instruments.text_of(row),
+                str(row["n"] or instruments.NOT_RECORDED),
+            ]
+            for row in data.instruments
+        ]
+        tables = [Table(_LABELLED, heads, rows, words=5), *_corrected(data.corrections)]
+        rest = [row for row in data.corrections if row["corrected"] is None]
+        lines = [*data.leak_sources, *leak_judges.sentences(data.leak_judges)]
+        lines += correction.sentences(rest, data.run["run_id"])
+        yield Section("Errors of the instruments", tables, lines)
+
+
+_LABELLED = (
+    "These instruments read the conversations. They make errors, and the intervals of the comparison do not contain "
+    "them. Share of right answers on labelled conversations, with its 95% interval; items of one conversation count as "
+    "independent there. The labels were not used to make the instrument, unless the column of labels says so."
+)
+
+
+def _corrected(rows: Sequence[Row]) -> Iterator[Table]:
+    """Yield the table of leak rates corrected for the errors of their instrument, if there are any."""
+    lines = [
+        [
+            *(row[key] for key in ("mode", "family", "heading")),
+            correction.labels_text(row),
+            *(correction.text_of(row, name) for name in ("naive", "corrected")),
+        ]
+        for row in rows
+    ]
+    title = (
+        "Shares of all private facts, as the instrument finds them and corrected by labelled episodes (arXiv "
+        "2306.04746), each scenario being one draw."
+    )
+    if lines:
+        yield Table(title, ["mode", "family", "rate", "labels", "instrument", "corrected"], lines, words=4)
+
+
+def opinions(data: Report) -> Iterator[Section]:
+    """Yield the section on what judges and raters said; none if nobody was asked."""
+    raters = agreement.sentences(data.annotations) if data.annotations["raters"] else []
+    told = [*map(judges.goals, data.judges), *(f"{judges.sentence(rate)}." for rate in data.naturalness), *raters]
+    if told:
+        yield Section("What judges and raters said", [], told)

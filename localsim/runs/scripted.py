@@ -1,0 +1,188 @@
+"""Scripted players play without a database: what `localsim controls` and the references of a report are summed from.
+
+Episodes are simulated and scored as in a run, and kept in memory as a report would read them from the database.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from localsim.backends.scripted import open_scripted
+from localsim.conversation.controls import KEPT
+from localsim.conversation.episode import Episode, EpisodeSpec, Mode, Subject
+from localsim.conversation.exchange import Generation, Request
+from localsim.conversation.scenario import AnswerKey, Check, Fact, LoadedScenario, Scenario
+from localsim.conversation.transcript import Turn
+from localsim.errors import GenerationFailed, ModelMissing
+from localsim.evaluators.evaluate import driven
+from localsim.evaluators.leaks import Leaks
+from localsim.families import FAMILIES, family_of
+from localsim.families.players import PARROT
+from localsim.leakage.detector import LeakageDetector
+from localsim.leakage.features import Vectors
+from localsim.runs.plan import Plan
+from localsim.runs.scheduler import Simulation, Watcher
+from localsim.store.records import Record, ScoreRecord
+
+Row = dict[str, Any]
+FIRST = 70_000
+"""The first seed of the scenarios of controls, apart from those of scenarios that ship or train models."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The episodes of one mode, as `store.queries.reports` returns those of a run."""
+
+    episodes: Sequence[Row]
+    """episode_id, status, scenario_hash."""
+    scores: Sequence[Row]
+    """episode_id, agent, name, value, side, scenario_hash."""
+    counts: Mapping[str, Mapping[str, tuple[int, int]]]
+    """Name of a count (of `reports.measures.COUNTS`) -> episode id -> (how many, of how many)."""
+
+
+def played(plan: Plan) -> dict[Mode, Sample]:
+    """Simulate a plan of one scripted player and return the scored episodes of each mode."""
+    kept = simulated(plan)
+    leaks = _leaks([kept.subject(each) for each, episode in kept.episodes.items() if episode.status == "completed"])
+    return {mode: kept.sample(mode, leaks) for mode in plan.modes}
+
+
+def simulated(plan: Plan) -> Kept:
+    """Simulate a plan of one scripted player, score its episodes, and store nothing."""
+    answers = {loaded.scenario.hash: loaded.answer for loaded in plan.scenarios}
+    backends, kept = {plan.model: open_scripted(plan.model)}, Kept(answers)
+    Simulation("controls", backends, answers, kept, Watcher(), parallel=1).run(plan.specs())
+    return kept
+
+
+def controlled(family: str, player: str, modes: Sequence[Mode], task: str, scenarios: int) -> dict[Mode, Sample]:
+    """Simulate a scripted player on generated scenarios of a task of a family."""
+    return played(Plan(tuple(_scenarios(family, task, scenarios)), tuple(modes), model=f"scripted:{player}"))
+
+
+def _scenarios(family: str, task: str, count: int) -> Iterator[LoadedScenario]:
+    parameters = family_of(family).control_tasks.get(task, {})
+    check = Check(name="control", said=(PARROT,))
+    for seed in range(FIRST, FIRST + count):
+        scenario, answer = FAMILIES[family].generate(f"{family}_{seed}", seed, parameters).split()
+        scenario = _with_kept_facts(scenario) if task == KEPT else scenario
+        yield LoadedScenario(scenario, replace(answer, checks=(check,)), "generated")
+
+
+def _with_kept_facts(scenario: Scenario) -> Scenario:
+    """Return a scenario in which no agent may disclose a fact."""
+    agents = tuple(
+        agent.model_copy(update={"facts": tuple(_kept(fact) for fact in agent.facts)}) for agent in scenario.agents
+    )
+    return scenario.model_copy(update={"agents": agents})
+
+
+def _kept(fact: Fact) -> Fact:
+    return fact.model_copy(update={"disclosure": "never"})
+
+
+@dataclass
+class Kept:
+    """What a run would store, in memory."""
+
+    answers: Mapping[str, AnswerKey]
+    """Hash of a scenario -> its answer key."""
+    specs: dict[str, EpisodeSpec] = field(default_factory=dict)
+    episodes: dict[str, Episode] = field(default_factory=dict)
+    scores: dict[str, list[Record]] = field(default_factory=dict)
+    replies: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    rejects: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
+        """Keep the spec."""
+        self.specs[episode_id] = spec
+
+    def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:  # noqa: ARG002
+        """Count a reply."""
+        self.replies[episode_id] += 1
+
+    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
+        """Do nothing: the episode has its turns."""
+
+    def reject(self, episode_id: str, generation: int, reason: str) -> None:  # noqa: ARG002
+        """Count a malformed reply."""
+        self.rejects[episode_id] += 1
+
+    def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:  # noqa: ARG002
+        """Keep the episode and its scores."""
+        self.episodes[episode_id] = episode
+        self.scores[episode_id] = list(scores)
+
+    def subject(self, episode_id: str) -> Subject:
+        """Return an episode as evaluators read it."""
+        spec, talk = self.specs[episode_id], self.episodes[episode_id].transcript
+        return Subject(
+            episode_id, spec.scenario, self.answers[spec.scenario.hash], spec.mode, spec.index, spec.seed, talk
+        )
+
+    def sample(self, mode: Mode, leaks: Mapping[str, Iterable[Row]]) -> Sample:
+        """Return the episodes of a mode with their scores; `leaks` has those of the search for leaks."""
+        ids = [episode_id for episode_id, spec in self.specs.items() if spec.mode == mode]
+        return Sample(
+            episodes=[
+                {
+                    "episode_id": each,
+                    "status": self.episodes[each].status,
+                    "scenario_hash": self.specs[each].scenario.hash,
+                }
+                for each in ids
+            ],
+            scores=[row for each in ids for row in (*self._rows(each), *leaks.get(each, ()))],
+            counts={
+                "malformed": {each: (self.rejects[each], self.replies[each]) for each in ids},
+                "truncated": {each: _share(self.episodes[each], "truncated") for each in ids},
+                "repaired": {each: _share(self.episodes[each], "repaired") for each in ids},
+                "stale": {each: _stale(self.episodes[each]) for each in ids},
+            },
+        )
+
+    def _rows(self, episode_id: str) -> Iterator[Row]:
+        subject = self.subject(episode_id)
+        for record in self.scores[episode_id]:
+            if isinstance(record, ScoreRecord):
+                yield _row(subject, record.agent, record.name, record.value)
+
+
+def _share(episode: Episode, what: str) -> tuple[int, int]:
+    turns = episode.transcript.turns
+    return sum(getattr(turn, what) for turn in turns), len(turns)
+
+
+def _stale(episode: Episode) -> tuple[int, int]:
+    return int(episode.stop_reason == "stale"), int(episode.status == "completed")
+
+
+def _row(subject: Subject, agent: str, name: str, value: float | None) -> Row:
+    side = family_of(subject.scenario.family).side(agent, subject.answer) if agent else ""
+    row: Row = {"episode_id": subject.episode_id, "agent": agent, "name": name, "value": value}
+    return {**row, "side": side, "scenario_hash": subject.scenario.hash}
+
+
+def _leaks(subjects: Sequence[Subject]) -> dict[str, list[Row]]:
+    """Return the scores of leaks of each episode whose facts have terms that disclose; no embedding is needed."""
+    asked = tuple(each for each in subjects if family_of(each.scenario.family).terms_disclose)
+    if not asked:
+        return {}
+    by_id = {subject.episode_id: subject for subject in asked}
+    return {
+        found.episode_id: [
+            _row(by_id[found.episode_id], score.agent or "", score.name, score.value) for score in found.scores
+        ]
+        for found in driven(Leaks(None, LeakageDetector(_no_embedding)), asked, lambda _requests: [])
+        if found.episode_id
+    }
+
+
+def _no_embedding(texts: Sequence[str]) -> Vectors:
+    if texts:
+        raise ModelMissing("controls compare no meanings")
+    return cast("Vectors", [])
