@@ -255,7 +255,7 @@ def with_success(
 ) -> tuple[list[Report], dict[str, set[Any]]]:
     """One model whose turns changed by a difference, and whose success had these levels and this verdict."""
     change = finding_of(MEASURE, levels, success)
-    found = {"levels": (10.0, 10.0 + difference), "difference": difference, **found}
+    found = {"levels": (10.0, 10.0 + difference), **found}
     return one_model(difference, verdict, measure={**TURNS}, success=change, **found)
 
 

@@ -97,7 +97,7 @@ def test_bets_that_the_database_did_not_take_keep_the_class_open(
         raise Busy("another program holds it")
 
     with hall_at(path) as hall, app_of(hall) as one, app_of(hall) as two:
-        monkeypatch.setattr("localsim.web.classroom.playing.annotation_queries.store_answers", busy)
+        monkeypatch.setattr("localsim.web.classroom.talks.annotation_queries.store_answers", busy)
         for client in (one, two):
             joined(client)
         speaker = said_goodbye(hall, (one, two))

@@ -73,7 +73,7 @@ def send(handler: BaseHTTPRequestHandler, content: bytes, status: int = 200, **h
 
 
 def answer(handler: BaseHTTPRequestHandler, data: Any, status: int = 200) -> None:
-    send(handler, json.dumps(data.as_json()).encode(), status)
+    send(handler, json.dumps(data).encode(), status)
 
 
 def chat(text: str, **more: Any) -> dict[str, Any]:

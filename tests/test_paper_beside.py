@@ -12,12 +12,12 @@ import pytest
 from localsim.annotation.items import PairItem, items_of
 from localsim.annotation.records import answered, save_all
 from localsim.annotation.selection import selected
-from localsim.conversation.episode import Score
+from localsim.conversation.episode import Sampling, Score
 from localsim.evaluators import evaluate
 from localsim.evaluators.choosing.naturalness import Naturalness
 from localsim.evaluators.judge import DIMENSIONS
 from localsim.reports import measures
-from localsim.reports.figures import beside
+from localsim.reports.compose import beside
 from localsim.reports.paper import as_json, figures, published, tables
 from localsim.reports.paper.beside import column_names, natural_pairs
 from localsim.reports.paper.published import CONDITIONS, PANELS, ROWS
@@ -72,7 +72,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Conditi
     scenarios = tuple(generated(family, seed) for family in ("mutual_friends", "craigslist") for seed in (1, 2, 3))
 
     def played(model: str, *modes: str) -> str:
-        plan = Plan(scenarios, modes, model, episodes=2)  # type: ignore[arg-type]
+        plan = Plan(scenarios, modes, model, episodes=2, sampling=Sampling(temperature=0.7))  # type: ignore[arg-type]
         return runner.start(plan, store, Watcher(), lambda _: None, leaks=False).run_id
 
     first, second = played("scripted", "script", "agents", "mindreaders"), played("scripted:guesser", "agents")

@@ -111,7 +111,7 @@ def _shown(page: Page, selector: str) -> bool:
 def test_modes_and_people_have_the_colours_of_the_pages(scheme: int) -> None:
     """`scheme` is light or dark: the first and the second time that a style sheet names its colours."""
     pages = (ROOT / "localsim" / "web" / "static" / "app.css").read_text(encoding="utf-8")
-    own = (ROOT / "localsim" / "reports" / "templates" / "report.css.j2").read_text(encoding="utf-8")
+    own = (ROOT / "localsim" / "reports" / "render" / "templates" / "report.css.j2").read_text(encoding="utf-8")
     for name in (
         *MODES,
         "iterative",

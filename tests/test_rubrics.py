@@ -58,7 +58,9 @@ def test_the_seven_dimensions_are_asked_in_the_same_bytes_as_ever(samples: int, 
     """Scores of version 3 stand in databases: whoever changes a prompt, a seed or a form must raise the version."""
     asked = list(judge.questions(GOOD, samples))
     sent = [(each.case, each.request, each.request.form.grammar()) for each in asked]
-    written = repr(sent).replace(" note='',", "")  # a field that no judge uses is younger than the digests
+    written = repr(sent)
+    for younger in (" note='',", " dry_others=0, act_min_p=0.0,"):  # fields that no judge uses came later
+        written = written.replace(younger, "")
     assert hashlib.sha256(written.encode()).hexdigest() == digest
     assert (judge.Judge("toy").name, judge.Judge("toy").version) == ("judge.toy", "3")
 

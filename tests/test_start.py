@@ -199,7 +199,7 @@ def test_a_server_that_ends_stores_what_was_said(store: Store, monkeypatch: pyte
     with client_of(store) as client:
         begun(client, scenario="craigslist_02", players="scripted")
         until_turns(client, 2)
-    assert run_queries.run_row(store, store.run_id("@last"))["status"] == "interrupted"
+    assert run_queries.run_row(store, store.run_id("@last", to_resume=True))["status"] == "interrupted"
     with client_of(store) as client:
         assert "Resume" in client.get("/start/now").text, "the next server offers the run"
 
