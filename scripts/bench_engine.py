@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Measure the engine side by side with its limit and its peers, on the turns of a real run.
 
-    .venv/bin/python scripts/bench_engine.py                       # both workloads, a table
-    .venv/bin/python scripts/bench_engine.py --json
-    .venv/bin/python scripts/bench_engine.py --server PATH/llama-server
+    .venv/bin/python scripts/bench_engine.py [--server PATH/llama-server]     # both workloads, a table
 
 A run is recorded once. What is timed then replays it: samplers and grammar run on the real logits, and the recorded
 token is taken, so that all variants do the same work on the same unequal turns.
@@ -18,8 +16,8 @@ token is taken, so that all variants do the same work on the same unequal turns.
     each repeat. It cannot be made to take recorded tokens, so it draws as many of its own for each reply (an end is
     forbidden until then), and they are what its listener reads
 
-A shared processor changes its pace within seconds, so all are counted in probes (bench_pace.py) and shown in tokens a
-second at the pace of the first probes. Ratios are medians of the single repeats' ratios.
+All are counted in probes, as the pace of a shared processor changes within seconds (bench_pace.py), and shown in tokens
+a second at the pace of the first probes. Ratios are medians of the single repeats' ratios.
 """
 
 from __future__ import annotations

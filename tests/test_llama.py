@@ -271,6 +271,18 @@ def test_what_another_said_is_not_said_after(engine_model: LlamaModel) -> None:
     assert drawn[0] == words[-1] and drawn[2] == words[-2]
 
 
+def test_acts_and_words_are_drawn_from_one_stream(engine_model: LlamaModel) -> None:
+    """Where acts have no threshold, as in runs before there was one: the same seed still gives the same text."""
+    candidates, generator = Candidates(engine_model), np.random.default_rng(3)
+    sampling = Sampling(temperature=1.5, dry_multiplier=0.0)
+    mixed, words = (Sampler(engine_model, sampling, 7, None) for _ in range(2))
+    for place in range(30):
+        logits = generator.normal(0, 3, engine_model.n_vocab).astype(np.float32)
+        assert mixed.draw(candidates, logits, in_text=place % 3 > 0) == words.draw(candidates, logits, in_text=True)
+    mixed.free()
+    words.free()
+
+
 def test_an_unlikely_act_is_never_drawn(engine_model: LlamaModel) -> None:
     """Within an utterance the same token can be drawn."""
     candidates = Candidates(engine_model)

@@ -485,15 +485,8 @@ def test_a_report_as_markdown_holds_the_table_the_papers_values_and_no_foreign_m
     run = start(plan, store, Quiet(), lambda _line: None).run_id
     data = report(store, run)
     data = replace(data, card=card(store, data))
-    leak = {
-        "kind": "omniscient",
-        "early": False,
-        "probability": 0.9,
-        "mode": "agents",
-        "fact": "a | b",
-        "speaker": "<b>",
-    }
-    data = replace(data, leaks=[leak | {"text": "[x](http://y)", "turn": 2}])
+    leak = {"kind": "omniscient", "early": False, "probability": 0.9, "mode": "agents", "fact": "a | b"}
+    data = replace(data, leaks=[leak | {"speaker": "<b>", "text": "[x](http://y)", "turn": 2}])
     text = as_markdown(data)
     assert "## Bargaining" in text and "| | script | agents |" in text and "*0.94* | *0.3*" in text
     assert "## Simulation card" in text and "played by a script" in text

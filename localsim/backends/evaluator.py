@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -83,6 +84,32 @@ class Evaluator(Protocol[Place]):
 
     def close(self) -> None:
         """Free the caches."""
+
+
+Cache = TypeVar("Cache")
+
+
+@dataclass(frozen=True)
+class Opening(Generic[Cache]):
+    """A prompt that sessions begin with, and its cache."""
+
+    tokens: tuple[int, ...]
+    canonical: int
+    cache: Cache
+
+
+def nearest(openings: OrderedDict[str, Opening[Cache]], prompt: Sequence[int]) -> tuple[int, Opening[Cache]] | None:
+    """The opening with the longest common beginning and its length; None if a copy is not worth the time.
+
+    It becomes the most recently used one.
+    """
+    if not openings:
+        return None
+    shared, name = max((common(opening.tokens, prompt), name) for name, opening in openings.items())
+    if shared < LEAST_SHARED:
+        return None
+    openings.move_to_end(name)
+    return shared, openings[name]
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:

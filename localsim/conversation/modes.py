@@ -18,7 +18,7 @@ from functools import partial
 from localsim.conversation.episode import SINGLE_AUTHOR, EpisodeSpec, Mode, Sampling, StopReason
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.grants import NOTHING
-from localsim.conversation.prompts import agent_messages, lines_at_once, lines_of, note_of, writer_messages
+from localsim.conversation.prompts import agent_messages, lines_of, note_of, writer_messages
 from localsim.conversation.rules.deciding import Slot, ahead, rules_in, silent_turns, slots, told_turn
 from localsim.conversation.rules.grammar import ActionLines, Barred
 from localsim.conversation.rules.lines import Bound, shown
@@ -27,7 +27,8 @@ from localsim.conversation.rules.steps import Next, Stop, Tell
 from localsim.conversation.scenario import WRITER, Scenario
 from localsim.conversation.transcript import ACTION_TYPES, Repair, Transcript, Turn, parse_line
 from localsim.conversation.visibility import observe
-from localsim.conversation.wording.layouts import FIRST
+from localsim.conversation.wording.layouts import FIRST, LAYOUTS
+from localsim.conversation.wording.notes import lines_of_note
 from localsim.errors import MalformedReply
 
 ATTEMPTS = 2
@@ -151,9 +152,7 @@ def script(spec: EpisodeSpec) -> Play:
             if isinstance(step, Tell):
                 talk = yield from _tell(talk, step)
                 continue
-            coming = ahead(rules, spec.scenario, talk, spec.seed, step)
-            seen = observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, coming[0].ways)
-            coming = coming[: lines_at_once(seen, spec.layouts.get(WRITER, FIRST))]
+            coming = _with_one_note(spec, talk, ahead(rules, spec.scenario, talk, spec.seed, step))
         reply = yield from _ask(_script_request(spec, talk, attempt, coming), coming[0].speaker)
         lines, cut = reply.lines, reply.cut
         if cut and len(lines) > 1:
@@ -180,6 +179,13 @@ def script(spec: EpisodeSpec) -> Play:
         attempt = attempt + 1 if len(talk) == start else 1
         if attempt >= ATTEMPTS:
             raise _unread(len(talk), coming[0], malformed, wrote)
+
+
+def _with_one_note(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> tuple[Slot, ...]:
+    """Return the first of these places, as many as a writer fills before its next note."""
+    if not LAYOUTS[spec.layouts.get(WRITER, FIRST)].notes:
+        return coming
+    return coming[: lines_of_note(observe(spec.scenario, spec.mode, WRITER, talk, NOTHING, coming[0].ways))]
 
 
 def _next_line(spec: EpisodeSpec, talk: Transcript, slot: Slot, line: str, *, cut: bool) -> tuple[Turn, Next | None]:

@@ -15,7 +15,7 @@ from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import Action, ActionType, Transcript, line_of
 from localsim.conversation.wording.layouts import FIRST, LAYOUTS, Layout
 from localsim.conversation.wording.moving import WRITE_PHASES, move_lines
-from localsim.conversation.wording.notes import lines_of_note, note, script_note
+from localsim.conversation.wording.notes import note, script_note
 from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.personas import persona_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
@@ -55,11 +55,6 @@ def note_of(seen: Observation, variant: int = 0, layout: str = FIRST) -> str:
     if not LAYOUTS[layout].notes or len(seen.agents) == 1:
         return ""
     return (script_note if seen.viewer == WRITER else note)(seen, variant_of(variant).words)
-
-
-def lines_at_once(seen: Observation, layout: str = FIRST) -> int | None:
-    """Return how many lines a writer may write before its next note; None: as many as it can."""
-    return lines_of_note(seen) if LAYOUTS[layout].notes else None
 
 
 def _heard(lines: list[str], words: Wording, *, first: bool) -> str:

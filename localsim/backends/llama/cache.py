@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.evaluator import BATCH, LEAST_SHARED, OPENINGS, Part, Session, common
+from localsim.backends.evaluator import BATCH, OPENINGS, Opening, Part, Session, nearest
 from localsim.backends.llama.lib import LlamaModel, library, new_context
 from localsim.errors import GenerationFailed
 
@@ -42,15 +42,6 @@ ROOM = 4
 """Size of a new buffer as a multiple of the cache that is put into it, so that the cache can grow."""
 
 
-@dataclass(frozen=True)
-class Opening:
-    """A prompt that sessions begin with, and its cache."""
-
-    tokens: tuple[int, ...]
-    canonical: int
-    data: npt.NDArray[np.uint8]
-
-
 class SessionCache:
     """Sessions by key, each at most in one of `sequences` sequences of `context` tokens.
 
@@ -66,7 +57,7 @@ class SessionCache:
         self.seconds = 0.0
         self._seated: list[Seated | None] = [None] * sequences
         self._sessions: dict[str, Seated] = {}
-        self._openings: OrderedDict[str, Opening] = OrderedDict()
+        self._openings: OrderedDict[str, Opening[npt.NDArray[np.uint8]]] = OrderedDict()
         self._spare: list[npt.NDArray[np.uint8]] = []
         """Buffers of caches that were put back: new memory would cost as much time as the copy itself."""
 
@@ -121,15 +112,12 @@ class SessionCache:
 
     def begin_with(self, session: Seated, prompt: Sequence[int]) -> int:
         """Copy the opening with the longest common beginning into an empty session; returns the tokens they share."""
-        if session.tokens or not self._openings:
+        found = None if session.tokens else nearest(self._openings, prompt)
+        if found is None:
             return 0
-        shared, name = max((common(opening.tokens, prompt), name) for name, opening in self._openings.items())
-        if shared < LEAST_SHARED:
-            return 0
-        self._openings.move_to_end(name)
-        opening = self._openings[name]
+        shared, opening = found
         if not self._lib.llama_state_seq_set_data(
-            self._context, _pointer(opening.data), len(opening.data), session.sequence
+            self._context, _pointer(opening.cache), len(opening.cache), session.sequence
         ):
             return 0
         session.tokens = list(opening.tokens)

@@ -237,12 +237,13 @@ class Job(Generic[Place]):
         window, form, chat = self.request.sampling.repeat_window, self.request.form, self._tools.chat
         # In a script the lines written so far count as heard, just as they would turn by turn.
         said = (*self.request.heard, *form.utterances(self.full_text))
+        speaker = form.speaker(self.full_text)
         own: list[int] = []
         others: list[int] = []
-        for name, words in said[-2 * window :]:
-            if name == form.speaker(self.full_text):
-                own += chat.content(words)  # without a line break: penalties on it would drag lines out
-            elif self.request.sampling.dry_others:
+        for words in [words for name, words in said if name == speaker][-window:]:
+            own += chat.content(words)  # without a line break: penalties on it would drag lines out
+        if self.request.sampling.dry_others:
+            for words in [words for name, words in said if name != speaker][-window:]:
                 others += [*chat.content(words), *chat.content("\n")]  # no sequence goes on from line to line
         self.sampler.hear(own[-window:], others[-window:])
 

@@ -79,10 +79,14 @@ class Sampler:
     def __init__(self, model: LlamaModel, sampling: Sampling, seed: int, grammar: str | None) -> None:
         self._lib = library()
         self._draw = self._draw_chain(sampling, seed)
-        self._act = self._draw_chain(replace(sampling, min_p=max(sampling.min_p, sampling.act_min_p)), seed)
+        # One chain where acts have no threshold of their own: a seed must give the text that it always gave.
+        stricter = sampling.act_min_p > sampling.min_p
+        self._act = self._draw_chain(replace(sampling, min_p=sampling.act_min_p), seed) if stricter else self._draw
         self._most = _most_that_count(sampling)
         self._repeat = self._lib.llama_sampler_clone(_repeat_chain(model, sampling))
-        self._others = self._lib.llama_sampler_clone(_repeat_chain(model, _for_others(sampling)))
+        self._others = (
+            self._lib.llama_sampler_clone(_repeat_chain(model, _for_others(sampling))) if sampling.dry_others else None
+        )
         self._grammar = _cloned_grammar(model, grammar) if grammar is not None else None
         self.refused = 0
 
@@ -101,10 +105,15 @@ class Sampler:
 
     def hear(self, own: Iterable[int], others: Iterable[int]) -> None:
         """Replace the tokens of earlier utterances, the speaker's own and others', that the penalties look back on."""
-        for chain, tokens in ((self._repeat, own), (self._others, others)):
+        for chain, tokens in zip(self._penalties, (own, others), strict=False):
             self._lib.llama_sampler_reset(chain)
             for token in tokens:
                 self._lib.llama_sampler_accept(chain, token)
+
+    @property
+    def _penalties(self) -> tuple[Any, ...]:
+        """The penalties on what the speaker said, and, where there are any, on what others said."""
+        return (self._repeat,) if self._others is None else (self._repeat, self._others)
 
     def draw(self, candidates: Candidates, logits: npt.NDArray[np.float32], *, in_text: bool) -> int:
         """Draw a next token that the grammar allows; it counts only after `take`."""
@@ -134,14 +143,14 @@ class Sampler:
             if self._grammar is not None:
                 self._lib.llama_sampler_accept(self._grammar, token)
             if in_text:
-                self._lib.llama_sampler_accept(self._repeat, token)
-                self._lib.llama_sampler_accept(self._others, token)
+                for chain in self._penalties:
+                    self._lib.llama_sampler_accept(chain, token)
 
     def _pick(self, array: Any, in_text: bool) -> int:
         reference = ctypes.byref(array)
         if in_text:
-            self._lib.llama_sampler_apply(self._repeat, reference)
-            self._lib.llama_sampler_apply(self._others, reference)
+            for chain in self._penalties:
+                self._lib.llama_sampler_apply(chain, reference)
         self._lib.llama_sampler_apply(self._draw if in_text else self._act, reference)
         return int(array.data[array.selected].id)
 
@@ -152,7 +161,8 @@ class Sampler:
 
     def free(self) -> None:
         """Release the native samplers."""
-        for sampler in (self._draw, self._act, self._repeat, self._others, self._grammar):
+        act = None if self._act is self._draw else self._act
+        for sampler in (self._draw, act, self._repeat, self._others, self._grammar):
             if sampler is not None:
                 self._lib.llama_sampler_free(sampler)
         self._draw = self._act = self._repeat = self._others = self._grammar = None
@@ -172,9 +182,8 @@ def _most_that_count(sampling: Sampling) -> int | None:
 
 
 def _for_others(sampling: Sampling) -> Sampling:
-    """The penalties on what others said: DRY alone, or none."""
-    multiplier = sampling.dry_multiplier if sampling.dry_others else 0.0
-    return replace(sampling, repeat_penalty=1.0, dry_multiplier=multiplier, dry_length=sampling.dry_others)
+    """The penalties on what others said: DRY alone."""
+    return replace(sampling, repeat_penalty=1.0, dry_length=sampling.dry_others)
 
 
 @lru_cache(maxsize=64)

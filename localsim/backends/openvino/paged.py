@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.evaluator import LEAST_SHARED, OPENINGS, Part, Session, common
+from localsim.backends.evaluator import OPENINGS, Opening, Part, Session, nearest
 from localsim.backends.openvino.network import BLOCK, Network, Step, logits
 from localsim.errors import BackendUnavailable, GenerationFailed
 
@@ -72,15 +72,6 @@ class Paged(Session):
     blocks: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Opening:
-    """A prompt that sessions begin with, and its cache."""
-
-    tokens: tuple[int, ...]
-    canonical: int
-    blocks: list[int]
-
-
 class PagedCache:
     """Sessions by key, at most `sequences` of them at work; `caches` of `context` tokens fit into the pool.
 
@@ -101,7 +92,7 @@ class PagedCache:
             ) from error
         self._blocks = Blocks(count)
         self._sessions: OrderedDict[str, Paged] = OrderedDict()
-        self._openings: OrderedDict[str, Opening] = OrderedDict()
+        self._openings: OrderedDict[str, Opening[list[int]]] = OrderedDict()
         self._working: Collection[Paged] = ()
 
     def seat(self, key: str, working: Collection[Paged]) -> Paged | None:
@@ -137,18 +128,15 @@ class PagedCache:
 
     def _drop_opening(self) -> None:
         _, opening = self._openings.popitem(last=False)
-        self._blocks.drop(opening.blocks)
+        self._blocks.drop(opening.cache)
 
     def begin_with(self, session: Paged, prompt: Sequence[int]) -> int:
         """Let an empty session use the blocks of the opening with the longest common beginning."""
-        if session.tokens or not self._openings:
+        found = None if session.tokens else nearest(self._openings, prompt)
+        if found is None:
             return 0
-        shared, name = max((common(opening.tokens, prompt), name) for name, opening in self._openings.items())
-        if shared < LEAST_SHARED:
-            return 0
-        self._openings.move_to_end(name)
-        opening = self._openings[name]
-        session.blocks = self._blocks.share(opening.blocks[: blocks_for(shared)])
+        shared, opening = found
+        session.blocks = self._blocks.share(opening.cache[: blocks_for(shared)])
         session.tokens = list(opening.tokens[:shared])
         session.canonical = min(opening.canonical, shared)
         return shared
