@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +60,18 @@ def page(browser: Browser) -> Iterator[Page]:
     yield found
     context.close()
     assert not complaints
+
+
+def until(page: Page, condition: str, seconds: float = 60.0) -> None:
+    """Wait until `condition` holds, a line of JavaScript.
+
+    Playwright's own `wait_for_function` evaluates text inside the page, and our Content-Security-Policy forbids that
+    unless the condition holds at once; a separate `evaluate` for each look is not bound by it.
+    """
+    end = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, f"not within {seconds:g} seconds: {condition}"
+        page.wait_for_timeout(50)
 
 
 def watched(page: Page) -> list[str]:

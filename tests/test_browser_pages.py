@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from localsim.store.database import Store
 from localsim.web import view_data
 from tests import test_browser as others
-from tests.test_browser import browser, episode_of, picture, site, watched
+from tests.test_browser import browser, episode_of, picture, site, until, watched
 from tests.web_server import without_a_talk
 
 pytestmark = others.pytestmark
@@ -141,7 +141,7 @@ def test_private_sides_stay_in_view_on_a_desktop_and_fold_on_a_phone(browser: Br
         goal = page.locator(".person h3").first
         assert goal.is_visible() == (size == "desktop")
         page.mouse.wheel(0, 1500)
-        page.wait_for_function("scrollY > 1200")
+        until(page, "scrollY > 1200")
         if size == "phone":
             summary = page.locator("details.sides summary")
             summary.click()

@@ -23,7 +23,7 @@ from localsim.runs.plan import Plan
 from localsim.store.database import Store
 from localsim.web.start import work
 from tests.conftest import Quiet, generated
-from tests.test_browser import CHROMIUM, browser, page, picture, watched
+from tests.test_browser import CHROMIUM, browser, page, picture, until, watched
 from tests.test_start import turns_of
 from tests.web_server import serving
 
@@ -81,9 +81,7 @@ def test_from_the_empty_front_page_to_the_verdicts_by_keyboard(
         page.evaluate("window.same = true")
         page.locator("#agents .turns li").nth(1).wait_for()
         before = turns_on(page, "agents") + turns_on(page, "mindreaders")
-        page.wait_for_function(
-            "least => document.querySelectorAll('#agents .turns li, #mindreaders .turns li').length > least", arg=before
-        )
+        until(page, f"document.querySelectorAll('#agents .turns li, #mindreaders .turns li').length > {before}")
         assert page.evaluate("window.same"), "the talks grow without a new page"
         assert turns_on(page, "script") > 2, "a script is one text and appears whole"
         assert page.get_by_text("’s side").first.is_visible() and page.locator(".sides b").first.is_visible()

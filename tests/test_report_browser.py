@@ -20,7 +20,7 @@ from localsim.runs.runner import start
 from localsim.store.conditions import conditions_of
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
-from tests.test_browser import CHROMIUM
+from tests.test_browser import CHROMIUM, until
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST = {1280: 2500, 390: 5000}
@@ -80,7 +80,7 @@ def test_a_link_to_a_folded_part_opens_it(browser: Browser, address: str) -> Non
     assert not _shown(page, "#mutual_friends-m-peeking")
     page.locator("a[href='#mutual_friends-m-peeking']").first.focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('#mutual_friends-m-peeking').checkVisibility()")
+    until(page, "document.querySelector('#mutual_friends-m-peeking').checkVisibility()")
     box = page.locator("#mutual_friends-m-peeking").bounding_box()
     assert box and 0 <= box["y"] < 800, "it is on the screen"
     summary = page.locator("summary").filter(has_text="Simulation card")
