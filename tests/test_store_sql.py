@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,17 @@ def test_every_worked_query_asks_about_one_run_and_keeps_players_apart(store: St
         assert "run_id = $run" in query
         assert "nearest utterances" in query.lower() or all(word in query for word in ("family", "mode", "AS player"))
         assert query.strip() in page.read_text()
+
+
+@dataclass(frozen=True)
+class _Pair:
+    name: str
+    count: int
+
+
+def test_a_query_gives_values_with_a_field_for_each_column() -> None:
+    assert EMPTY.select(_Pair, "SELECT 'a' AS name, 2 AS count") == [_Pair("a", 2)]
+    with pytest.raises(TypeError):
+        EMPTY.select(_Pair, "SELECT 'a' AS name, 2 AS number")
+    with pytest.raises(TypeError):
+        EMPTY.select(_Pair, "SELECT 'a' AS name")

@@ -15,7 +15,7 @@ from copy import copy
 from itertools import islice
 from pathlib import Path
 from threading import Timer
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 from filelock import FileLock, Timeout
@@ -44,6 +44,8 @@ from localsim.store.queries.references import episode_of, is_last, run_of
 from localsim.store.records import Record, RunDied, RunRecord, from_json
 from localsim.store.rows import inserts, rows_of
 from localsim.store.schema import CHECKS, TABLES, version
+
+RowT = TypeVar("RowT")
 
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
@@ -302,6 +304,13 @@ class Store:
                 )
             except duckdb.Error as error:
                 raise as_ours(error, self.path) from error
+
+    def select(self, kind: type[RowT], query: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[RowT]:
+        """Return the rows of one of our own queries, each as a `kind`: a dataclass with a field for every column.
+
+        Raises TypeError where the columns and the fields have different names.
+        """
+        return [kind(**row) for row in self.rows(query, parameters)]
 
     @contextmanager
     def held(self) -> Iterator[Store]:
