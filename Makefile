@@ -1,8 +1,8 @@
 # The commands; scripts/bootstrap.py does the work and also runs without make.
 PYTHON ?= python3
 
-.PHONY: demo test verify interop lint docs clean
-demo test verify interop lint docs:
+.PHONY: light demo test verify interop lint docs clean
+light demo test verify interop lint docs:
 	@$(PYTHON) scripts/bootstrap.py $@
 
 clean:

@@ -12,6 +12,15 @@ from localsim import paths, plugins
 from localsim.errors import Interrupted, LocalsimError
 from localsim.runs import stopping
 
+_LEFT_OUT = {
+    "gguf": "gguf",
+    "huggingface_hub": "huggingface-hub",
+    "llama_cpp": "llama-cpp-python",
+    "sentence_transformers": "sentence-transformers",
+    "torch": "torch",
+    "transformers": "transformers",
+}
+"""Module -> package of what requirements/light.txt leaves out."""
 _CONTINUED = ("finetune", "study")
 """Commands that keep what they have done, and continue if they are given again."""
 
@@ -67,6 +76,11 @@ def run(arguments: list[str]) -> int:
         if failed := plugins.failure(error):
             _complain(failed, as_json)
             return failed.exit_code
+        if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
+            package = _LEFT_OUT[error.name]
+            hint = f"in a clone: make demo; elsewhere: pip install {package}"
+            _complain(LocalsimError(f"this needs {package}, which a light installation leaves out", hint=hint), as_json)
+            return 1
         hint = "LOCALSIM_DEBUG=1 shows where; please report it"
         _complain(LocalsimError(f"unexpected: {type(error).__name__}: {error}", hint=hint), as_json)
         return 1

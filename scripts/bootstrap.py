@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Set everything up in .venv and run one of: demo, test, verify, interop, lint, docs. Standard library only.
+"""Set everything up in .venv and run one of: light, demo, test, verify, interop, lint, docs. Standard library only.
 
+    python3 scripts/bootstrap.py light                        # a minute, without a compiler: scripted players, classes
     python3 scripts/bootstrap.py demo
     LOCALSIM_BUILD=cuda python3 scripts/bootstrap.py demo     # llama.cpp with CUDA; also vulkan, metal
 
@@ -28,7 +29,9 @@ PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "constraints.txt"
 STAMP = VENV / "localsim-setup"
 BUILD_FLAGS = ROOT / "localsim" / "machine" / "build_flags.py"
-NEEDED_BYTES = 5 * 10**9
+LIGHT = ROOT / "requirements" / "light.txt"
+NEEDED = {"light": 1 * 10**9, "demo": 4 * 10**9, "dev": 5 * 10**9}
+"""Bytes of disk that each kind of installation needs."""
 
 FLAGS_STAMP = VENV / "llama-flags"
 OTHERS = VENV / "interop"
@@ -49,11 +52,27 @@ PLAYED = {"starter": "all", TWIN: "agents,mindreaders"}
 
 def main() -> None:
     """Run the task that the command line names."""
-    tasks = {"demo": demo, "test": test, "verify": verify, "interop": interop, "lint": lint, "docs": docs}
+    work = {"demo": demo, "test": test, "verify": verify, "interop": interop, "lint": lint, "docs": docs}
+    tasks = {"light": light, **work}
     if len(sys.argv) != 2 or sys.argv[1] not in tasks:
         fail(f"usage: python3 scripts/bootstrap.py {'|'.join(tasks)}", code=2)
-    set_up()
-    tasks[sys.argv[1]]()
+    task = sys.argv[1]
+    if task in work:
+        set_up("demo" if task == "demo" else "dev")
+    tasks[task]()
+
+
+def light() -> None:
+    """Install what needs neither compiler nor model, and say what works with it."""
+    check_python()
+    make_environment("light")
+    step("installing localsim without llama.cpp and torch")
+    pip("install", "-c", str(CONSTRAINTS), "-r", str(LIGHT))
+    pip("install", "--no-deps", "-e", str(ROOT))
+    localsim("run", "mutual_friends_01", "--mode", "all", "-m", "scripted", "--db", str(ROOT / "light.duckdb"))
+    program = BIN.relative_to(ROOT) / "localsim"
+    print(f"installed. See the three conversations: {program} view --db light.duckdb --open", flush=True)
+    print(f"a class on its phones: {program} class mutual_friends_01   a model: make demo adds one", flush=True)
 
 
 def demo() -> None:
@@ -136,20 +155,28 @@ def verify() -> None:
 # ---- set-up --------------------------------------------------------------------------------------------------------
 
 
-def set_up() -> None:
-    """Install virtual environment, dependencies and models, each only where it is missing or out of date."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - an older Python runs this file first
-        fail(f"Python {platform.python_version()} is too old: localsim needs 3.11 or newer", "install Python 3.11")
+def set_up(kind: str = "dev") -> None:
+    """Install virtual environment, dependencies and models, each only where it is missing or out of date.
+
+    `kind` is demo or dev; dev has the tools of tests and docs besides, so it serves for both.
+    """
+    check_python()
     flags = choices()[0]
-    wanted = fingerprint(flags)
-    fresh = not (PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted)
+    there = STAMP.read_text() if PYTHON.exists() and STAMP.exists() else ""
+    fresh = there not in (fingerprint(flags, kind), fingerprint(flags, "dev"))
     if fresh:
-        install(flags)
+        install(flags, kind)
     step("installing the models")
     localsim("models", "pull", "starter")
     if fresh:
         flags = first_that_works(flags)
-        STAMP.write_text(fingerprint(flags))
+        STAMP.write_text(fingerprint(flags, kind))
+
+
+def check_python() -> None:
+    """Stop where Python is too old."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - an older Python runs this file first
+        fail(f"Python {platform.python_version()} is too old: localsim needs 3.11 or newer", "install Python 3.11")
 
 
 def pull_base() -> None:
@@ -157,23 +184,29 @@ def pull_base() -> None:
     localsim("models", "pull", "smollm2-135m")
 
 
-def install(flags: str) -> None:
-    """Install everything that comes through pip."""
+def make_environment(kind: str) -> None:
+    """Make the virtual environment if it is missing; stop where the disk is too small for this kind."""
     free = shutil.disk_usage(ROOT).free
-    if free < NEEDED_BYTES:
-        fail(f"{free / 1e9:.1f} GB free on {ROOT}, {NEEDED_BYTES / 1e9:.0f} GB needed", "free some space")
+    if free < NEEDED[kind]:
+        fail(f"{free / 1e9:.1f} GB free on {ROOT}, {NEEDED[kind] / 1e9:.0f} GB needed", "free some space")
     if not importable("pip"):  # where python3-venv was missing, a Python without pip was left behind
         step(f"creating the virtual environment {VENV}")
         clear = [] if PYTHON.exists() else ["--clear"]
         command = [sys.executable, "-m", "venv", *clear, str(VENV)]
         run(command, "python -m venv failed", "on Debian: apt install python3-venv")
+
+
+def install(flags: str, kind: str) -> None:
+    """Install everything that comes through pip."""
+    make_environment(kind)
     requirement = next(line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("llama-cpp-python=="))
     # Left to pip, another version than the pinned one would be replaced by a build without our flags.
     there = importable("llama_cpp", requirement.partition("==")[2].strip())
     if not (there and FLAGS_STAMP.exists() and FLAGS_STAMP.read_text() == flags):
         install_llama(requirement, flags)
     step("installing localsim and its dependencies")
-    pip("install", "-c", str(CONSTRAINTS), "-e", f"{ROOT}[dev]")
+    extras = {"demo": "plots,web", "dev": "dev"}[kind]
+    pip("install", "-c", str(CONSTRAINTS), "-e", f"{ROOT}[{extras}]")
 
 
 def install_llama(requirement: str, flags: str) -> None:
@@ -186,7 +219,8 @@ def install_llama(requirement: str, flags: str) -> None:
         if not build_flags().compiler(os.environ):
             fail(
                 "no C++ compiler found; llama.cpp must be compiled",
-                "on Debian: apt install g++; macOS: xcode-select --install; one with another name: set CXX",
+                "on Debian: apt install g++; macOS: xcode-select --install; one with another name: set CXX; "
+                "make light installs what needs none",
             )
         step(f"compiling llama.cpp ({requirement}, {flags}); this takes a few minutes, once")
         pip("wheel", "--no-cache-dir", "--no-deps", "-w", str(cache), requirement, cmake=flags_used)
@@ -256,9 +290,9 @@ def importable(module: str, version: str = "") -> bool:
     return PYTHON.exists() and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def fingerprint(flags: str) -> str:
+def fingerprint(flags: str, kind: str = "dev") -> str:
     """A text that changes when an installation would turn out differently."""
-    digest = hashlib.sha256(flags.encode())
+    digest = hashlib.sha256(f"{kind} {flags}".encode())
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((ROOT / name).read_bytes())
     return f"{digest.hexdigest()} {ROOT}"

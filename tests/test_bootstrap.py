@@ -19,7 +19,7 @@ from localsim.models.registry import entry
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "bootstrap.py"
-TASKS = ("demo", "test", "verify", "lint", "docs")
+TASKS = ("light", "demo", "test", "verify", "lint", "docs")
 AVX512 = "avx512f avx512bw avx512dq avx512vl avx512cd avx512_vnni"
 AMX = f"{AVX512} amx_tile amx_int8"
 
@@ -173,7 +173,7 @@ def test_too_little_disk(
     bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=1_200_000_000))
-    code, err = ends(bootstrap, monkeypatch, capsys, "demo")
+    code, err = ends(bootstrap, monkeypatch, capsys, "test")
     assert code == 1
     assert "error: 1.2 GB free" in err and "5 GB needed" in err and "hint: free some space" in err
     assert shell.commands == []
@@ -199,6 +199,31 @@ def test_a_fresh_clone_is_set_up_once(bootstrap: Any, shell: Shell, capsys: pyte
     shell.commands.clear()
     bootstrap.set_up()
     assert [command[-3:] for command in shell.commands] == [["models", "pull", "starter"]], "the second run is short"
+
+
+def test_the_demo_needs_no_tools_of_development(bootstrap: Any, shell: Shell) -> None:
+    bootstrap.set_up("demo")
+    assert shell.ran("-e")[0].endswith(f"{bootstrap.ROOT}[plots,web]")
+    shell.commands.clear()
+    bootstrap.set_up("demo")
+    assert not shell.ran(" install "), "a second demo installs nothing"
+    bootstrap.set_up("dev")
+    assert shell.ran("-e")[0].endswith(f"{bootstrap.ROOT}[dev]"), "tests add theirs"
+    shell.commands.clear()
+    bootstrap.set_up("demo")
+    assert not shell.ran(" install "), "what tests need serves the demo"
+
+
+def test_a_light_installation_compiles_nothing(
+    bootstrap: Any, shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.modules.clear()
+    monkeypatch.setattr(shutil, "which", lambda _name, **_options: None)
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", "light"])
+    bootstrap.main()
+    assert shell.ran(f"-r {bootstrap.LIGHT}") and shell.ran("--no-deps") and not shell.ran(" wheel ")
+    assert "view --db light.duckdb --open" in capsys.readouterr().out
+    assert not bootstrap.STAMP.exists(), "make demo still installs the rest"
 
 
 def test_changed_constraints_install_again(bootstrap: Any, shell: Shell) -> None:

@@ -51,9 +51,9 @@ def _log_callback(bindings: ModuleType) -> Any:
 
 def build_description() -> str:
     """The version of the bindings and the processor features that the build uses, stored with every run."""
+    system = library().llama_print_system_info().decode()
     import llama_cpp
 
-    system = library().llama_print_system_info().decode()
     return f"llama-cpp-python {llama_cpp.__version__}; {' '.join(system.split())}"
 
 
