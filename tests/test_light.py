@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -85,3 +86,14 @@ def test_what_needs_a_package_that_is_left_out_says_so(
         "error: this needs gguf, which a light installation leaves out",
         "hint: in a clone: make demo; elsewhere: pip install gguf",
     ]
+
+
+def test_the_notebook_shows_what_its_text_says(packages: Path, tmp_path: Path) -> None:
+    notebook = json.loads((ROOT / "docs" / "find_the_leak.ipynb").read_text(encoding="utf-8"))
+    assert not [cell for cell in notebook["cells"] if cell.get("outputs")], "outputs are made by whoever runs it"
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    done = without("\n".join(cells), packages, tmp_path)
+    assert done.returncode == 0, done.stderr
+    hits = re.findall(r"^(\w+) +unearned hits in turns (\S+) +of (\d+) turns$", done.stdout, re.MULTILINE)
+    assert hits == [("agents", "[5]", "8"), ("mindreaders", "[0]", "3"), ("script", "[0]", "3")], done.stdout
+    assert "not installed: model starter is not installed" in done.stdout

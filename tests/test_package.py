@@ -66,10 +66,9 @@ def test_the_package_works_in_another_folder(unpacked: Path, tmp_path: Path) -> 
 def test_the_notebook_runs_on_the_starter(tmp_path: Path) -> None:
     notebook = json.loads((ROOT / "docs" / "find_the_leak.ipynb").read_text(encoding="utf-8"))
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert not [cell for cell in notebook["cells"] if cell.get("outputs")], "outputs are made by whoever runs it"
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(cells)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert "3 conversations, 0 failed" in done.stdout
-    assert "{'mode':" in done.stdout, "no friend was named in any of the conversations"
+    assert done.stdout.count("unearned hits in turns") == 6, "three modes, twice"
