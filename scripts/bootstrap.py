@@ -69,9 +69,10 @@ def light() -> None:
     step("installing localsim without llama.cpp and torch")
     pip("install", "-c", str(CONSTRAINTS), "-r", str(LIGHT))
     pip("install", "--no-deps", "-e", str(ROOT))
-    localsim("run", "mutual_friends_01", "--mode", "all", "-m", "scripted", "--db", str(ROOT / "light.duckdb"))
+    database = ROOT / "light.duckdb"
+    localsim("run", "mutual_friends_06", "--mode", "all", "-m", "scripted:omniscient", "--db", str(database))
     program = BIN.relative_to(ROOT) / "localsim"
-    print(f"installed. See the three conversations: {program} view --db light.duckdb --open", flush=True)
+    print(f"installed. Scripted players that use all they see: {program} view --db {database.name} --open", flush=True)
     print(f"a class on its phones: {program} class mutual_friends_01   a model: make demo adds one", flush=True)
 
 

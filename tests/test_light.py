@@ -16,6 +16,7 @@ import pytest
 
 from localsim.__main__ import _LEFT_OUT, run
 from localsim.cli import cli
+from localsim.store.database import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -97,3 +98,17 @@ def test_the_notebook_shows_what_its_text_says(packages: Path, tmp_path: Path) -
     hits = re.findall(r"^(\w+) +unearned hits in turns (\S+) +of (\d+) turns$", done.stdout, re.MULTILINE)
     assert hits == [("agents", "[5]", "8"), ("mindreaders", "[0]", "3"), ("script", "[0]", "3")], done.stdout
     assert "not installed: model starter is not installed" in done.stdout
+
+
+def test_the_lesson_holds_what_its_page_says(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "teach.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"`localsim (run [^`]*-m scripted:omniscient)`", page)
+    assert run([*line.split(), "--db", str(tmp_path / "lesson.duckdb")]) == 0
+    store = Store(tmp_path / "lesson.duckdb")
+    rows = store.rows("SELECT mode, value FROM v_scores WHERE name = 'first_mention_turn' ORDER BY scenario_id, mode")
+    first = {
+        mode: [row["value"] for row in rows if row["mode"] == mode] for mode in ("agents", "mindreaders", "script")
+    }
+    assert first["script"] == first["mindreaders"] == [1, 1]
+    said = re.search(r"in turns (\d+) and (\d+)", page)
+    assert said and first["agents"] == [float(said[1]) + 1, float(said[2]) + 1], "pages count turns from 0"
