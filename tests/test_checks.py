@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from localsim.__main__ import run as command
 from localsim.conversation.scenario import AnswerKey
 from localsim.conversation.transcript import Action, Transcript, Turn
 from localsim.errors import ScenarioInvalid
@@ -14,7 +16,7 @@ from localsim.reports.compose.alone import report
 from localsim.reports.figures.curves import curves, steps
 from localsim.runs import runner
 from localsim.runs.plan import Plan
-from localsim.scenarios.parse import parse_scenario
+from localsim.scenarios.parse import dump_scenario, parse_scenario
 from localsim.store.database import Store
 from tests.conftest import Quiet, generated
 
@@ -66,9 +68,64 @@ TALK = transcript(
 )
 def test_a_check_is_decided_with_its_turn(check: str, value: int, turn: int | None) -> None:
     loaded = parse_scenario(f"{TEXT}  - {check}\n", "lamp.yaml")
-    first, passed = CHECKS.score(TALK, loaded.scenario, loaded.answer)
+    first, passed, success = CHECKS.score(TALK, loaded.scenario, loaded.answer)
     assert (first.name, first.value, first.turns) == ("check.x", value, () if turn is None else (turn,))
     assert (passed.name, passed.value) == ("checks_passed", value)
+    assert (success.name, success.value, success.turns) == ("success", value, first.turns)
+
+
+THREE = """  - {name: asked, said: [cracked]}
+  - {name: sorry, said: [sorry]}
+  - {name: kept, left: anybody, expected: false}
+"""
+"""Of these, the talk fulfils the first two."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "held"),
+    [
+        ("", 0, "2 of 3"),
+        ("success: [asked, sorry]", 1, "2 of 2"),
+        ("success: [asked, kept]", 0, "1 of 2"),
+        ("success: {at_least: 2}", 1, "2 of 3"),
+        ("success: {at_least: 3}", 0, "2 of 3"),
+        ("success: {at_least: 1, of: [kept, sorry]}", 1, "1 of 2"),
+        ("success: {at_least: 1, of: [kept]}", 0, "0 of 1"),
+    ],
+)
+def test_the_author_says_which_checks_are_success(rule: str, value: int, held: str) -> None:
+    loaded = parse_scenario(f"{TEXT}{THREE}{rule}\n", "lamp.yaml")
+    success = CHECKS.score(TALK, loaded.scenario, loaded.answer)[-1]
+    assert (success.name, success.value) == ("success", value)
+    assert success.reason.startswith(f"{held} checks came out as the author expects")
+    assert ("not so: kept (left: yes, expected no)" in success.reason) == (rule != "success: [asked, sorry]")
+    assert AnswerKey.from_json(loaded.answer.as_json()) == loaded.answer
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ("success: [askd]", "no check is called 'askd'.*did you mean asked"),
+        ("success: {at_least: 4}", "at_least is 4, and there are 3 checks"),
+        ("success: {at_least: 2, of: [kept]}", "at_least is 2, and there are 1 checks"),
+        ("success: {at_least: 0}", "greater than or equal to 1"),
+        ("success: all", "success"),
+    ],
+)
+def test_a_rule_that_cannot_be_decided_is_refused_with_its_line(rule: str, problem: str) -> None:
+    with pytest.raises(ScenarioInvalid, match=problem) as caught:
+        parse_scenario(f"{TEXT}{THREE}{rule}\n", "lamp.yaml")
+    assert caught.value.problems[0].line == len(TEXT.splitlines()) + 4
+
+
+def test_a_rule_without_checks_or_in_a_family_that_decides_itself_is_refused() -> None:
+    with pytest.raises(ScenarioInvalid, match="it counts checks, and the file has none"):
+        parse_scenario(TEXT.replace("checks:\n", "success: {at_least: 1}\n"), "lamp.yaml")
+    text = dump_scenario(generated("mutual_friends", 3).document)
+    with pytest.raises(ScenarioInvalid, match="the family mutual_friends decides success itself"):
+        parse_scenario(f"{text}checks: [{{name: x, left: anybody}}]\nsuccess: [x]\n", "friends.yaml")
+    loaded = parse_scenario(f"{text}checks: [{{name: x, left: anybody}}]\n", "friends.yaml")
+    assert [each.name for each in CHECKS.score(TALK, loaded.scenario, loaded.answer)] == ["check.x", "checks_passed"]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +158,32 @@ def test_checks_of_a_run_are_scored_stored_and_reported(store: Store) -> None:
     runner.start(Plan((loaded,), ("agents",), model="scripted"), store, Quiet(), lambda _line: None)
     rows = store.rows("SELECT name, value FROM v_scores WHERE evaluator = 'checks' ORDER BY name")
     found: dict[str, Any] = {row["name"]: row["value"] for row in rows}
-    assert found["check.bye"] == 1 and set(found) == {"check.bye", "check.no", "checks_passed"}
+    assert found["check.bye"] == 1 and set(found) == {"check.bye", "check.no", "checks_passed", "success"}
     run = store.rows("SELECT run_id FROM runs")[0]["run_id"]
-    assert report(store, run).comparison[0]["checks_passed"] == found["checks_passed"]
+    row = report(store, run).comparison[0]
+    assert (row["checks_passed"], row["success_rate"]) == (found["checks_passed"], found["success"])
+
+
+def test_success_by_the_author_is_success_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a researcher goes: own scenarios, primary outcome, report, comparison, plan of the next run."""
+    for number in range(3):
+        text = TEXT.replace("id: lamp", f"id: lamp_{number}") + "  - {name: bye, said: [goodbye]}\n"
+        (tmp_path / f"lamp_{number}.yaml").write_text(text)
+    database = ["--db", str(tmp_path / "a.duckdb")]
+    primary = ["--primary", "success_rate:information", "-n", "2"]
+    assert command(["run", str(tmp_path), "--mode", "all", "-m", "scripted", *primary, *database]) == 0
+    for line, said in (
+        ("show @last", "1 of 1 checks came out as the author expects"),
+        ("report @last", "success "),
+        ("compare @last", "success "),
+        ("compare @last --all", "checks passed"),
+    ):
+        capsys.readouterr()
+        assert command([*line.split(), *database]) == 0, line
+        out = capsys.readouterr().out
+        assert said in out and "no success to compare" not in out, f"{line}: {out}"
+    assert command(["design", "@last", "--difference", "0.2", *database]) == 3
+    assert "success_rate, information: a design needs differences that vary" in capsys.readouterr().err
 
 
 # ---- curves --------------------------------------------------------------------------------------------------------

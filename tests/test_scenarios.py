@@ -10,8 +10,9 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
+from localsim.conversation.checks import GivenRule
 from localsim.conversation.scenario import (
     LoadedScenario,
     Profile,
@@ -165,7 +166,7 @@ def fields_of(model: type[BaseModel], prefix: str = "") -> dict[str, bool]:
         found[prefix + name] = info.is_required()
         inner = model_in(info.annotation)
         if inner:
-            mark = "[]." if "tuple" in str(info.annotation) else "."
+            mark = "[]." if f"tuple[{inner.__module__}.{inner.__qualname__}" in str(info.annotation) else "."
             found |= fields_of(inner, f"{prefix}{name}{mark}")
     return found
 
@@ -195,10 +196,14 @@ def test_readme_tells_what_each_level_sees() -> None:
 
 
 def test_readme_example_is_a_scenario() -> None:
-    example, checks = re.findall(r"```yaml\n(.*?)```", README, re.S)
+    example, checks, success = re.findall(r"```yaml\n(.*?)```", README, re.S)
     assert checks.startswith("checks:\n")
     assert len(example.splitlines()) == 10
     assert read(example).scenario.names == ("Ines", "Olaf")
+    names = re.findall(r"name: (\w+)", checks)
+    for rule in success.splitlines():
+        given = TypeAdapter(GivenRule).validate_python(yaml.safe_load(rule)["success"])
+        assert given.of and set(given.of) <= set(names)
 
 
 def test_readme_tells_every_family_parameter() -> None:

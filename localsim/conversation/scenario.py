@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator
 
+from localsim.conversation.checks import Check, GivenRule, SuccessRule, problems_of_checks
 from localsim.conversation.rules.values import (
     NEXT,
     Document,
@@ -189,39 +190,6 @@ class Info(Value):
     """Experiments worth making."""
 
 
-class Check(Value):
-    """An event that the author expects or excludes, decided without a model; exactly one kind is given."""
-
-    name: Identifier
-    """Name of the check; its score is called check.NAME."""
-    disclosed: Identifier | None = None
-    """Id of a fact; the event is that one of its terms is uttered."""
-    said: tuple[Text, ...] | None = None
-    """Words or phrases; the event is that one of them is said. Case does not count."""
-    left: Annotated[str, Field(max_length=40)] | None = None
-    """Name of an agent, or `anybody`; the event is that this agent leaves."""
-    price_agreed: tuple[float, float] | None = None
-    """Least and most dollars; the event is that the last price that two agents have both named is in this range."""
-    by: Annotated[str, Field(max_length=40)] | None = None
-    """Name of the agent whose turns count for `disclosed` and `said`; all agents if not given."""
-    after: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Position in the conversation, 0 to 1, before which nothing counts."""
-    before: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Position in the conversation, 0 to 1, after which nothing counts."""
-    expected: bool = True
-    """True if the event should happen, false if it must not."""
-
-    @property
-    def kind(self) -> str:
-        """The kind that is given ('' if none or several are)."""
-        given = [name for name in CHECK_KINDS if getattr(self, name) is not None]
-        return given[0] if len(given) == 1 else ""
-
-
-CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
-ANYBODY = "anybody"
-
-
 class Scenario(Document):
     """A social task, without its answer key. Agents speak round-robin in the order given, unless phases say more."""
 
@@ -378,30 +346,18 @@ class ScenarioFile(Scenario):
     """The answer key, for judges only; never part of a prompt."""
     checks: tuple[Check, ...] = ()
     """Events that the author expects or excludes; only judges see them."""
+    success: GivenRule | None = None
+    """Which checks decide success, for a task whose family does not; only judges see it. All if it is not given."""
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         yield from super()._conflicts()
-        names = [(("checks", number, "name"), check.name) for number, check in enumerate(self.checks)]
-        yield from _repeats("check name", names)
-        facts = {fact.id: fact for agent in self.agents for fact in agent.facts}
-        for number, check in enumerate(self.checks):
-            if not check.kind:
-                yield ("checks", number), f"give exactly one of {', '.join(CHECK_KINDS)}"
-            if check.disclosed is not None and check.disclosed not in facts:
-                yield ("checks", number, "disclosed"), f"no fact has the id {check.disclosed!r}"
-            elif check.disclosed is not None and not facts[check.disclosed].terms:
-                yield ("checks", number, "disclosed"), f"the fact {check.disclosed} has no terms to look for"
-            for place, known in (("by", self.names), ("left", (*self.names, ANYBODY))):
-                given = getattr(check, place)
-                if given is not None and given not in known:
-                    yield ("checks", number, place), f"no agent is called {given!r}"
-            if check.price_agreed is not None and check.price_agreed[0] > check.price_agreed[1]:
-                yield ("checks", number, "price_agreed"), "give the lowest price first"
+        facts = {fact.id: fact.terms for agent in self.agents for fact in agent.facts}
+        yield from problems_of_checks(self.checks, self.success, self.names, facts)
 
     def split(self) -> tuple[Scenario, AnswerKey]:
         """Return the scenario and, separately, the answer key."""
         scenario = Scenario(**{name: getattr(self, name) for name in Scenario.model_fields})
-        return scenario, AnswerKey(answer=self.answer, parameters=self.parameters, checks=self.checks)
+        return scenario, AnswerKey(self.answer, self.parameters, self.checks, self.success)
 
 
 @dataclass(frozen=True)
@@ -411,19 +367,23 @@ class AnswerKey:
     answer: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
+    success: SuccessRule | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the stored form. It has `checks` only if there are any, so that scenarios without keep their hash."""
+        """Return the stored form. It has `checks` and `success` only where they are given: others keep their hash."""
         data: dict[str, Any] = {"answer": dict(self.answer), "parameters": dict(self.parameters)}
         if self.checks:
             data["checks"] = [check.model_dump(mode="json", exclude_defaults=True) for check in self.checks]
+        if self.success:
+            data["success"] = self.success.model_dump(mode="json", exclude_defaults=True)
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> AnswerKey:
         """Return the answer key from the form that `as_json` returns."""
         checks = tuple(Check.model_validate(check) for check in data.get("checks", ()))
-        return cls(data["answer"], data["parameters"], checks)
+        rule = SuccessRule.model_validate(data["success"]) if "success" in data else None
+        return cls(data["answer"], data["parameters"], checks, rule)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from localsim.conversation.checks import ANYBODY, Check, SuccessRule
 from localsim.conversation.controls import exactly
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
-from localsim.conversation.scenario import ANYBODY, AnswerKey, Check, Fact, Scenario
+from localsim.conversation.scenario import AnswerKey, Fact, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.base import Scorer
 from localsim.families import family_of
@@ -24,6 +25,7 @@ CHECKS_PASSED = Measure(
     score="checks_passed",
     kind="share",
     group="goals",
+    compared=True,
 )
 
 
@@ -31,7 +33,7 @@ class Checks(Scorer):
     """The checks of a scenario's author."""
 
     name = "checks"
-    version = "1"
+    version = "2"
     measures = (CHECKS_PASSED,)
     controls = (
         exactly("parrot", "checks_passed", 1, "the check of the control scenarios asks for its sentence"),
@@ -43,15 +45,34 @@ class Checks(Scorer):
         return bool(subject.answer.checks)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
-        """Return check.NAME (1 if the event happened as expected, else 0) and checks_passed (their mean)."""
+        """Return check.NAME (1 if the event happened as expected, else 0), checks_passed (their mean) and success.
+
+        A family that decides success itself keeps its own.
+        """
         scores = [_one(check, transcript, scenario) for check in answer.checks]
         if not scores:
             return []
         passed = sum(each.value or 0.0 for each in scores) / len(scores)
-        return [*scores, Score("checks_passed", passed, reason=f"{len(scores)} checks")]
+        whole = Score("checks_passed", passed, reason=f"{len(scores)} checks")
+        if family_of(scenario.family).decides_success:
+            return [*scores, whole]
+        return [*scores, whole, _success(answer.success or SuccessRule(), scores)]
 
 
 CHECKS = Checks()
+
+
+def _success(rule: SuccessRule, scores: Sequence[Score]) -> Score:
+    """Decide by the author's rule, and say which of its checks came out otherwise."""
+    counted = [score for score in scores if not rule.of or score.name.removeprefix("check.") in rule.of]
+    missed = [score for score in counted if score.value != 1]
+    held = len(counted) - len(missed)
+    reason = f"{held} of {len(counted)} checks came out as the author expects"
+    if missed:
+        names = (f"{score.name.removeprefix('check.').replace('_', ' ')} ({score.reason})" for score in missed)
+        reason += f"; not so: {'; '.join(names)}"
+    cited = sorted({turn for score in counted for turn in score.turns})
+    return Score("success", float(held >= (rule.at_least or len(counted))), reason=reason, turns=tuple(cited))
 
 
 def _one(check: Check, transcript: Transcript, scenario: Scenario) -> Score:

@@ -202,6 +202,11 @@ class Family:
     """
 
     @property
+    def decides_success(self) -> bool:
+        """True if the family scores success itself; elsewhere the checks of a scenario's author do."""
+        return any(measure.score == SUCCESS.score for measure in self.measures)
+
+    @property
     def rules(self) -> Rules | None:
         """The rules that decide who acts next, for a game; None for a talk in turn or in phases."""
         return None
@@ -267,10 +272,10 @@ class Everyday(Family):
 
     name = "everyday"
     title = "Everyday scenes"
-    about = "Conversations between people with goals and secrets of their own; no outcome is scored as right or wrong."
+    about = "Conversations between people with goals and secrets of their own; their author’s checks decide success."
     invitation = "Everyday conversations"
     measures = ()
-    figure = ("explicit_end_rate", "turns", "words_per_turn")
+    figure = ("success_rate", "explicit_end_rate", "turns", "words_per_turn")
 
 
 EVERYDAY = Everyday()

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from localsim.backends.scripted import open_scripted
+from localsim.conversation.checks import Check
 from localsim.conversation.controls import KEPT
 from localsim.conversation.episode import Episode, EpisodeSpec, Mode, Subject
 from localsim.conversation.exchange import Generation, Request
-from localsim.conversation.scenario import AnswerKey, Check, Fact, LoadedScenario, Scenario
+from localsim.conversation.scenario import AnswerKey, Fact, LoadedScenario, Scenario
 from localsim.conversation.transcript import Turn
 from localsim.errors import GenerationFailed, ModelMissing
 from localsim.evaluators.evaluate import driven

@@ -53,4 +53,7 @@ def _family_problems(document: ScenarioFile) -> list[tuple[tuple[str | int, ...]
         return [(("family",), f"unknown family {document.family!r}{meant}, or its package is not installed here")]
     if len(document.agents) < family.fewest:
         return [(("agents",), too_few(len(document.agents)))]
-    return family.check(document)
+    problems = family.check(document)
+    if document.success is not None and family.decides_success:
+        problems.append((("success",), f"the family {family.name} decides success itself; leave this out"))
+    return problems

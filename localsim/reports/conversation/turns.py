@@ -125,22 +125,11 @@ def remark_on(leak: Row) -> str:
 def verdict_on(episode: StoredEpisode, answer: AnswerKey) -> Verdict | None:
     """Return what the people of an episode settled on and what is true; None if no outcome is right or wrong."""
     whole = {row["name"]: _score(row) for row in episode.scores if not row["agent"]}
-    return family_of(episode.scenario.family).verdict(whole, answer) or _checked(whole)
+    return family_of(episode.scenario.family).verdict(whole, answer)
 
 
 def _score(row: Row) -> Score:
     return Score(row["name"], row["value"], label=row["label"], reason=row["reason"] or "")
-
-
-def _checked(scores: Mapping[str, Score]) -> Verdict | None:
-    """Return the verdict of the checks that the author of a scenario wrote; None if there are none."""
-    checks = {name.removeprefix("check."): score for name, score in scores.items() if name.startswith("check.")}
-    if not checks:
-        return None
-    passed = [name for name, score in checks.items() if score.value == 1]
-    said = f"{len(passed)} of {len(checks)} checks came out as the author of the scene expects."
-    missed = [f"{name.replace('_', ' ')} ({score.reason})" for name, score in checks.items() if score.value != 1]
-    return Verdict(len(passed) == len(checks), said, f"Not so: {'; '.join(missed)}." if missed else "")
 
 
 def tenths(accuracy: Mapping[str, Any] | None) -> dict[str, int]:

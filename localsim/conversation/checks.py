@@ -1,0 +1,94 @@
+"""Checks that a scenario's author writes, and the rule that makes a success of them: values, without the scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from localsim.conversation.rules.values import Identifier, Place, Text, Value
+from localsim.errors import suggest
+
+CHECK_KINDS = ("disclosed", "said", "left", "price_agreed")
+ANYBODY = "anybody"
+
+
+class Check(Value):
+    """An event that the author expects or excludes, decided without a model; exactly one kind is given."""
+
+    name: Identifier
+    """Name of the check; its score is called check.NAME."""
+    disclosed: Identifier | None = None
+    """Id of a fact; the event is that one of its terms is uttered."""
+    said: tuple[Text, ...] | None = None
+    """Words or phrases; the event is that one of them is said. Case does not count."""
+    left: Annotated[str, Field(max_length=40)] | None = None
+    """Name of an agent, or `anybody`; the event is that this agent leaves."""
+    price_agreed: tuple[float, float] | None = None
+    """Least and most dollars; the event is that the last price that two agents have both named is in this range."""
+    by: Annotated[str, Field(max_length=40)] | None = None
+    """Name of the agent whose turns count for `disclosed` and `said`; all agents if not given."""
+    after: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Position in the conversation, 0 to 1, before which nothing counts."""
+    before: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Position in the conversation, 0 to 1, after which nothing counts."""
+    expected: bool = True
+    """True if the event should happen, false if it must not."""
+
+    @property
+    def kind(self) -> str:
+        """The kind that is given ('' if none or several are)."""
+        given = [name for name in CHECK_KINDS if getattr(self, name) is not None]
+        return given[0] if len(given) == 1 else ""
+
+
+def _as_rule(given: Any) -> Any:
+    """Names of checks alone stand for a rule that needs all of them."""
+    return {"of": given} if isinstance(given, list | tuple) else given
+
+
+class SuccessRule(Value):
+    """How many of which checks must come out as expected, so that the conversation is a success."""
+
+    of: tuple[Identifier, ...] = ()
+    """Names of checks; empty for all of the file."""
+    at_least: Annotated[int, Field(ge=1)] | None = None
+    """So many of them; all if it is not given."""
+
+
+GivenRule = Annotated[
+    SuccessRule, BeforeValidator(_as_rule, json_schema_input_type=SuccessRule | tuple[Identifier, ...])
+]
+"""A rule as a file gives it: a list of names, or a mapping."""
+
+
+def problems_of_checks(
+    checks: Sequence[Check], success: SuccessRule | None, names: Sequence[str], facts: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[Place, str]]:
+    """Yield the contradictions of checks and rule; `names` are those of the agents, `facts` id -> terms."""
+    known = [check.name for check in checks]
+    for number, check in enumerate(checks):
+        if check.name in known[:number]:
+            yield ("checks", number, "name"), f"check name given more than once: {check.name}"
+        if not check.kind:
+            yield ("checks", number), f"give exactly one of {', '.join(CHECK_KINDS)}"
+        if check.disclosed is not None and check.disclosed not in facts:
+            yield ("checks", number, "disclosed"), f"no fact has the id {check.disclosed!r}"
+        elif check.disclosed is not None and not facts[check.disclosed]:
+            yield ("checks", number, "disclosed"), f"the fact {check.disclosed} has no terms to look for"
+        for place, those in (("by", names), ("left", (*names, ANYBODY))):
+            given = getattr(check, place)
+            if given is not None and given not in those:
+                yield ("checks", number, place), f"no agent is called {given!r}"
+        if check.price_agreed is not None and check.price_agreed[0] > check.price_agreed[1]:
+            yield ("checks", number, "price_agreed"), "give the lowest price first"
+    if success is not None:
+        for name in success.of:
+            if name not in known:
+                yield ("success",), f"no check is called {name!r}{suggest(name, known, inline=True)}"
+        count = len(set(success.of or known))
+        if not known:
+            yield ("success",), "it counts checks, and the file has none"
+        elif (success.at_least or 0) > count:
+            yield ("success",), f"at_least is {success.at_least}, and there are {count} checks to count"
