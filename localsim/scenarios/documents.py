@@ -7,7 +7,7 @@ YAML is read by 1.2 rules: only true and false are booleans and only decimals ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args
@@ -85,8 +85,18 @@ class Document(Generic[T]):
         return self.value
 
 
+Change = Callable[[yaml.MappingNode], Iterable[tuple[Sequence[str | int], str]]]
+"""Changes a document before it is validated; returns what prevents that, as (place, message)."""
+
+
 def read_document(
-    text: str, name: str, model: type[T], *, what: str = "a scenario", typed: Sequence[str] = ("version",)
+    text: str,
+    name: str,
+    model: type[T],
+    *,
+    what: str = "a scenario",
+    typed: Sequence[str] = ("version",),
+    change: Change | None = None,
 ) -> Document[T]:
     """Validate YAML text as a value of a model.
 
@@ -96,6 +106,8 @@ def read_document(
     root, problems = _compose(text, name, what, typed)
     if root is None:
         return Document(None, tuple(problems), name)
+    if change and (found := [_at(tuple(place), message, root, name) for place, message in change(root)]):
+        return Document(None, tuple(sorted(found, key=lambda each: (each.line, each.column))), name, root)
     value = None
     try:
         value = model.model_validate(_construct(root))
@@ -133,7 +145,7 @@ def read_file(file: Path) -> str:
         raise InvalidInput(f"cannot be read: {error.strerror}", where=str(file)) from error
 
 
-def _compose(text: str, name: str, what: str, typed: Sequence[str]) -> tuple[yaml.Node | None, list[Problem]]:
+def _compose(text: str, name: str, what: str, typed: Sequence[str]) -> tuple[yaml.MappingNode | None, list[Problem]]:
     """Return the node tree and its duplicate keys; no tree for text that is not YAML or holds unusable nodes."""
     try:
         root = yaml.compose(text, Loader=_Loader)

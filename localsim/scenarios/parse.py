@@ -5,29 +5,44 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from localsim.conversation.scenario import LoadedScenario, ScenarioFile, too_few
-from localsim.errors import suggest
-from localsim.scenarios.documents import dumped, read_document, read_file
+import yaml
 
-_TYPED = ("version", "answer", "game", "parameters")
+from localsim.conversation.scenario import LoadedScenario, ScenarioFile, too_few
+from localsim.errors import InvalidInput, suggest
+from localsim.scenarios.documents import dumped, read_document, read_file
+from localsim.scenarios.vary import KEY, Place, fill, varied
+
+_TYPED = ("version", "answer", "game", "parameters", KEY)
 """Top-level keys under which a number is a number; elsewhere a text field keeps it as it was typed."""
 
 
-def load_scenario(path: str | Path) -> LoadedScenario:
-    """Read and validate one scenario file.
+def load_scenario(path: str | Path, variant: int | None = None) -> LoadedScenario:
+    """Read and validate one scenario file, or one of its variants, counted from 1.
 
     Raises InvalidInput where the file cannot be read, ScenarioInvalid with all problems where it is not a scenario.
     """
     file = Path(path)
-    return parse_scenario(read_file(file), str(file))
+    return parse_scenario(read_file(file), str(file), variant)
 
 
-def parse_scenario(text: str, name: str) -> LoadedScenario:
-    """Validate a scenario given as YAML text; `name` stands for the file in messages."""
-    read = read_document(text, name, ScenarioFile, typed=_TYPED)
+def parse_scenario(text: str, name: str, variant: int | None = None) -> LoadedScenario:
+    """Validate a scenario given as YAML text; `name` stands for the file in messages.
+
+    `variant` is the number of one of its variants; None is the first, or the scenario itself if it does not vary.
+    """
+
+    def filled(root: yaml.MappingNode) -> list[tuple[Place, str]]:
+        found, problems = varied(root)
+        if found is None and variant is not None and not problems:
+            raise InvalidInput("has no `vary`, so it has no variants", where=name, hint="see scenarios/README.md")
+        if found is not None and not problems:
+            fill(root, found, variant or 1)
+        return problems
+
+    read = read_document(text, name, ScenarioFile, typed=_TYPED, change=filled)
     document = read.valid(_family_problems(read.value) if read.value is not None and read.value.family else ())
     scenario, answer = document.split()
-    return LoadedScenario(scenario, answer, name)
+    return LoadedScenario(scenario, answer, name if variant is None else f"{name}@{variant}")
 
 
 def dump_scenario(document: ScenarioFile) -> str:
