@@ -48,7 +48,7 @@ class Game(Family):
     tries: Sequence[str] = ()
     """Experiments worth making with the game, for people."""
     bundled: Mapping[str, Mapping[str, Any]] = {}
-    """Name of a scenario that ships -> parameters of `generate` (scripts/make_games.py writes the files)."""
+    """Name of a scenario that ships -> parameters of `generate`."""
 
     informed: Sequence[tuple[str, str, str, str]] = ()
     """(player, measure, task, theory) for which seeing the other side has a known value, shown in the page of games."""
