@@ -28,7 +28,18 @@ from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
 from localsim.plugins import place_of
 
-PAYOFF = Measure("payoff", "payoff", "what a player wins, in parts of what can be won", score="payoff", compared=True)
+
+def mean(key: str, heading: str, meaning: str, score: str = "", **more: Any) -> Measure:
+    """Return a measure that is the mean of a score, by default of the score with its key."""
+    return Measure(key, heading, meaning, score or key, **more)
+
+
+def share(key: str, heading: str, meaning: str, score: str = "", **more: Any) -> Measure:
+    """Return a measure like `mean`, of a score from 0 to 1 that is printed as a percentage."""
+    return mean(key, heading, meaning, score, kind="share", **more)
+
+
+PAYOFF = mean("payoff", "payoff", "what a player wins, in parts of what can be won", compared=True)
 """The measure of a score `payoff` for each agent."""
 RANDOM = Reference(
     "any", "random", "any move that is allowed, drawn at random, with words that mean nothing", blind=True
@@ -340,6 +351,7 @@ __all__ = [
     "exactly",
     "known",
     "listed",
+    "mean",
     "merged",
     "move",
     "names_of",
@@ -348,6 +360,7 @@ __all__ = [
     "others",
     "present",
     "private",
+    "share",
     "speaking",
     "targets",
 ]

@@ -63,31 +63,18 @@ class PeerReview(Replayed):
     }
     measures = (
         g.SUCCESS,
-        g.Measure(
-            "error",
-            "error",
-            "mean distance of the final points from the right ones",
-            "error",
-            bounds=(0, 9),
-            compared=True,
-        ),
-        g.Measure(
-            "moved", "moved", "points that reviewers add to their first ones on average", "moved", bounds=(-9, 9)
-        ),
-        g.Measure("agreement_first", "first agreement", "agreement of the first points", "agreement_first", "share"),
-        g.Measure("agreement", "agreement", "agreement of the final points", "agreement", "share"),
-        g.Measure(
-            "honest", "honest answers", "share of doubts that the author answers or admits truly", "honest", "share"
-        ),
-        g.Measure(
+        g.mean("error", "error", "mean distance of the final points from the right ones", bounds=(0, 9), compared=True),
+        g.mean("moved", "moved", "points that reviewers add to their first ones on average", bounds=(-9, 9)),
+        g.share("agreement_first", "first agreement", "agreement of the first points"),
+        g.share("agreement", "agreement", "agreement of the final points"),
+        g.share("honest", "honest answers", "share of doubts that the author answers or admits truly"),
+        g.share(
             "follows",
             "follows points",
             "share of decisions that follow the mean of the final points",
-            "follows",
-            "share",
-            "episodes",
+            summed="episodes",
         ),
-        g.Measure("accepted", "accepted", "share of papers that are accepted", "accepted", "share", "episodes"),
+        g.share("accepted", "accepted", "share of papers that are accepted", summed="episodes"),
     )
     figure = ("success_rate", "agreement", "honest")
     references = (
@@ -119,11 +106,9 @@ class PeerReview(Replayed):
     )
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of people: the reviewers, the author and the chair."""
         return int(chosen["reviewers"]) + 2
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return how each reviewer rates the paper, what each doubts, and which doubts the author can answer."""
         author, chair, *reviewers = names
         rng = random.Random(f"{self.name}/{seed}/paper")
         quality, doubts = rng.randint(3, 7), rng.sample(DOUBTS, len(reviewers))
@@ -164,7 +149,6 @@ class PeerReview(Replayed):
         )  # fmt: skip
 
     def play(self, table: Table) -> Course:
-        """Reviews at the same time, a rebuttal of each, the discussion, final points at the same time, the decision."""
         public = table.public
         author, chair, reviewers = public["author"], public["chair"], public["reviewers"]
         reviews = yield from table.together(reviewers, "review", named=(author,))
@@ -198,7 +182,6 @@ class PeerReview(Replayed):
         table.score("honest", fmean(true[turn.values[0]] == (turn.values[1] == "admit") for turn in rebuttals))
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Use what the author knows; None if that is not known."""
         author = seen.game["author"]
         reviewer = seen.game["reviewers"][0]
         return _fair(seen, rng) if g.known(seen, f"to_{reviewer}", author) and seen.viewer != author else None

@@ -50,14 +50,13 @@ class Restaurant(Replayed):
     }
     measures = (
         g.SUCCESS,
-        g.Measure("veto_kept", "veto respected", "share of choices that everybody can go to", "veto_kept", "share",
-                "episodes", compared=True),
-        g.Measure("welfare", "welfare", "points of all, in parts of the best possible", "welfare", "share",
-                compared=True),
-        g.Measure("fairness", "fairness", "points of the least satisfied, in parts of the best possible", "fairness",
-                "share"),
+        g.share(
+            "veto_kept", "veto respected", "share of choices that everybody can go to", summed="episodes", compared=True
+        ),
+        g.share("welfare", "welfare", "points of all, in parts of the best possible", compared=True),
+        g.share("fairness", "fairness", "points of the least satisfied, in parts of the best possible"),
         g.PAYOFF,
-    )  # fmt: skip
+    )
     figure = ("veto_kept", "welfare", "fairness")
     interests = "cooperative"
     references = (
@@ -83,7 +82,6 @@ class Restaurant(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return how many points each gives each place, and who cannot go where."""
         g.check_values(self.name, chosen, {"vetoes": (0, chosen["people"])})
         places, rounds = PLACES[: chosen["places"]], chosen["rounds"]
         rng = random.Random(f"{self.name}/{seed}/tastes")
@@ -114,7 +112,6 @@ class Restaurant(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """They talk in turn, vote at the same time, and are told the count."""
         names, places = table.names, table.public["places"]
         yield from table.speak(*names * table.public["rounds"])
         votes = yield from table.together(names, "approve")
@@ -136,7 +133,6 @@ class Restaurant(Replayed):
         table.cite(result)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Approve the best place by all tastes; None if those of others are not known."""
         return _open(seen, rng) if g.known(seen, "points", g.others(seen)[0]) is not None else None
 
 
