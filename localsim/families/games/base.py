@@ -63,6 +63,8 @@ class Game(Family):
 
     informed: Sequence[tuple[str, str, str, str]] = ()
     """(player, measure, task, theory) for which seeing the other side has a known value, shown in the page of games."""
+    opened: str = ""
+    """Kind of the private fact of another agent with which the sensible player does better, if it sees it."""
     outcome: str = ""
     """Name of the score whose reason is the verdict, for a game in which no outcome is right or wrong."""
     decides, step_hint = "step", "return g.act(...), g.Tell(...) or g.DONE"
@@ -114,6 +116,11 @@ class Game(Family):
             parameters={**chosen, "seed": seed},
             **more,
         )
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Play sensibly with what is `opened`; None if it is not visible, or nothing is declared."""
+        sees = self.opened and known(seen, self.opened, others(seen)[0]) is not None
+        return self.players[self.sensible](seen, rng) if sees else None
 
     def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
         """Return the verdict of any family, or the reason of the score `outcome`."""

@@ -86,6 +86,7 @@ class HiddenRole(Replayed):
         g.share("caught", "wolves caught", "share of the wolves that are voted out"),
         g.mean("days", "days", "votes until the game is over", bounds=(0, None)),
     )
+    opened = "role"
     figure = ("village_won", "aim", "caught")
     references = (
         g.RANDOM,
@@ -185,9 +186,6 @@ class HiddenRole(Replayed):
         votes = _counted(int(days.value), "vote", "votes")
         said = f"{'The villagers' if won.value else 'The wolves'} won after {votes}."
         return g.Verdict(None, said, f"Wolves: {g.listed(list(answer.answer['wolves']))}.")
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        return _loyal(seen, rng) if g.known(seen, "role", g.others(seen)[0]) is not None else None
 
 
 def _check(chosen: Mapping[str, Any]) -> None:

@@ -165,9 +165,8 @@ class PeerReview(Replayed):
         mean = fmean(turn.number for turn in finals)
         yield from table.tell(f"The mean of the final points is {mean:.2f}.", f"{mean:.6f}")
         decided = yield from table.act(chair, "decide")
-        facts = {fact.id: fact.terms[0] for agent in table.scenario.agents for fact in agent.facts}
-        true = {name: facts[_id(author, f"to_{name}")] == TRUE for name in reviewers}
-        deserved = {name: float(facts[_id(name, "rating")]) + (0 if weak else WORTH) for name, weak in true.items()}
+        true = {name: table.secret(author, f"to_{name}") == TRUE for name in reviewers}
+        deserved = {name: float(table.secret(name, "rating") or 0) + WORTH * (not true[name]) for name in reviewers}
         given = {turn.speaker: turn.number for turn in finals}
         accepted, right = decided.value == "accept", fmean(deserved.values()) >= public["bar"]
         reason = f"the paper was {decided.value}ed and deserved to be {'accept' if right else 'reject'}ed"
@@ -198,10 +197,6 @@ def _setting(author: str, chair: str, reviewers: Sequence[str], topic: str, chos
         f"if the doubt is answered, and not more if it is {TRUE}. The paper should be accepted if the mean of the "
         f"final points is {chosen['bar']} or more."
     )
-
-
-def _id(name: str, kind: str) -> str:
-    return g.private(name, kind, "-", "-").id
 
 
 def _agreement(points: Sequence[float]) -> float:

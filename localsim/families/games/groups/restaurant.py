@@ -57,6 +57,7 @@ class Restaurant(Replayed):
         g.share("fairness", "fairness", "points of the least satisfied, in parts of the best possible"),
         g.PAYOFF,
     )
+    opened = "points"
     figure = ("veto_kept", "welfare", "fairness")
     interests = "cooperative"
     references = (
@@ -119,9 +120,8 @@ class Restaurant(Replayed):
         chosen = places[counts.index(max(counts))]
         told = ", ".join(f"{name} {count}" for name, count in zip(places, counts, strict=True))
         result = yield from table.tell(f"Approvals: {told}. They go to the {chosen}.", chosen, *counts)
-        facts = {fact.id: fact.terms[0] for agent in table.scenario.agents for fact in agent.facts}
-        tastes = [facts[g.private(name, "points", "-", "-").id] for name in names]
-        vetoes = [value for name in names if (value := facts.get(g.private(name, "veto", "-", "-").id))]
+        tastes = [table.secret(name, "points") or "" for name in names]
+        vetoes = [place for name in names if (place := table.secret(name, "veto"))]
         points = outcomes(places, tastes, vetoes)
         won, best, kept = points[chosen], max(map(sum, points.values())), chosen not in vetoes
         reason = f"they went to the {chosen}" + ("" if kept else ", where not all can go")
@@ -131,9 +131,6 @@ class Restaurant(Replayed):
         table.score("fairness", min(won) / max(map(min, points.values())))
         table.each("payoff", {name: each / MOST for name, each in zip(names, won, strict=True)})
         table.cite(result)
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        return _open(seen, rng) if g.known(seen, "points", g.others(seen)[0]) is not None else None
 
 
 def outcomes(places: Sequence[str], tastes: Sequence[str], vetoes: Sequence[str]) -> dict[str, list[int]]:

@@ -109,6 +109,7 @@ class Naming(Replayed):
         raise NotImplementedError
 
     def read(self, key: str, reply: g.Turn) -> str | None:
+        """Return the value that an answer to such a question gives; None if it gives none."""
         raise NotImplementedError
 
     def name_it(self, name: str) -> str:

@@ -89,6 +89,7 @@ class Wordle(Replayed):
             compared=True,
         ),
     )
+    opened = "letter"
     figure = ("success_rate", "return", "unearned")
     references = (
         g.Reference("careless", "random", "guesses any word of the list, whatever the marks say", blind=True),
@@ -177,9 +178,6 @@ class Wordle(Replayed):
             table.score("return", 1 - number if won else -number, [turn])
             if won:
                 return
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        return _best_split(seen, rng) if g.known(seen, "letter", g.others(seen)[0]) is not None else None
 
 
 def _history(talk: g.Transcript) -> list[Marked]:

@@ -54,6 +54,7 @@ class Bargaining(Replayed):
         g.share("fairness", "fairness", "1 for equal halves, 0 if one side gets all"),
         g.mean("rounds", "rounds", "rounds up to the agreement", bounds=(1, None)),
     )
+    opened = "keeps"
     figure = ("payoff", "efficiency", "fairness")
     references = (
         g.RANDOM,
@@ -137,9 +138,6 @@ class Bargaining(Replayed):
                 table.each("payoff", gains)
                 table.cite(offer, answer)
                 return
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        return _equilibrium(seen, rng) if g.known(seen, "keeps", g.others(seen)[0]) is not None else None
 
 
 @lru_cache(maxsize=1024)

@@ -66,6 +66,7 @@ class Trust(Replayed):
         g.share("both_gain", "both gain", "share of rounds after which both have more"),
         g.mean("departure", "departure", "distance of what is returned from what was decided"),
     )
+    opened = "percents"
     figure = ("sender_payoff", "receiver_payoff", "sent", "returned")
     references = (
         g.RANDOM,
@@ -152,10 +153,6 @@ class Trust(Replayed):
             has, had = map(g.amount, won.values())
             result = f"Round {number}: ${acts[0].value} sent, ${g.amount(back)} returned."
             yield from table.tell(f"{result} {sender} has ${has} and {receiver} has ${had}.", "earned", has, had)
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        decided = g.known(seen, "percents", seen.agents[1].name)
-        return _optimal(seen, rng) if decided is not None and seen.viewer == seen.agents[0].name else None
 
 
 # ---- players -------------------------------------------------------------------------------------------------------

@@ -59,6 +59,7 @@ class Ultimatum(Replayed):
         g.mean("over", "over limit", "offer above the smallest acceptable one, in parts of the sum"),
         g.share("kept_limit", "kept limit", "share of answers that follow the own limit"),
     )
+    opened = "least"
     figure = ("success_rate", "proposer_payoff", "responder_payoff", "offer")
     references = (
         g.RANDOM,
@@ -137,10 +138,6 @@ class Ultimatum(Replayed):
         table.score("offer", offer / money, cited[:1])
         table.each("payoff", {proposer: kept / money, responder: got / money}, cited)
         yield from table.tell(f"{proposer} gets ${kept} and {responder} gets ${got}.", kept, got)
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        proposer, responder = (agent.name for agent in seen.agents)
-        return _optimal(seen, rng) if seen.viewer == proposer and g.known(seen, "least", responder) else None
 
 
 def _limits(money: int) -> tuple[int, ...]:
