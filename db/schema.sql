@@ -366,7 +366,7 @@ COMMENT ON COLUMN scenarios.document_json IS 'The scenario without its answer ke
 
 COMMENT ON COLUMN scenarios.answer_json IS 'The answer key and the parameters of the generator, which only judges see';
 
-COMMENT ON COLUMN scenarios.path IS 'Path of the file that held the scenario';
+COMMENT ON COLUMN scenarios.path IS 'Path of the file that held the scenario; its name if a game generated it';
 
 COMMENT ON TABLE contents IS 'One row for each different text of a prompt, a grammar or a file of thresholds';
 

@@ -36,7 +36,7 @@ from localsim.reports.audit import audit_run, held  # noqa: E402
 from localsim.runs import runner  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
 from localsim.runs.scheduler import Watcher  # noqa: E402
-from localsim.scenarios.find import find_scenarios, shipped_files  # noqa: E402
+from localsim.scenarios.find import shipped  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 
 FIRST = 300_000
@@ -56,7 +56,7 @@ TASKS: dict[str, tuple[dict[str, Any], ...]] = {
 def main(prompts: int, seed: int) -> None:
     """Print the number of prompts, violations, planted items and seconds."""
     rng = random.Random(seed)
-    everyday = [each for each in find_scenarios([str(file) for file in shipped_files()]) if not each.scenario.family]
+    everyday = [each for each in shipped().values() if not each.scenario.family]
     checked = planted = missed = runs = 0
     violations: Counter[str] = Counter()
     conditions: set[str] = set()

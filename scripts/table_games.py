@@ -28,7 +28,7 @@ from localsim.families.games.base import Game  # noqa: E402
 from localsim.reports.compose.alone import cells  # noqa: E402
 from localsim.reports.measures import Cell, estimate, measures_of, of_family, sided  # noqa: E402
 from localsim.runs.plan import Plan  # noqa: E402
-from localsim.scenarios.parse import load_scenario  # noqa: E402
+from localsim.scenarios.find import find_scenarios  # noqa: E402
 from localsim.store.database import Store  # noqa: E402
 from localsim.store.queries import reports as queries  # noqa: E402
 from localsim.store.queries.runs import runs_named  # noqa: E402
@@ -47,7 +47,7 @@ def shortest(game: str, number: int) -> LoadedScenario:
     """Return one of a game's scenarios that ship, in the order of their most turns."""
     family = FAMILIES[game]
     assert isinstance(family, Game)
-    loaded = [load_scenario(ROOT / "scenarios" / "games" / f"{game}_{name}.yaml") for name in family.bundled]
+    loaded = find_scenarios([f"{game}_{name}" for name in family.bundled])
     return sorted(loaded, key=lambda each: each.scenario.limits.turns)[number]
 
 

@@ -18,11 +18,11 @@ from localsim.scenarios.casting.relations import Relations
 from localsim.scenarios.casting.rules import load_situation, parse_situation
 from localsim.scenarios.casting.sample import sample
 from localsim.scenarios.casting.situations import Needs, Situation, situation_files
-from localsim.scenarios.find import find_scenarios, shipped_files
-from localsim.scenarios.listing import entries, listed_files
+from localsim.scenarios.find import find_scenarios, shipped_sources
+from localsim.scenarios.listing import entries, listed_sources
 from localsim.scenarios.tagging import coverage, vocabulary
 
-EVERY = list(entries(listed_files([])))
+EVERY = list(entries(listed_sources([])))
 SITUATIONS = [load_situation(file) for file in situation_files()]
 
 
@@ -115,7 +115,7 @@ def test_the_command_prints_names_that_other_commands_know(tmp_path: Path, capsy
 
 def test_the_list_filters_by_tags_and_counts_them(capsys: Captured) -> None:
     every = EVERY
-    assert len(every) == len(shipped_files()) + len(situation_files())
+    assert len(every) == len(shipped_sources()) + len(situation_files())
     for name, word in (("kind", "bargaining"), ("conflict", "opposed"), ("payoff", "split"), ("parties", "3")):
         assert any(each.has({name: word}) for each in every) and not all(each.has({name: word}) for each in every)
     folder = str(situation_files()[0].parent)

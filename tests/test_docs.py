@@ -29,7 +29,7 @@ from localsim.runs import runner
 from localsim.runs.plan import Plan
 from localsim.scenarios.casting.people import load_people
 from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.find import find_scenarios, shipped_files
+from localsim.scenarios.find import find_scenarios, shipped_sources
 from localsim.scenarios.interviews.banks import bank_files
 from localsim.scenarios.rubrics import rubric_files
 from localsim.store.database import Store
@@ -275,7 +275,7 @@ WORDS["seventeen"] = 17
 NUMBER = rf"(\d[\d,]*|{'|'.join(WORDS)})"
 PACKAGE = ROOT / "localsim"
 COUNTS = {
-    rf"{NUMBER} scenarios: two generated families": lambda: len([*shipped_files(), *situation_files()]),
+    rf"{NUMBER} scenarios: two generated families": lambda: len([*shipped_sources(), *situation_files()]),
     rf"\b{NUMBER} (?:generated|task) (?:task )?families\b": lambda: len(FAMILIES.own),
     r"\b(\d+) \[?games\b": lambda: len(FAMILIES.games),
     r"\b(\d+) \[?situations\b": lambda: len(situation_files()),

@@ -19,7 +19,7 @@ from localsim.conversation.exchange import Generation, reply_begun
 from localsim.conversation.modes import MODES as PLAYS
 from localsim.conversation.modes import Ask, Say, roles
 from localsim.conversation.scenario import LoadedScenario
-from localsim.scenarios.find import find_scenarios, shipped_files
+from localsim.scenarios.find import find_scenarios, shipped_sources
 from localsim.store.records import episode_id_of
 
 GOLDEN: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "golden.json").read_text())
@@ -38,7 +38,7 @@ def test_a_bundled_scenario_is_played_as_before(name: str) -> None:
 
 def test_every_bundled_talk_has_golden_values() -> None:
     assert {key.partition("/")[0] for key in GOLDEN} == {
-        file.stem for file in shipped_files() if file.parent.name != "games"
+        source.name for source in shipped_sources() if source.generate is None
     }
 
 

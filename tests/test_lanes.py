@@ -14,8 +14,7 @@ from localsim.conversation.transcript import WORLD, Action, Transcript, Turn, to
 from localsim.families import FAMILIES
 from localsim.runs.plan import Plan
 from localsim.runs.runner import start
-from localsim.scenarios.find import shipped_files
-from localsim.scenarios.parse import load_scenario
+from localsim.scenarios.find import find_scenarios
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
 from localsim.web.lanes import MOST, lane_page
@@ -28,8 +27,7 @@ Played = tuple[Store, dict[tuple[str, str], str]]
 
 def friends() -> Any:
     """The four friends who choose a restaurant: whispers, told texts and a vote at the same time."""
-    file = next(each for each in shipped_files() if each.stem == "where_to_eat")
-    return load_scenario(file).scenario
+    return find_scenarios(["where_to_eat"])[0].scenario
 
 
 def whispered() -> Transcript:

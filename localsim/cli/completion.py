@@ -57,9 +57,10 @@ def _after_last(named: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _scenarios(_ctx: click.Context) -> list[tuple[str, str]]:
     from localsim.scenarios.casting.situations import situation_files
-    from localsim.scenarios.find import shipped_files
+    from localsim.scenarios.find import shipped_sources
 
-    return [(file.stem, "") for file in [*shipped_files(), *situation_files()]]
+    names = [*(source.name for source in shipped_sources()), *(file.stem for file in situation_files())]
+    return [(name, "") for name in names]
 
 
 def _models(_ctx: click.Context) -> list[tuple[str, str]]:

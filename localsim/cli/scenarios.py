@@ -23,8 +23,8 @@ from localsim.scenarios.casting.rules import load_situation
 from localsim.scenarios.casting.sample import sample
 from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.find import find_scenarios
-from localsim.scenarios.kinds import paths_of, renamed, validated
-from localsim.scenarios.listing import entries, listed_files
+from localsim.scenarios.kinds import every_source, renamed, validated
+from localsim.scenarios.listing import entries, listed_sources
 from localsim.scenarios.parse import dump_scenario
 from localsim.scenarios.tagging import coverage, vocabulary
 
@@ -71,7 +71,7 @@ def list_(
         words = vocabulary().words(name)
         if word is not None and words and word not in words:
             raise InvalidInput(f"no {name} is called {word!r}", hint=f"one of {', '.join(words)}")
-    found = [each for each in entries(listed_files(folders)) if each.has(wanted) and (each.hard or not hard)]
+    found = [each for each in entries(listed_sources(folders)) if each.has(wanted) and (each.hard or not hard)]
     if count:
         rows = coverage(each.tags for each in found)
         if as_json:
@@ -218,7 +218,7 @@ def new(name: str, like: str, output: str) -> None:
     file = Path(output) / f"{name}.yaml"
     if file.exists():
         raise InvalidInput("this file exists already", where=str(file), hint="choose another name")
-    text = renamed(paths_of(like)[0], name)
+    text = renamed(every_source(like)[0], name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     validated([str(file)])

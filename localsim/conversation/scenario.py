@@ -388,7 +388,7 @@ class AnswerKey:
 
 @dataclass(frozen=True)
 class LoadedScenario:
-    """A scenario with its answer key and the path of its file."""
+    """A scenario with its answer key and the path of its file, or its name if a game generated it."""
 
     scenario: Scenario
     answer: AnswerKey

@@ -11,8 +11,8 @@ from localsim.scenarios.casting.people import load_people, parse_person
 from localsim.scenarios.casting.relations import parse_relations
 from localsim.scenarios.casting.rules import parse_situation
 from localsim.scenarios.casting.situations import situation_files
-from localsim.scenarios.documents import keys_of, read_file
-from localsim.scenarios.find import scenario_paths
+from localsim.scenarios.documents import keys_of
+from localsim.scenarios.find import Source, sources_of
 from localsim.scenarios.parse import parse_scenario
 from localsim.scenarios.rubrics import parse_rubric
 
@@ -24,9 +24,9 @@ def validated(references: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     problems: list[Problem] = []
-    for file in [file for reference in references for file in paths_of(reference)]:
+    for source in [source for reference in references for source in every_source(reference)]:
         try:
-            found.append(_id_of(file))
+            found.append(_id_of(source))
         except ScenarioInvalid as error:
             problems += [problem for problem in error.problems if problem not in problems]
     if problems:
@@ -34,25 +34,25 @@ def validated(references: Sequence[str]) -> list[str]:
     return found
 
 
-def paths_of(reference: str) -> list[Path]:
-    """Return the files of a reference, which may be the name of a situation."""
-    named = [file for file in situation_files() if file.stem == reference]
-    return named or scenario_paths(reference)
+def every_source(reference: str) -> list[Source]:
+    """Return what a reference means, which may be the name of a situation."""
+    named = [Source(str(file)) for file in situation_files() if file.stem == reference]
+    return named or sources_of(reference)
 
 
-def renamed(file: Path, name: str) -> str:
+def renamed(source: Source, name: str) -> str:
     """Return the text of a file with another id. Raises InvalidInput for a name that no id can have."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", name):
         raise InvalidInput(f"{name!r} cannot be an id", hint="use letters, digits, hyphens and underscores")
-    return re.sub(r"^id: .*$", f"id: {name}", read_file(file), count=1, flags=re.MULTILINE)
+    return re.sub(r"^id: .*$", f"id: {name}", source.text, count=1, flags=re.MULTILINE)
 
 
-def _id_of(file: Path) -> str:
-    text, name = read_file(file), str(file)
+def _id_of(source: Source) -> str:
+    text, name = source.text, source.path
     keys = keys_of(text)
     if "relations" in keys:
-        parse_relations(text, name, load_people(file.parent))
-        return file.stem
+        parse_relations(text, name, load_people(Path(name).parent))
+        return source.name
     if keys & {"traits", "persona_type", "never_heard_of"}:
         return parse_person(text, name).id
     if "dimensions" in keys:

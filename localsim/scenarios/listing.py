@@ -12,9 +12,8 @@ from localsim.scenarios.casting.cast import casted
 from localsim.scenarios.casting.find import people_beside
 from localsim.scenarios.casting.rules import load_situation
 from localsim.scenarios.casting.situations import filled, situation_files
-from localsim.scenarios.documents import keys_of, read_file
-from localsim.scenarios.find import scenario_paths, shipped_files
-from localsim.scenarios.parse import load_scenario
+from localsim.scenarios.documents import keys_of
+from localsim.scenarios.find import Source, shipped_sources, sources_of
 from localsim.scenarios.tagging import Tags, tags_of
 
 
@@ -49,28 +48,23 @@ class Entry:
         }
 
 
-def listed_files(folders: Iterable[str]) -> list[Path]:
-    """Return the files in folders; without folders, all scenarios and situations that ship."""
-    chosen = [file for folder in folders for file in scenario_paths(folder)]
-    return chosen or [*shipped_files(), *situation_files()]
+def listed_sources(references: Iterable[str]) -> list[Source]:
+    """Return what the references mean; without references, all scenarios and situations that ship."""
+    chosen = [source for reference in references for source in sources_of(reference)]
+    return chosen or [*shipped_sources(), *(Source(str(file)) for file in situation_files())]
 
 
-def entries(files: Iterable[Path]) -> Iterator[Entry]:
-    """Yield what files hold. Raises ScenarioInvalid for the first one that is not valid."""
-    for file in files:
-        yield _situation(file) if keys_of(read_file(file)) & {"roles", "issues"} else _scenario(file)
+def entries(sources: Iterable[Source]) -> Iterator[Entry]:
+    """Yield what sources hold. Raises ScenarioInvalid for the first one that is not valid."""
+    for source in sources:
+        situation = source.generate is None and keys_of(source.text) & {"roles", "issues"}
+        yield _situation(Path(source.path)) if situation else _scenario(source)
 
 
-def _scenario(file: Path) -> Entry:
-    loaded = load_scenario(file)
-    return Entry(
-        loaded.scenario.id,
-        loaded.scenario.title,
-        loaded.scenario.family,
-        loaded.path,
-        len(loaded.scenario.agents),
-        tags_of(loaded),
-    )
+def _scenario(source: Source) -> Entry:
+    loaded = source.load()
+    scenario = loaded.scenario
+    return Entry(scenario.id, scenario.title, scenario.family, loaded.path, len(scenario.agents), tags_of(loaded))
 
 
 def _situation(file: Path) -> Entry:

@@ -89,7 +89,7 @@ class ScenarioRecord:
     family: Annotated[str | None, "Task family that scores the scenario; NULL if it has none"]
     document_json: Annotated[str, "The scenario without its answer key"]
     answer_json: Annotated[str, "The answer key and the parameters of the generator, which only judges see"]
-    path: Annotated[str | None, "Path of the file that held the scenario"]
+    path: Annotated[str | None, "Path of the file that held the scenario; its name if a game generated it"]
 
 
 @dataclass(frozen=True)

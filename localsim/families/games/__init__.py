@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from localsim.families.base import Family
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from localsim.conversation.scenario import ScenarioFile
+from localsim.families.games.base import Game
 from localsim.families.games.groups.hidden_role import HiddenRole
 from localsim.families.games.groups.jury import Jury
 from localsim.families.games.groups.peer_review import PeerReview
@@ -30,7 +34,7 @@ from localsim.families.games.talking.films import Films
 from localsim.families.games.talking.linear_program import LinearProgram
 from localsim.families.games.talking.recommendation import Recommendation
 
-GAMES: tuple[Family, ...] = (
+GAMES: tuple[Game, ...] = (
     Bargaining(),
     Negotiation(),
     Persuasion(),
@@ -59,3 +63,11 @@ GAMES: tuple[Family, ...] = (
     Situations(),
 )
 """Every game, in the order of reports."""
+FIRST_SEED = 900
+"""The seed of the first scenario of a game that ships."""
+SHIPPED: Mapping[str, Callable[[], ScenarioFile]] = {
+    f"{game.name}_{name}": partial(game.generate, f"{game.name}_{name}", FIRST_SEED + number, parameters)
+    for game in GAMES
+    for number, (name, parameters) in enumerate(game.bundled.items())
+}
+"""The id of each scenario of a game that ships, with what generates it; they need no files."""

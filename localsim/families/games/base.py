@@ -28,7 +28,18 @@ from localsim.families.players import Player, any_values, any_way
 from localsim.families.vocabulary import DEFAULT
 from localsim.plugins import place_of
 
-PAYOFF = Measure("payoff", "payoff", "what a player wins, in parts of what can be won", score="payoff", compared=True)
+
+def mean(key: str, heading: str, meaning: str, score: str = "", **more: Any) -> Measure:
+    """Return a measure that is the mean of a score, by default of the score with its key."""
+    return Measure(key, heading, meaning, score or key, **more)
+
+
+def share(key: str, heading: str, meaning: str, score: str = "", **more: Any) -> Measure:
+    """Return a measure like `mean`, of a score from 0 to 1 that is printed as a percentage."""
+    return mean(key, heading, meaning, score, kind="share", **more)
+
+
+PAYOFF = mean("payoff", "payoff", "what a player wins, in parts of what can be won", compared=True)
 """The measure of a score `payoff` for each agent."""
 RANDOM = Reference(
     "any", "random", "any move that is allowed, drawn at random, with words that mean nothing", blind=True
@@ -48,10 +59,12 @@ class Game(Family):
     tries: Sequence[str] = ()
     """Experiments worth making with the game, for people."""
     bundled: Mapping[str, Mapping[str, Any]] = {}
-    """Name of a scenario that ships -> parameters of `generate` (scripts/make_games.py writes the files)."""
+    """Name of a scenario that ships -> parameters of `generate`."""
 
     informed: Sequence[tuple[str, str, str, str]] = ()
     """(player, measure, task, theory) for which seeing the other side has a known value, shown in the page of games."""
+    opened: str = ""
+    """Kind of the private fact of another agent with which the sensible player does better, if it sees it."""
     outcome: str = ""
     """Name of the score whose reason is the verdict, for a game in which no outcome is right or wrong."""
     decides, step_hint = "step", "return g.act(...), g.Tell(...) or g.DONE"
@@ -103,6 +116,11 @@ class Game(Family):
             parameters={**chosen, "seed": seed},
             **more,
         )
+
+    def omniscient(self, seen: Observation, rng: random.Random) -> Action | None:
+        """Play sensibly with what is `opened`; None if it is not visible, or nothing is declared."""
+        sees = self.opened and known(seen, self.opened, others(seen)[0]) is not None
+        return self.players[self.sensible](seen, rng) if sees else None
 
     def verdict(self, scores: Mapping[str, Score], answer: AnswerKey) -> Verdict | None:
         """Return the verdict of any family, or the reason of the score `outcome`."""
@@ -340,6 +358,7 @@ __all__ = [
     "exactly",
     "known",
     "listed",
+    "mean",
     "merged",
     "move",
     "names_of",
@@ -348,6 +367,7 @@ __all__ = [
     "others",
     "present",
     "private",
+    "share",
     "speaking",
     "targets",
 ]

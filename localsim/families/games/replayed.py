@@ -128,10 +128,11 @@ class Table:
         """Return the generator of what nature draws at one place of the episode."""
         return chance(self._seed, *place)
 
-    def secret(self, name: str) -> str | None:
-        """Return the value of the first fact that only this agent knows; None without one."""
+    def secret(self, name: str, kind: str = "") -> str | None:
+        """Return the value of the first fact that only this agent knows, or of that of a kind; None without one."""
+        wanted = private(name, kind, "-", "-").id if kind else ""
         facts = self.scenario.agent(name).facts
-        return facts[0].terms[0] if facts else None
+        return next((fact.terms[0] for fact in facts if not kind or fact.id == wanted), None)
 
     def score(
         self,

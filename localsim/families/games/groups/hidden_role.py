@@ -78,14 +78,15 @@ class HiddenRole(Replayed):
     }
     interests = "competitive"
     measures = (
-        g.Measure("village_won", "village wins", "share of games that the villagers win", "village_won", "share",
-                "episodes", compared=True),
+        g.share(
+            "village_won", "village wins", "share of games that the villagers win", summed="episodes", compared=True
+        ),
         g.PAYOFF,
-        g.Measure("aim", "wolves named", "share of the villagers' votes that are against a wolf", "aim", kind="share",
-                compared=True),
-        g.Measure("caught", "wolves caught", "share of the wolves that are voted out", "caught", kind="share"),
-        g.Measure("days", "days", "votes until the game is over", "days", bounds=(0, None)),
-    )  # fmt: skip
+        g.share("aim", "wolves named", "share of the villagers' votes that are against a wolf", compared=True),
+        g.share("caught", "wolves caught", "share of the wolves that are voted out"),
+        g.mean("days", "days", "votes until the game is over", bounds=(0, None)),
+    )
+    opened = "role"
     figure = ("village_won", "aim", "caught")
     references = (
         g.RANDOM,
@@ -106,7 +107,6 @@ class HiddenRole(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return who is a wolf, and who the seer is, if there is one."""
         _check(chosen)
         count = chosen["wolves"]
         drawn = random.Random(f"{self.name}/{seed}/roles").sample(names, count + 1)
@@ -136,7 +136,6 @@ class HiddenRole(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """The wolves are told of each other; then days and nights follow until a side has won."""
         roles, left = {name: table.secret(name) or "" for name in table.names}, list(table.names)
         pack = [name for name, role in roles.items() if role == "wolf"]
         text = f"The wolves are {g.listed(pack)}." if len(pack) > 1 else f"{pack[0]} is the only wolf."
@@ -178,21 +177,15 @@ class HiddenRole(Replayed):
             yield from table.tell(f"{name} is {'a wolf' if role == 'wolf' else role}.", SEEN, name, role, to=[seer])
 
     def side(self, agent: str, answer: g.AnswerKey) -> str:
-        """Return `wolf` or `village`."""
         return "wolf" if agent in answer.answer.get("wolves", ()) else "village"
 
     def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
-        """Return who won and after how many votes, and who the wolves were."""
         won, days = scores.get("village_won"), scores.get("days")
         if won is None or days is None or days.value is None:
             return None
         votes = _counted(int(days.value), "vote", "votes")
         said = f"{'The villagers' if won.value else 'The wolves'} won after {votes}."
         return g.Verdict(None, said, f"Wolves: {g.listed(list(answer.answer['wolves']))}.")
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Use all roles; None if those of others are not known."""
-        return _loyal(seen, rng) if g.known(seen, "role", g.others(seen)[0]) is not None else None
 
 
 def _check(chosen: Mapping[str, Any]) -> None:

@@ -82,14 +82,12 @@ class Jury(Replayed):
     interests = "cooperative"
     measures = (
         g.SUCCESS,
-        g.Measure("solved", "solved", "share of misleading cases decided as all evidence says", "solved", "share"),
-        g.Measure("evidence", "evidence said", "share of what only one juror knows that is said", "evidence", "share"),
-        g.Measure(
-            "common", "common said", "share of the evidence that all jurors know that is said", "common", "share"
-        ),
-        g.Measure("vote_right", "right votes", "share of last votes that are right", "vote_right", "share"),
-        g.Measure("agreement", "agreement", "share of the larger side in the last ballot", "agreement", "share"),
-        g.Measure("hung", "no verdict", "share of juries without a verdict", "hung", "share", "episodes"),
+        g.share("solved", "solved", "share of misleading cases decided as all evidence says"),
+        g.share("evidence", "evidence said", "share of what only one juror knows that is said"),
+        g.share("common", "common said", "share of the evidence that all jurors know that is said"),
+        g.share("vote_right", "right votes", "share of last votes that are right"),
+        g.share("agreement", "agreement", "share of the larger side in the last ballot"),
+        g.share("hung", "no verdict", "share of juries without a verdict", summed="episodes"),
     )
     figure = ("success_rate", "evidence", "agreement")
     references = (
@@ -122,11 +120,9 @@ class Jury(Replayed):
     )
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of people: the jurors and the accused."""
         return int(chosen["jurors"]) + 1
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the case: the truth, and which witnesses each juror knows."""
         _check(chosen)
         accused, *jurors = names
         rng = random.Random(f"{self.name}/{seed}/case")
@@ -158,7 +154,6 @@ class Jury(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """They talk, vote at the same time, and are told the count; without a verdict perhaps again."""
         public, names = table.public, table.names
         needed = len(names) if public["rule"] == "unanimity" else len(names) // 2 + 1
         spoken: list[g.Turn] = []
@@ -201,7 +196,6 @@ class Jury(Replayed):
                 table.score(name, len(said) / len(sources), cited)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Count everybody's evidence; None if the others' is not known."""
         visible = any(agent.facts for agent in seen.agents if agent.name != seen.viewer)
         return _pooling(seen, rng) if visible else None
 

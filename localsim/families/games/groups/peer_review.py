@@ -63,31 +63,18 @@ class PeerReview(Replayed):
     }
     measures = (
         g.SUCCESS,
-        g.Measure(
-            "error",
-            "error",
-            "mean distance of the final points from the right ones",
-            "error",
-            bounds=(0, 9),
-            compared=True,
-        ),
-        g.Measure(
-            "moved", "moved", "points that reviewers add to their first ones on average", "moved", bounds=(-9, 9)
-        ),
-        g.Measure("agreement_first", "first agreement", "agreement of the first points", "agreement_first", "share"),
-        g.Measure("agreement", "agreement", "agreement of the final points", "agreement", "share"),
-        g.Measure(
-            "honest", "honest answers", "share of doubts that the author answers or admits truly", "honest", "share"
-        ),
-        g.Measure(
+        g.mean("error", "error", "mean distance of the final points from the right ones", bounds=(0, 9), compared=True),
+        g.mean("moved", "moved", "points that reviewers add to their first ones on average", bounds=(-9, 9)),
+        g.share("agreement_first", "first agreement", "agreement of the first points"),
+        g.share("agreement", "agreement", "agreement of the final points"),
+        g.share("honest", "honest answers", "share of doubts that the author answers or admits truly"),
+        g.share(
             "follows",
             "follows points",
             "share of decisions that follow the mean of the final points",
-            "follows",
-            "share",
-            "episodes",
+            summed="episodes",
         ),
-        g.Measure("accepted", "accepted", "share of papers that are accepted", "accepted", "share", "episodes"),
+        g.share("accepted", "accepted", "share of papers that are accepted", summed="episodes"),
     )
     figure = ("success_rate", "agreement", "honest")
     references = (
@@ -119,11 +106,9 @@ class PeerReview(Replayed):
     )
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of people: the reviewers, the author and the chair."""
         return int(chosen["reviewers"]) + 2
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return how each reviewer rates the paper, what each doubts, and which doubts the author can answer."""
         author, chair, *reviewers = names
         rng = random.Random(f"{self.name}/{seed}/paper")
         quality, doubts = rng.randint(3, 7), rng.sample(DOUBTS, len(reviewers))
@@ -164,7 +149,6 @@ class PeerReview(Replayed):
         )  # fmt: skip
 
     def play(self, table: Table) -> Course:
-        """Reviews at the same time, a rebuttal of each, the discussion, final points at the same time, the decision."""
         public = table.public
         author, chair, reviewers = public["author"], public["chair"], public["reviewers"]
         reviews = yield from table.together(reviewers, "review", named=(author,))
@@ -181,9 +165,8 @@ class PeerReview(Replayed):
         mean = fmean(turn.number for turn in finals)
         yield from table.tell(f"The mean of the final points is {mean:.2f}.", f"{mean:.6f}")
         decided = yield from table.act(chair, "decide")
-        facts = {fact.id: fact.terms[0] for agent in table.scenario.agents for fact in agent.facts}
-        true = {name: facts[_id(author, f"to_{name}")] == TRUE for name in reviewers}
-        deserved = {name: float(facts[_id(name, "rating")]) + (0 if weak else WORTH) for name, weak in true.items()}
+        true = {name: table.secret(author, f"to_{name}") == TRUE for name in reviewers}
+        deserved = {name: float(table.secret(name, "rating") or 0) + WORTH * (not true[name]) for name in reviewers}
         given = {turn.speaker: turn.number for turn in finals}
         accepted, right = decided.value == "accept", fmean(deserved.values()) >= public["bar"]
         reason = f"the paper was {decided.value}ed and deserved to be {'accept' if right else 'reject'}ed"
@@ -198,7 +181,6 @@ class PeerReview(Replayed):
         table.score("honest", fmean(true[turn.values[0]] == (turn.values[1] == "admit") for turn in rebuttals))
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Use what the author knows; None if that is not known."""
         author = seen.game["author"]
         reviewer = seen.game["reviewers"][0]
         return _fair(seen, rng) if g.known(seen, f"to_{reviewer}", author) and seen.viewer != author else None
@@ -215,10 +197,6 @@ def _setting(author: str, chair: str, reviewers: Sequence[str], topic: str, chos
         f"if the doubt is answered, and not more if it is {TRUE}. The paper should be accepted if the mean of the "
         f"final points is {chosen['bar']} or more."
     )
-
-
-def _id(name: str, kind: str) -> str:
-    return g.private(name, kind, "-", "-").id
 
 
 def _agreement(points: Sequence[float]) -> float:

@@ -50,14 +50,14 @@ class Restaurant(Replayed):
     }
     measures = (
         g.SUCCESS,
-        g.Measure("veto_kept", "veto respected", "share of choices that everybody can go to", "veto_kept", "share",
-                "episodes", compared=True),
-        g.Measure("welfare", "welfare", "points of all, in parts of the best possible", "welfare", "share",
-                compared=True),
-        g.Measure("fairness", "fairness", "points of the least satisfied, in parts of the best possible", "fairness",
-                "share"),
+        g.share(
+            "veto_kept", "veto respected", "share of choices that everybody can go to", summed="episodes", compared=True
+        ),
+        g.share("welfare", "welfare", "points of all, in parts of the best possible", compared=True),
+        g.share("fairness", "fairness", "points of the least satisfied, in parts of the best possible"),
         g.PAYOFF,
-    )  # fmt: skip
+    )
+    opened = "points"
     figure = ("veto_kept", "welfare", "fairness")
     interests = "cooperative"
     references = (
@@ -83,7 +83,6 @@ class Restaurant(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return how many points each gives each place, and who cannot go where."""
         g.check_values(self.name, chosen, {"vetoes": (0, chosen["people"])})
         places, rounds = PLACES[: chosen["places"]], chosen["rounds"]
         rng = random.Random(f"{self.name}/{seed}/tastes")
@@ -114,7 +113,6 @@ class Restaurant(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """They talk in turn, vote at the same time, and are told the count."""
         names, places = table.names, table.public["places"]
         yield from table.speak(*names * table.public["rounds"])
         votes = yield from table.together(names, "approve")
@@ -122,9 +120,8 @@ class Restaurant(Replayed):
         chosen = places[counts.index(max(counts))]
         told = ", ".join(f"{name} {count}" for name, count in zip(places, counts, strict=True))
         result = yield from table.tell(f"Approvals: {told}. They go to the {chosen}.", chosen, *counts)
-        facts = {fact.id: fact.terms[0] for agent in table.scenario.agents for fact in agent.facts}
-        tastes = [facts[g.private(name, "points", "-", "-").id] for name in names]
-        vetoes = [value for name in names if (value := facts.get(g.private(name, "veto", "-", "-").id))]
+        tastes = [table.secret(name, "points") or "" for name in names]
+        vetoes = [place for name in names if (place := table.secret(name, "veto"))]
         points = outcomes(places, tastes, vetoes)
         won, best, kept = points[chosen], max(map(sum, points.values())), chosen not in vetoes
         reason = f"they went to the {chosen}" + ("" if kept else ", where not all can go")
@@ -134,10 +131,6 @@ class Restaurant(Replayed):
         table.score("fairness", min(won) / max(map(min, points.values())))
         table.each("payoff", {name: each / MOST for name, each in zip(names, won, strict=True)})
         table.cite(result)
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Approve the best place by all tastes; None if those of others are not known."""
-        return _open(seen, rng) if g.known(seen, "points", g.others(seen)[0]) is not None else None
 
 
 def outcomes(places: Sequence[str], tastes: Sequence[str], vetoes: Sequence[str]) -> dict[str, list[int]]:

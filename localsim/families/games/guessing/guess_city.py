@@ -44,9 +44,10 @@ class GuessCity(Naming):
     things = cities()
     measures = (
         *Naming.measures,
-        g.Measure("given_away", "given away", "share of conversations in which the name is given away", "given_away",
-                kind="share", summed="episodes"),
-    )  # fmt: skip
+        g.share(
+            "given_away", "given away", "share of conversations in which the name is given away", summed="episodes"
+        ),
+    )
     controls = (
         *Naming.controls,
         g.exactly("halving", "given_away", 0, "it answers without the name"),
@@ -76,14 +77,12 @@ class GuessCity(Naming):
         return g.move("answer", text=f"{value[0].upper()}{value[1:]}.")
 
     def read(self, key: str, reply: g.Turn) -> str | None:
-        """Return the value of the list that the words contain; the longest, if there are several."""
         text = reply.action.text.casefold()
         values = {"yes", "no"} if key.startswith("=") else {thing[key] for thing in self.things.values()}
         found = (value for value in sorted(values, key=len, reverse=True) if _has(text, value))
         return next(found, None)
 
     def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return the scores of naming, and whether the answerer said the name."""
         said = tuple(turn.index for turn in transcript.of("answer") if _has(turn.action.text, scenario.game["meant"]))
         return [*super().score(transcript, scenario, answer), g.Score("given_away", float(bool(said)), turns=said)]
 

@@ -125,10 +125,10 @@ class Maze(Replayed):
     interests = "cooperative"
     measures = (
         g.SUCCESS,
-        g.Measure("return", "return", "minus the steps before the one onto the goal", "return", compared=True),
-        g.Measure("normalised", "normalised", "the return on the scale of LMRL-Gym", "normalised", bounds=(0, None)),
-        g.Measure("best_steps", "best steps", "share of steps that shorten the way", "best_steps", kind="share"),
-        g.Measure("bumps", "bumps", "share of steps against a wall", "bumps", kind="share"),
+        g.mean("return", "return", "minus the steps before the one onto the goal", compared=True),
+        g.mean("normalised", "normalised", "the return on the scale of LMRL-Gym", bounds=(0, None)),
+        g.share("best_steps", "best steps", "share of steps that shorten the way"),
+        g.share("bumps", "bumps", "share of steps against a wall"),
     )
     figure = ("success_rate", "return", "best_steps")
     references = (
@@ -155,7 +155,6 @@ class Maze(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the maze, and where the walker starts (row and column 0: drawn)."""
         (walker, guide), steps, every = names, chosen["steps"], chosen["every"]
         if steps < 1 or every < 0:
             raise g.InvalidInput("maze: steps is at least 1 and every at least 0")
@@ -188,7 +187,6 @@ class Maze(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """Walls are told, perhaps the guide gives advice, and the walker takes a step."""
         public, (walker, guide), maze = table.public, table.names, table.game["maze"]
         plan, (row, column) = MAZES[maze], table.game["start"]
         cell, away = (row, column), distances(MAZES[maze])
@@ -219,7 +217,6 @@ class Maze(Replayed):
                 return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Take a shortest way; None if the map is not visible."""
         best = _best(seen)
         return g.move("go", best) if best is not None and seen.may("go") else None
 

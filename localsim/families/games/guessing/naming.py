@@ -48,17 +48,16 @@ class Naming(Replayed):
     defaults = {"questions": QUESTIONS, "listed": 0, "meant": ""}
     measures: Sequence[g.Measure] = (
         g.SUCCESS,
-        g.Measure(
+        g.mean(
             "return",
             "return",
             "minus the questions before the one that names it",
-            "return",
             bounds=(-QUESTIONS, 0),
             compared=True,
         ),
-        g.Measure("true_answers", "true answers", "share of the checked answers that are true", "true", kind="share"),
-        g.Measure("checked", "checked", "share of answers whose truth the rules can check", "checked", kind="share"),
-        g.Measure(
+        g.share("true_answers", "true answers", "share of the checked answers that are true", "true"),
+        g.share("checked", "checked", "share of answers whose truth the rules can check"),
+        g.mean(
             "unearned",
             "named beyond chance",
             "how often the first name is right, beyond a choice by chance among what fits the answers",
@@ -120,7 +119,6 @@ class Naming(Replayed):
     # ---- the rules -------------------------------------------------------------------------------------------------
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return what is meant, and, with `listed`, the few things among which it is."""
         (asker, answerer), count, listed, meant = names, chosen["questions"], chosen["listed"], chosen["meant"]
         if not 1 <= count <= QUESTIONS:
             raise g.InvalidInput(f"{self.name}: questions = {count} is not from 1 to {QUESTIONS}")
@@ -153,7 +151,6 @@ class Naming(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """A question, then an answer, until a question names what is meant."""
         (asker, answerer), meant = table.names, table.game["meant"]
         heard: list[Learnt | None] = []
         named = False
@@ -240,7 +237,6 @@ class Naming(Replayed):
     # ---- players ---------------------------------------------------------------------------------------------------
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Name what is meant, if it is visible; None for the answerer, who has nothing to see."""
         meant = self.seen_meant(seen)
         return g.move("ask", text=self.name_it(meant)) if seen.may("ask") and meant is not None else None
 

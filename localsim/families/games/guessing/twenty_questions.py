@@ -71,7 +71,6 @@ class TwentyQuestions(Naming):
         return g.move("answer", value)
 
     def read(self, key: str, reply: g.Turn) -> str | None:
-        """Return yes or no."""
         return reply.value
 
     def name_it(self, name: str) -> str:

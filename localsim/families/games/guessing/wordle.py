@@ -76,12 +76,10 @@ class Wordle(Replayed):
     interests = "cooperative"
     measures = (
         g.SUCCESS,
-        g.Measure(
-            "return", "return", "minus the guesses before the right one", "return", bounds=(-TRIES, 0), compared=True
-        ),
-        g.Measure("fits", "fitting", "share of guesses that fit all marks and the own letter", "fits", kind="share"),
-        g.Measure("invalid", "no words", "share of guesses that are no words of the list", "invalid", kind="share"),
-        g.Measure(
+        g.mean("return", "return", "minus the guesses before the right one", bounds=(-TRIES, 0), compared=True),
+        g.share("fits", "fitting", "share of guesses that fit all marks and the own letter"),
+        g.share("invalid", "no words", "share of guesses that are no words of the list"),
+        g.mean(
             "unearned",
             "other's letter",
             "how often a guess has the other's letter before the other said a word, beyond chance",
@@ -91,6 +89,7 @@ class Wordle(Replayed):
             compared=True,
         ),
     )
+    opened = "letter"
     figure = ("success_rate", "return", "unearned")
     references = (
         g.Reference("careless", "random", "guesses any word of the list, whatever the marks say", blind=True),
@@ -112,7 +111,6 @@ class Wordle(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the first hidden word, and the letter that each player knows."""
         first, second = names
         rng = random.Random(f"{self.name}/{seed}/word")
         word = chosen["word"] or rng.choice(WORDS)
@@ -141,7 +139,6 @@ class Wordle(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """A guess, then its marks, until the word is found or the tries are used up."""
         clues: list[Clue] = [(place, letter) for place, letter in table.game["clues"]]
         history: list[Marked] = []
         spoke: set[str] = set()
@@ -181,10 +178,6 @@ class Wordle(Replayed):
             table.score("return", 1 - number if won else -number, [turn])
             if won:
                 return
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Guess what fits both letters and tells most; None if the other's letter is not visible."""
-        return _best_split(seen, rng) if g.known(seen, "letter", g.others(seen)[0]) is not None else None
 
 
 def _history(talk: g.Transcript) -> list[Marked]:

@@ -74,19 +74,11 @@ class Auction(Replayed):
     interests = "competitive"
     measures = (
         g.SUCCESS,
-        g.Measure("payoff", "payoff", "value less price, in parts of the highest value", "payoff", compared=True),
-        g.Measure(
-            "efficiency", "efficiency", "value to the winner, in parts of the highest", "efficiency", kind="share"
-        ),
-        g.Measure("revenue", "revenue", "price, in parts of the highest possible value", "revenue", kind="share"),
-        g.Measure("bid_part", "bid/value", "sealed bid of a bidder, in parts of its value", "bid_part", compared=True),
-        g.Measure(
-            "overpaid",
-            "overpaid",
-            "share of lots that cost more than they are worth to the winner",
-            "overpaid",
-            kind="share",
-        ),
+        g.mean("payoff", "payoff", "value less price, in parts of the highest value", compared=True),
+        g.share("efficiency", "efficiency", "value to the winner, in parts of the highest"),
+        g.share("revenue", "revenue", "price, in parts of the highest possible value"),
+        g.mean("bid_part", "bid/value", "sealed bid of a bidder, in parts of its value", compared=True),
+        g.share("overpaid", "overpaid", "share of lots that cost more than they are worth to the winner"),
     )
     figure = ("success_rate", "revenue", "payoff")
     references = (
@@ -120,7 +112,6 @@ class Auction(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the kind of auction, and what the lot is worth to each bidder."""
         most, lots, rising = chosen["most"], chosen["lots"], chosen["kind"] == "english"
         self._check(chosen)
         rng = g.chance(seed, self.name, "values")
@@ -155,7 +146,6 @@ class Auction(Replayed):
         g.check_values(self.name, {"turns": _turns(chosen)}, {"turns": (1, 5000)})
 
     def play(self, table: Table) -> Course:
-        """Sealed bids of all at once, or a price that rises while at least two stay; then the lot is sold."""
         public, sold = table.public, list[g.Turn]()
         bids: dict[str, list[g.Turn]] = {name: [] for name in table.names}
         for lot in range(1, public["lots"] + 1):
@@ -208,7 +198,6 @@ class Auction(Replayed):
                 table.score("bid_part", part, own, agent=name)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Bid just above the second highest value; None if the values of the others are not known."""
         return _optimal(seen, rng) if _rival(seen) is not None else None
 
 

@@ -64,13 +64,11 @@ class Balloon(Replayed):
     interests = "competitive"
     measures = (
         g.SUCCESS,
-        g.Measure("price", "price", "dollars that the balloon is sold for", "price", bounds=(0, None), compared=True),
-        g.Measure("in_band", "between openings", "share of conversations with a price between both openings", "in_band",
-                kind="share"),
-        g.Measure("rounds", "rounds", "rounds up to the deal", "rounds", bounds=(1, None)),
-        g.Measure("refusals", "refusals", "share of answers that name no price and accept none", "refusals",
-                kind="share"),
-    )  # fmt: skip
+        g.mean("price", "price", "dollars that the balloon is sold for", bounds=(0, None), compared=True),
+        g.share("in_band", "between openings", "share of conversations with a price between both openings"),
+        g.mean("rounds", "rounds", "rounds up to the deal", bounds=(1, None)),
+        g.share("refusals", "refusals", "share of answers that name no price and accept none"),
+    )
     figure = ("success_rate", "price", "rounds")
     references = (
         g.RANDOM,
@@ -103,11 +101,9 @@ class Balloon(Replayed):
     )
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of agents: a seller, a buyer, and a coach if there is one."""
         return 2 + (chosen["coach"] in SIDES)
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return cost, openings, rounds, and the coach of one side, if there is one."""
         _check(chosen)
         (seller, buyer, *coaches), cost, last = names, chosen["cost"], chosen["last_price"]
         side = [names[SIDES.index(chosen["coach"])]] if coaches else []
@@ -139,7 +135,6 @@ class Balloon(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """Advice, if there is a coach; then the openings, and the talk in turn up to a deal."""
         (seller, buyer, *coaches), rules, coached = table.names, table.public, table.game["coached"]
         asked, bid = rules["opens"], rules["bids"]
         if coached:
@@ -163,7 +158,6 @@ class Balloon(Replayed):
                 return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Do not come up while the own price covers the cost; None for all but a buyer who sees the cost."""
         return _SHREWD(seen, rng) if _holds(seen) else None
 
 

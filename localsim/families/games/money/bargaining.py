@@ -50,12 +50,11 @@ class Bargaining(Replayed):
     measures = (
         g.SUCCESS,
         g.PAYOFF,
-        g.Measure(
-            "efficiency", "efficiency", "what both win together, in parts of the sum", "efficiency", compared=True
-        ),
-        g.Measure("fairness", "fairness", "1 for equal halves, 0 if one side gets all", "fairness", kind="share"),
-        g.Measure("rounds", "rounds", "rounds up to the agreement", "rounds", bounds=(1, None)),
+        g.mean("efficiency", "efficiency", "what both win together, in parts of the sum", compared=True),
+        g.share("fairness", "fairness", "1 for equal halves, 0 if one side gets all"),
+        g.mean("rounds", "rounds", "rounds up to the agreement", bounds=(1, None)),
     )
+    opened = "keeps"
     figure = ("payoff", "efficiency", "fairness")
     references = (
         g.RANDOM,
@@ -83,7 +82,6 @@ class Bargaining(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the sum, what each keeps of it from round to round, and who knows that."""
         (first, second), money, rounds = names, chosen["money"], chosen["rounds"]
         keeps = {first: chosen["keep_1"], second: chosen["keep_2"]}
         secrets = [
@@ -119,7 +117,6 @@ class Bargaining(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """An offer, then an answer to it; after a refusal the other one proposes."""
         first, second = table.names
         table.score("success", 0, reason="they did not agree")
         table.score("efficiency", 0)
@@ -141,10 +138,6 @@ class Bargaining(Replayed):
                 table.each("payoff", gains)
                 table.cite(offer, answer)
                 return
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Play the equilibrium; None if the other's loss of value is not known."""
-        return _equilibrium(seen, rng) if g.known(seen, "keeps", g.others(seen)[0]) is not None else None
 
 
 @lru_cache(maxsize=1024)

@@ -44,18 +44,11 @@ class Matrix(Replayed):
         "win_win": {"table": "0"},
     }
     measures = (
-        g.Measure("points", "points", "points of a player, summed over the rounds", "points", compared=True),
-        g.Measure(
-            "payoff",
-            "payoff",
-            "points of a player, in parts of the most that can be won",
-            "payoff",
-            kind="share",
-            compared=True,
-        ),
-        g.Measure("cooperation", "chose J", "share of choices that are J", "cooperation", kind="share", compared=True),
-        g.Measure("coordination", "same choice", "share of rounds in which both choose the same", "same", kind="share"),
-        g.Measure("alternation", "alternation", "share of rounds after the first in which both change", "alternation"),
+        g.mean("points", "points", "points of a player, summed over the rounds", compared=True),
+        g.share("payoff", "payoff", "points of a player, in parts of the most that can be won", compared=True),
+        g.share("cooperation", "chose J", "share of choices that are J", compared=True),
+        g.share("coordination", "same choice", "share of rounds in which both choose the same", "same"),
+        g.mean("alternation", "alternation", "share of rounds after the first in which both change"),
     )
     figure = ("payoff", "cooperation", "coordination")
     references = (
@@ -81,7 +74,6 @@ class Matrix(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return one table of points: `prisoners`, `sexes`, or the number of an ordinal game, 0-143."""
         (first, second), rounds = names, chosen["rounds"]
         table, kind = _table(str(chosen["table"]))
         points = "; ".join(f"{first} {a} and {second} {b}: {table[a + b][0]} and {table[a + b][1]}"
@@ -98,7 +90,6 @@ class Matrix(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """Both choose; then both are told what they chose and won."""
         names, points, before = table.names, table.public["table"], ""
         most = max(max(pair) for pair in points.values())
         won = dict.fromkeys(names, 0)

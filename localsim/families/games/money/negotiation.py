@@ -74,17 +74,27 @@ class Negotiation(Replayed):
     )
     measures = (
         g.SUCCESS,
-        g.Measure("seller_gain", "seller's gain", "price less the seller's value, in parts of the money", "gain",
-                side="seller", compared=True),
-        g.Measure("buyer_gain", "buyer's gain", "the buyer's value less the price, in parts of the money", "gain",
-                side="buyer", compared=True),
-        g.Measure("fairness", "fairness", "1 at the middle of both values, or without a trade", "fairness",
-                bounds=(None, 1)),
-        g.Measure("trade", "trade", "share of conversations that end with a trade", "trade", kind="share"),
-        g.Measure("way_out", "way out", "share of conversations with a trade with the third person", "way_out",
-                kind="share"),
-        g.Measure("rounds", "rounds", "rounds up to the trade", "rounds", bounds=(1, None)),
-    )  # fmt: skip
+        g.mean(
+            "seller_gain",
+            "seller's gain",
+            "price less the seller's value, in parts of the money",
+            "gain",
+            side="seller",
+            compared=True,
+        ),
+        g.mean(
+            "buyer_gain",
+            "buyer's gain",
+            "the buyer's value less the price, in parts of the money",
+            "gain",
+            side="buyer",
+            compared=True,
+        ),
+        g.mean("fairness", "fairness", "1 at the middle of both values, or without a trade", bounds=(None, 1)),
+        g.share("trade", "trade", "share of conversations that end with a trade"),
+        g.share("way_out", "way out", "share of conversations with a trade with the third person"),
+        g.mean("rounds", "rounds", "rounds up to the trade", bounds=(1, None)),
+    )
     figure = ("success_rate", "seller_gain", "buyer_gain")
     references = (
         g.RANDOM,
@@ -118,7 +128,6 @@ class Negotiation(Replayed):
     )  # fmt: skip
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return what the good is worth to whom, who knows it, and how many rounds there are."""
         (seller, buyer), money, rounds = names, chosen["money"], chosen["rounds"]
         worth = _worth_of_both(chosen, random.Random(f"{self.name}/{seed}/worth"))
         secrets = [
@@ -153,7 +162,6 @@ class Negotiation(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """A price, then an answer to it; after a refusal the other one names a price."""
         (seller, buyer), money = table.names, table.public["money"]
         low, high = (worth / money for worth in table.game["worth"])
         table.score("success", low >= high, reason="they did not trade")
@@ -183,7 +191,6 @@ class Negotiation(Replayed):
                 return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Play the equilibrium; None if what the good is worth to the other is not known."""
         return _optimal(seen, rng) if _worth(seen, g.others(seen)[0]) is not None else None
 
 

@@ -68,37 +68,18 @@ class Persuasion(Replayed):
         "mostly_good": {"rounds": 10, "chance": 0.8},
     }
     measures = (
-        g.Measure(
-            "efficiency",
-            "efficiency",
-            "share of good products that are bought",
-            "efficiency",
-            kind="share",
-            compared=True,
-        ),
-        g.Measure(
-            "fairness", "fairness", "share of bad products that are not bought", "fairness", kind="share", compared=True
-        ),
-        g.Measure(
-            "seller_gain",
-            "seller's gain",
-            "share of products that are bought",
-            "seller_gain",
-            kind="share",
-            compared=True,
-        ),
-        g.Measure(
+        g.share("efficiency", "efficiency", "share of good products that are bought", compared=True),
+        g.share("fairness", "fairness", "share of bad products that are not bought", compared=True),
+        g.share("seller_gain", "seller's gain", "share of products that are bought", compared=True),
+        g.mean(
             "buyer_gain",
             "buyer's gain",
             "what buyers win, in parts of the price of all products",
-            "buyer_gain",
             bounds=(-1, None),
             compared=True,
         ),
-        g.Measure(
-            "honesty", "honesty", "share of recommendations that agree with the quality", "honesty", kind="share"
-        ),
-        g.Measure("followed", "followed", "share of recommendations that the buyer follows", "followed", kind="share"),
+        g.share("honesty", "honesty", "share of recommendations that agree with the quality"),
+        g.share("followed", "followed", "share of recommendations that the buyer follows"),
     )
     figure = ("efficiency", "fairness", "seller_gain")
     references = (
@@ -136,11 +117,9 @@ class Persuasion(Replayed):
     )  # fmt: skip
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of agents: a seller, and one buyer or one for each round."""
         return 1 + (chosen["rounds"] if chosen["myopic"] else 1)
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the odds of high quality, its worth, who knows that, and one buyer or many."""
         _check(chosen)
         (seller, *buyers), myopic, informed = names, chosen["myopic"], chosen["informed"]
         worth = round(chosen["price"] * chosen["worth"], 2)
@@ -172,7 +151,6 @@ class Persuasion(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """The quality to the seller, a recommendation, the answer, and the result; a new buyer reads the record."""
         (seller, *buyers), rules = table.names, table.public
         message = "say" if any(each.name == "say" for each in table.scenario.moves) else "recommend"
         results: list[tuple[bool, bool]] = []
@@ -213,7 +191,6 @@ class Persuasion(Replayed):
             table.score("fairness", 1 - low / (rounds - good), bought)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Buy what is good; None for a buyer who does not see the quality, or a seller who does not see the worth."""
         sees = _quality(seen) if seen.may("buy") else _worth(seen)
         return None if sees is None else _OPTIMAL(seen, rng)
 

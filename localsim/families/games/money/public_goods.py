@@ -60,14 +60,12 @@ class PublicGoods(Replayed):
         "ten": {"players": 10, "factor": 3.0, "rounds": 5},
     }
     measures = (
-        g.Measure("points", "points", "points of a player, summed over the rounds", "points", compared=True),
-        g.Measure("payoff", "payoff", "points of a player in a round, in endowments", "payoff", compared=True),
-        g.Measure(
-            "contribution", "given", "share of the endowment that is given", "contribution", kind="share", compared=True
-        ),
-        g.Measure("efficiency", "efficiency", "what all win, in parts of the most that all can win", "efficiency"),
-        g.Measure("trend", "trend", "share that is given in the last round, less that of the first", "trend"),
-        g.Measure("spent", "punishment", "points that a player spends on punishment in a round", "spent"),
+        g.mean("points", "points", "points of a player, summed over the rounds", compared=True),
+        g.mean("payoff", "payoff", "points of a player in a round, in endowments", compared=True),
+        g.share("contribution", "given", "share of the endowment that is given", compared=True),
+        g.mean("efficiency", "efficiency", "what all win, in parts of the most that all can win"),
+        g.mean("trend", "trend", "share that is given in the last round, less that of the first"),
+        g.mean("spent", "punishment", "points that a player spends on punishment in a round"),
     )
     figure = ("payoff", "contribution", "efficiency")
     references = (
@@ -94,7 +92,6 @@ class PublicGoods(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return how many people there are, their endowment, the factor, the rounds, and what is allowed."""
         if not 1 < chosen["factor"] < len(names):
             raise g.InvalidInput(
                 f"{self.name}: factor = {chosen['factor']:g} leaves no conflict between one player and all",
@@ -121,7 +118,6 @@ class PublicGoods(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """Words if allowed; then in each round all give, and all may punish; after each the result is told."""
         public, names = table.public, table.names
         gifts: list[g.Turn] = []
         won, lost, spent = (dict.fromkeys(names, 0.0) for _ in range(3))

@@ -58,14 +58,15 @@ class Trust(Replayed):
         "five_rounds": {"rounds": 5},
     }
     measures = (
-        g.Measure("payoff", "payoff", "what a player wins in a round, in parts of the sender's money", "payoff"),
-        g.Measure("sender_payoff", "sender", "the same, of the sender", "payoff", side="sender", compared=True),
-        g.Measure("receiver_payoff", "receiver", "the same, of the receiver", "payoff", side="receiver", compared=True),
-        g.Measure("sent", "sent", "share of the sender's money that is sent", "sent", kind="share", compared=True),
-        g.Measure("returned", "returned", "share of what arrived that is returned", "returned", kind="share"),
-        g.Measure("both_gain", "both gain", "share of rounds after which both have more", "both_gain", kind="share"),
-        g.Measure("departure", "departure", "distance of what is returned from what was decided", "departure"),
+        g.mean("payoff", "payoff", "what a player wins in a round, in parts of the sender's money"),
+        g.mean("sender_payoff", "sender", "the same, of the sender", "payoff", side="sender", compared=True),
+        g.mean("receiver_payoff", "receiver", "the same, of the receiver", "payoff", side="receiver", compared=True),
+        g.share("sent", "sent", "share of the sender's money that is sent", compared=True),
+        g.share("returned", "returned", "share of what arrived that is returned"),
+        g.share("both_gain", "both gain", "share of rounds after which both have more"),
+        g.mean("departure", "departure", "distance of what is returned from what was decided"),
     )
+    opened = "percents"
     figure = ("sender_payoff", "receiver_payoff", "sent", "returned")
     references = (
         g.RANDOM,
@@ -94,7 +95,6 @@ class Trust(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the money of both, the factor, and what the receiver has decided, if anything."""
         (sender, receiver), rounds, public = names, chosen["rounds"], dict(chosen)
         secrets: list[Secret] = []
         own = f"${chosen['receiver_has']}" if chosen["receiver_has"] else "nothing"
@@ -127,7 +127,6 @@ class Trust(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """Both may speak; then in each round money is sent, arrives, and may come back."""
         (sender, receiver), public = table.names, table.public
         money, own, decided, told_back = public["endowment"], public["receiver_has"], table.secret(receiver), ""
         if public["talk"]:
@@ -154,11 +153,6 @@ class Trust(Replayed):
             has, had = map(g.amount, won.values())
             result = f"Round {number}: ${acts[0].value} sent, ${g.amount(back)} returned."
             yield from table.tell(f"{result} {sender} has ${has} and {receiver} has ${had}.", "earned", has, had)
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Send what is right for this receiver; None if it is not known what was decided."""
-        decided = g.known(seen, "percents", seen.agents[1].name)
-        return _optimal(seen, rng) if decided is not None and seen.viewer == seen.agents[0].name else None
 
 
 # ---- players -------------------------------------------------------------------------------------------------------

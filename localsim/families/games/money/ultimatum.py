@@ -53,14 +53,13 @@ class Ultimatum(Replayed):
     measures = (
         g.SUCCESS,
         g.PAYOFF,
-        g.Measure("proposer_payoff", "proposer", "what the proposer keeps", "payoff", side="proposer", compared=True),
-        g.Measure(
-            "responder_payoff", "responder", "what the responder gets", "payoff", side="responder", compared=True
-        ),
-        g.Measure("offer", "offer", "share of the sum that is offered", "offer", kind="share", compared=True),
-        g.Measure("over", "over limit", "offer above the smallest acceptable one, in parts of the sum", "over"),
-        g.Measure("kept_limit", "kept limit", "share of answers that follow the own limit", "kept_limit", kind="share"),
+        g.mean("proposer_payoff", "proposer", "what the proposer keeps", "payoff", side="proposer", compared=True),
+        g.mean("responder_payoff", "responder", "what the responder gets", "payoff", side="responder", compared=True),
+        g.share("offer", "offer", "share of the sum that is offered", compared=True),
+        g.mean("over", "over limit", "offer above the smallest acceptable one, in parts of the sum"),
+        g.share("kept_limit", "kept limit", "share of answers that follow the own limit"),
     )
+    opened = "least"
     figure = ("success_rate", "proposer_payoff", "responder_payoff", "offer")
     references = (
         g.RANDOM,
@@ -88,7 +87,6 @@ class Ultimatum(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the sum, and the responder's smallest acceptable offer if it has one."""
         (proposer, responder), money, kind = names, chosen["money"], chosen["kind"]
         if money % UNIT:
             raise g.InvalidInput(f"{self.name}: money = {money} has no whole twentieths", hint="for example 100")
@@ -121,7 +119,6 @@ class Ultimatum(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """The responder and the proposer may speak; then an offer, an answer, and what both get."""
         (proposer, responder), money = table.names, table.public["money"]
         if table.public["talk"]:
             yield from table.speak(responder, proposer)
@@ -141,11 +138,6 @@ class Ultimatum(Replayed):
         table.score("offer", offer / money, cited[:1])
         table.each("payoff", {proposer: kept / money, responder: got / money}, cited)
         yield from table.tell(f"{proposer} gets ${kept} and {responder} gets ${got}.", kept, got)
-
-    def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Offer exactly the limit of the other; None if it is not known."""
-        proposer, responder = (agent.name for agent in seen.agents)
-        return _optimal(seen, rng) if seen.viewer == proposer and g.known(seen, "least", responder) else None
 
 
 def _limits(money: int) -> tuple[int, ...]:

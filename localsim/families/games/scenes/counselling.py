@@ -71,35 +71,20 @@ class Counselling(Replayed):
     informed = (("steady", "core_turn", "", "6.5 turns on average for four ways to try, 5 if the right one is seen"),)
     measures = (
         g.SUCCESS,
-        g.Measure(
-            "disclosed_early", "told early", "share of the things told in the early stage", "early", kind="share"
-        ),
-        g.Measure(
-            "disclosed_middle", "told by middle", "share told by the end of the middle stage", "middle", kind="share"
-        ),
-        g.Measure(
-            "disclosed", "told", "share of the client's things that were told", "disclosed", kind="share", compared=True
-        ),
-        g.Measure(
+        g.share("disclosed_early", "told early", "share of the things told in the early stage", "early"),
+        g.share("disclosed_middle", "told by middle", "share told by the end of the middle stage", "middle"),
+        g.share("disclosed", "told", "share of the client's things that were told", compared=True),
+        g.mean(
             "core_turn",
             "turns to core",
             "turns of the counsellor until the core is told",
-            "core_turn",
             bounds=(1, None),
             compared=True,
         ),
-        g.Measure("in_order", "in order", "share of things told right after the one before", "in_order", kind="share"),
-        g.Measure("rating", "rating", "the supervisor's mean rating, 1 to 5", "rating", bounds=(1, 5), compared=True),
-        g.Measure(
-            "followed",
-            "advice followed",
-            "share of advice that the counsellor's next turn follows",
-            "followed",
-            kind="share",
-        ),
-        g.Measure(
-            "closed", "closed", "share of talks that the counsellor closes", "closed", kind="share", summed="episodes"
-        ),
+        g.share("in_order", "in order", "share of things told right after the one before"),
+        g.mean("rating", "rating", "the supervisor's mean rating, 1 to 5", bounds=(1, 5), compared=True),
+        g.share("followed", "advice followed", "share of advice that the counsellor's next turn follows"),
+        g.share("closed", "closed", "share of talks that the counsellor closes", summed="episodes"),
     )
     figure = ("success_rate", "disclosed_early", "disclosed", "followed")
     curve = Curve(
@@ -136,11 +121,9 @@ class Counselling(Replayed):
     )  # fmt: skip
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of agents: a counsellor, a client and a supervisor."""
         return 3
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return a case with five things, and the way of talking that opens the client up."""
         if not 2 <= chosen["exchanges"] <= 50:
             raise g.InvalidInput(f"counselling: exchanges = {chosen['exchanges']}", hint="from 2 to 50 in each stage")
         if not -1 <= chosen["case"] < len(CASES):
@@ -177,7 +160,6 @@ class Counselling(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """Question and answer in turn; after a stage the supervisor reviews it, and the next stage begins."""
         (counsellor, client, supervisor), public = table.names, table.public
         things, last, asked, advised = public["things"], len(STAGES) - 1, 0, ""
         told, followed = list[g.Turn](), list[bool]()
@@ -224,7 +206,6 @@ class Counselling(Replayed):
         table.score("closed", bool(closing), closings)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Talk as the client likes it; None if that is hidden."""
         client = seen.agents[1].name
         return _steady(seen, rng) if seen.viewer != client and g.known(seen, "opens", client) else None
 

@@ -46,25 +46,16 @@ class Debate(Replayed):
     }
     interests = "competitive"
     measures = (
-        g.Measure(
+        g.share(
             "payoff_for",
             "for wins",
             "wins of the side that speaks for the motion; a draw is half a win",
             "payoff",
-            kind="share",
             side="for",
             compared=True,
         ),
-        g.Measure(
-            "decided",
-            "decided",
-            "share of debates with a winner",
-            "decided",
-            kind="share",
-            summed="episodes",
-            compared=True,
-        ),
-        g.Measure(
+        g.share("decided", "decided", "share of debates with a winner", summed="episodes", compared=True),
+        g.mean(
             "shift_for",
             "shift to for",
             "growth of the share of votes for the motion",
@@ -72,7 +63,7 @@ class Debate(Replayed):
             side="for",
             bounds=(-1, 1),
         ),
-        g.Measure(
+        g.mean(
             "shift_against",
             "shift to against",
             "growth of the share of votes against it",
@@ -80,35 +71,12 @@ class Debate(Replayed):
             side="against",
             bounds=(-1, 1),
         ),
-        g.Measure(
-            "opinion",
-            "change of mind",
-            "points by which a listener's rating changed",
-            "opinion",
-            bounds=(0, 100),
-            compared=True,
+        g.mean(
+            "opinion", "change of mind", "points by which a listener's rating changed", bounds=(0, 100), compared=True
         ),
-        g.Measure(
-            "honest",
-            "votes own view",
-            "share of listeners whose first rating is their private view",
-            "honest",
-            kind="share",
-        ),
-        g.Measure(
-            "judge_agrees",
-            "judge agrees",
-            "share of decided debates whose winner the judge names",
-            "judge_agrees",
-            kind="share",
-        ),
-        g.Measure(
-            "judge_bias",
-            "judge's own side",
-            "share of verdicts for the side of the judge's first view",
-            "judge_bias",
-            kind="share",
-        ),
+        g.share("honest", "votes own view", "share of listeners whose first rating is their private view"),
+        g.share("judge_agrees", "judge agrees", "share of decided debates whose winner the judge names"),
+        g.share("judge_bias", "judge's own side", "share of verdicts for the side of the judge's first view"),
     )
     figure = ("decided", "payoff_for", "judge_agrees", "judge_bias")
     references = (
@@ -139,11 +107,9 @@ class Debate(Replayed):
     )
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of people: two sides, a judge and the audience."""
         return int(chosen["audience"]) + 3
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return a motion, and what each listener thinks of it and cares about."""
         (pro, contra, judge, *audience), rng = names, random.Random(f"{self.name}/{seed}")
         motion, listeners = rng.choice(MOTIONS), [judge, *audience]
         # The first two listeners are on different sides, so that neither side has all votes before the debate.
@@ -183,7 +149,6 @@ class Debate(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """A vote, rounds of two arguments with a question and its answer, a second vote, a verdict, and the result."""
         (pro, contra, *listeners), public = table.names, table.public
         yield from table.tell("Before the debate, all listeners rate the motion.")
         first = yield from table.together(listeners, "rate")
@@ -218,11 +183,9 @@ class Debate(Replayed):
         yield from table.tell(f"Before: {counts[0]}. After: {counts[1]}. {who}.", "result", won or "draw")
 
     def side(self, agent: str, answer: g.AnswerKey) -> str:
-        """Return `for` or `against`; '' for listeners."""
         return next((side for side in SIDES if answer.answer.get(side) == agent), "")
 
     def verdict(self, scores: Mapping[str, g.Score], answer: g.AnswerKey) -> g.Verdict | None:
-        """Say who won by the shift of votes."""
         found = scores.get("decided")
         if found is None:
             return None
@@ -230,7 +193,6 @@ class Debate(Replayed):
         return g.Verdict(None, f"{who}: {found.reason}.")
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Argue about what most listeners care about; None if that is hidden."""
         sees = seen.may("argue") and g.known(seen, "cares", seen.agents[2].name) is not None
         return _fair(seen, rng) if sees else None
 

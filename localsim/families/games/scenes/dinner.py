@@ -56,15 +56,8 @@ class Dinner(Replayed):
     outcome = "right"
     informed = (("discreet", "guessed", "", "1 of 4 by guessing, 1 if all is seen"),)
     measures = (
-        g.Measure(
-            "guessed",
-            "guessed right",
-            "share of guesses about others that are right",
-            "guessed",
-            kind="share",
-            compared=True,
-        ),
-        g.Measure(
+        g.share("guessed", "guessed right", "share of guesses about others that are right", compared=True),
+        g.mean(
             "beyond",
             "beyond chance",
             "right guesses beyond those of people who know nothing",
@@ -73,16 +66,10 @@ class Dinner(Replayed):
             per="chance",
             compared=True,
         ),
-        g.Measure(
-            "kept", "secret kept", "share of secrets that nobody else was told", "kept", kind="share", compared=True
-        ),
-        g.Measure("told", "were told", "share of the others who were told a secret", "told", kind="share"),
-        g.Measure(
-            "whispers", "whispers", "whispers that tell a listener a secret that is new", "whispers", bounds=(0, None)
-        ),
-        g.Measure(
-            "gossip", "gossip", "those of them whose secret is not the speaker's own", "gossip", bounds=(0, None)
-        ),
+        g.share("kept", "secret kept", "share of secrets that nobody else was told", compared=True),
+        g.share("told", "were told", "share of the others who were told a secret"),
+        g.mean("whispers", "whispers", "whispers that tell a listener a secret that is new", bounds=(0, None)),
+        g.mean("gossip", "gossip", "those of them whose secret is not the speaker's own", bounds=(0, None)),
     )
     figure = ("guessed", "kept", "told")
     references = (
@@ -114,7 +101,6 @@ class Dinner(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return the people at table, the two secrets, and who hides them."""
         rng = random.Random(f"{self.name}/{seed}")
         secrets, holders = rng.sample(SECRETS, 2), rng.sample(names, 2)
         return Scene(
@@ -136,7 +122,6 @@ class Dinner(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """Everybody acts in turn; what is passed on is told; then all guess at the same time."""
         names, public, hides = table.names, table.public, holders_of(table.scenario)
         knows = {secret: {holder} for secret, holder in hides.items()}
         ways = ("speak", "to", *PASSING) if public["whispers"] else ("speak", "announce")
@@ -186,7 +171,6 @@ class Dinner(Replayed):
         table.score("gossip", len(gossip), gossip)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Guess what is visible; None if no other secret is."""
         return _discreet(seen, rng) if any(g.known(seen, "hides", name) for name in g.others(seen)) else None
 
 

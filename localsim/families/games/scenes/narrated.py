@@ -49,37 +49,22 @@ class Narrated(Replayed):
     informed = (("seeker", "moves", "two", "1.5 moves to find one of two places, 0.5 if the goal is seen"),)
     measures = (
         g.SUCCESS,
-        g.Measure(
-            "reached",
-            "reached",
-            "share of characters who are where they want to be at the end",
-            "reached",
-            kind="share",
-            compared=True,
-        ),
-        g.Measure(
+        g.share("reached", "reached", "share of characters who are where they want to be at the end", compared=True),
+        g.share(
             "noticed_by_present",
             "noticed by those there",
             "share of what people noticed that happened where they were",
             "noticed",
-            kind="share",
         ),
-        g.Measure(
+        g.share(
             "narrator_right",
             "narrator right",
             "share of events whose names are exactly the people there",
             "narrator",
-            kind="share",
             compared=True,
         ),
-        g.Measure(
-            "granted",
-            "wishes granted",
-            "share of wishes to go somewhere that the narrator grants",
-            "granted",
-            kind="share",
-        ),
-        g.Measure("moves", "moves", "changes of place of a character", "moves", bounds=(0, None)),
+        g.share("granted", "wishes granted", "share of wishes to go somewhere that the narrator grants"),
+        g.mean("moves", "moves", "changes of place of a character", bounds=(0, None)),
     )
     figure = ("success_rate", "reached", "narrator_right")
     references = (
@@ -107,11 +92,9 @@ class Narrated(Replayed):
     )  # fmt: skip
 
     def count(self, chosen: Mapping[str, Any]) -> int:
-        """Return the number of agents: the characters and the narrator."""
         return int(chosen["people"]) + 1
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return places, where everybody begins, and where everybody wants to be."""
         (narrator, *people), rng = names, random.Random(f"{self.name}/{seed}")
         places = rng.sample(PLACES, chosen["places"])
         # The first one looks for the second. They begin apart, and nobody begins where the goal is.
@@ -142,7 +125,6 @@ class Narrated(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """All are told where they are; each character acts, the people there are told, and the narrator answers."""
         (narrator, *people), where = table.names, dict(table.game["starts"])
         moves, placed = dict.fromkeys(people, 0), list[g.Turn]()
         self._state(table, where, moves, placed)
@@ -200,7 +182,6 @@ class Narrated(Replayed):
         table.each("moves", moves, placed)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Go where the other will be; None if that is not visible."""
         first, second = (agent.name for agent in seen.agents[1:3])
         sees = seen.viewer == first and g.known(seen, "wish", second) is not None
         return _seeker(seen, rng) if sees else None

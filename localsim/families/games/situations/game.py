@@ -69,15 +69,13 @@ class Situations(g.Game):
     }
     measures = (
         g.SUCCESS,
-        g.Measure("settled", "settled", "share of conversations that end with a settlement", "settled", kind="share",
-                compared=True),
-        g.Measure("fit", "fit", "share of issues that are settled rightly, where something is settled", "fit"),
-        g.Measure("joint", "joint value", "points of all, in parts of the best possible", "joint", compared=True),
-        g.Measure("kept", "kept", "share of conversations in which nobody tells what must not be told", "kept",
-                kind="share", compared=True),
-        g.Measure("told", "told", "share of the facts to be told that are told", "told", compared=True),
+        g.share("settled", "settled", "share of conversations that end with a settlement", compared=True),
+        g.mean("fit", "fit", "share of issues that are settled rightly, where something is settled"),
+        g.mean("joint", "joint value", "points of all, in parts of the best possible", compared=True),
+        g.share("kept", "kept", "share of conversations in which nobody tells what must not be told", compared=True),
+        g.mean("told", "told", "share of the facts to be told that are told", compared=True),
         g.PAYOFF,
-    )  # fmt: skip
+    )
     figure = ("success_rate", "settled", "fit")
     references = (
         g.RANDOM,
@@ -109,11 +107,9 @@ class Situations(g.Game):
     )  # fmt: skip
 
     def generate(self, scenario_id: str, seed: int, parameters: Mapping[str, Any]) -> g.ScenarioFile:
-        """Return a scenario in which people arrange a day, by facts that depend on the seed."""
         return made(self, scenario_id, seed, parameters)
 
     def check(self, document: g.ScenarioFile) -> list[tuple[tuple[str | int, ...], str]]:
-        """Return meanings that cannot be read, and an answer key that does not follow from the facts."""
         found: list[tuple[tuple[str | int, ...], str]] = []
         for number, agent in enumerate(document.agents):
             for place, fact in enumerate(agent.facts):
@@ -130,7 +126,6 @@ class Situations(g.Game):
         return found
 
     def step(self, scenario: g.Scenario, talk: g.Transcript, seed: int) -> g.Next:
-        """They act in turn; who has not accepted the open proposal can do so, or refuse it."""
         if settlement_of(scenario, talk) is not None:
             return g.DONE
         name = scenario.names[len(talk.acts) % len(scenario.names)]
@@ -142,7 +137,6 @@ class Situations(g.Game):
         return g.act(name, "speak", "propose", *answers)
 
     def score(self, transcript: g.Transcript, scenario: g.Scenario, answer: g.AnswerKey) -> list[g.Score]:
-        """Return success and its parts: what was settled, kept and told, and the points."""
         settled, cited = settlement_of(scenario, transcript), settling_turns(scenario, transcript)
         wanted = answer.answer["right"]
         broken, missing, due = self._facts(scenario, transcript, cited[-1] if cited else len(transcript))
@@ -188,7 +182,6 @@ class Situations(g.Game):
         return tuple(sorted(set(broken))), missing, due
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Settle at once what is right; None if the other sides are not known."""
         return solver(seen, rng) if seen.omniscient else None
 
 

@@ -59,11 +59,11 @@ class CarDealer(Replayed):
     interests = "competitive"
     measures = (
         g.SUCCESS,
-        g.Measure("sold", "sold", "share of talks in which a car is sold", "sold", kind="share", compared=True),
-        g.Measure("fancy", "reward fancy", "price against the mean of budget and list price", "fancy", compared=True),
-        g.Measure("revenue", "revenue", "price of the car that is sold, in thousands of dollars", "revenue"),
-        g.Measure("match", "wishes met", "share of the buyer's wishes that the car meets", "match", kind="share"),
-        g.Measure("over_budget", "over budget", "share of sales above the buyer's budget", "over_budget", kind="share"),
+        g.share("sold", "sold", "share of talks in which a car is sold", compared=True),
+        g.mean("fancy", "reward fancy", "price against the mean of budget and list price", compared=True),
+        g.mean("revenue", "revenue", "price of the car that is sold, in thousands of dollars"),
+        g.share("match", "wishes met", "share of the buyer's wishes that the car meets"),
+        g.share("over_budget", "over budget", "share of sales above the buyer's budget"),
     )
     figure = ("success_rate", "fancy", "match")
     references = (
@@ -93,7 +93,6 @@ class CarDealer(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return wishes, a budget (0: drawn), and cars, one of which meets all wishes."""
         if not (2 <= chosen["cars"] <= 20 and 0.5 <= chosen["list_price"] <= 1.3 and chosen["lines"] >= 4):
             raise g.InvalidInput("car_dealer: cars 2 to 20, list_price 0.5 to 1.3, lines 4 and more")
         if chosen["budget"] not in (0, *BUDGETS):
@@ -133,7 +132,6 @@ class CarDealer(Replayed):
         )  # fmt: skip
 
     def play(self, table: Table) -> Course:
-        """Speak in turn, the dealer first; a car that is offered for the first time is described to both."""
         dealer, buyer = (table.scenario.agent(name) for name in table.names)
         cars, described = cars_in(dealer.facts), set[str]()
         budget = int(next(fact.terms[0] for fact in buyer.facts if fact.id.endswith("_budget")))
@@ -167,7 +165,6 @@ class CarDealer(Replayed):
                 return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Offer the car that meets all wishes for the whole budget; None if the wishes are not known."""
         other = g.others(seen)[0]
         if g.known(seen, "budget", other) is None and g.known(seen, "A", other) is None:
             return None

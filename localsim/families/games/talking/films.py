@@ -45,15 +45,11 @@ class Films(Replayed):
     interests = "cooperative"
     measures = (
         g.SUCCESS,
-        g.Measure("fit", "fit", "share of properties in which the accepted film is the right one", "fit", kind="share"),
-        g.Measure("questions", "questions", "questions that are asked", "questions", bounds=(0, None), compared=True),
-        g.Measure("extra", "extra questions", "questions more than needed, in talks that succeed", "extra"),
-        g.Measure(
-            "volunteered", "named unasked", "share in which the film is named too early", "volunteered", kind="share"
-        ),
-        g.Measure(
-            "truthful", "true answers", "share of answers about properties that are true", "truthful", kind="share"
-        ),
+        g.share("fit", "fit", "share of properties in which the accepted film is the right one"),
+        g.mean("questions", "questions", "questions that are asked", bounds=(0, None), compared=True),
+        g.mean("extra", "extra questions", "questions more than needed, in talks that succeed"),
+        g.share("volunteered", "named unasked", "share in which the film is named too early"),
+        g.share("truthful", "true answers", "share of answers about properties that are true"),
     )
     figure = ("success_rate", "fit", "volunteered")
     references = (
@@ -82,7 +78,6 @@ class Films(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return films that one knows, and the film that the other has in mind, such that the search finds it."""
         if not 2 <= chosen["films"] <= len(TITLES):
             raise g.InvalidInput(f"films: films = {chosen['films']} is not between 2 and {len(TITLES)}")
         (expert, friend), rng = names, random.Random(f"{self.name}/{seed}")
@@ -124,14 +119,12 @@ class Films(Replayed):
         )
 
     def check(self, document: g.ScenarioFile) -> list[tuple[tuple[str | int, ...], str]]:
-        """Return the defect that the search finds no questions that single out the film."""
         films, target = films_of(document.agents[0].facts), document.agents[1].facts[0].terms[0]
         if target in films and solve(films, target, document.limits.turns) is not None:
             return []
         return [(("agents", 0, "facts"), "no questions single out the film in mind within the turns")]
 
     def play(self, table: Table) -> Course:
-        """The expert asks, suggests or speaks, and the friend answers just that."""
         expert, friend = table.scenario.agents
         target, *own = (fact.terms[0] for fact in friend.facts)
         films, words = films_of(expert.facts), ("speak",) if table.public["talk"] else ()
@@ -160,7 +153,6 @@ class Films(Replayed):
                 return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Suggest the film; None if it is not known."""
         film = g.known(seen, "film", g.others(seen)[0])
         return g.move("suggest", film) if film is not None and seen.may("suggest") else None
 

@@ -47,13 +47,11 @@ class LinearProgram(Replayed):
     interests = "cooperative"
     measures = (
         g.SUCCESS,
-        g.Measure("recall", "recall", "share of numbers that are stated right", "recall", kind="share", compared=True),
-        g.Measure("optimum", "optimum", "what the stated plan earns, of the most possible", "optimum", kind="share"),
-        g.Measure("rounds", "turns", "turns of the analyst up to the model", "rounds", bounds=(1, None), compared=True),
-        g.Measure("repeats", "repeated", "share of questions that were asked before", "repeats", kind="share"),
-        g.Measure(
-            "truthful", "true answers", "share of answers that are the number asked for", "truthful", kind="share"
-        ),
+        g.share("recall", "recall", "share of numbers that are stated right", compared=True),
+        g.share("optimum", "optimum", "what the stated plan earns, of the most possible"),
+        g.mean("rounds", "turns", "turns of the analyst up to the model", bounds=(1, None), compared=True),
+        g.share("repeats", "repeated", "share of questions that were asked before"),
+        g.share("truthful", "true answers", "share of answers that are the number asked for"),
     )
     figure = ("success_rate", "recall", "optimum")
     references = (
@@ -80,7 +78,6 @@ class LinearProgram(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return products, materials, and the numbers as facts of the owner."""
         if not (1 <= chosen["products"] <= 4 and 1 <= chosen["materials"] <= 4 and chosen["spare"] >= 0):
             raise g.InvalidInput("linear_program: products 1 to 4, materials 1 to 4, spare 0 or more")
         (analyst, owner), rng = names, random.Random(f"{self.name}/{seed}")
@@ -112,7 +109,6 @@ class LinearProgram(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """The analyst asks, speaks or states the model, which ends the game; the owner answers."""
         (analyst, owner), public = table.names, table.public
         true = [int(fact.terms[0]) for fact in table.scenario.agents[1].facts]
         slots = list(slots_of(public["products"], public["materials"]))
@@ -141,7 +137,6 @@ class LinearProgram(Replayed):
                 yield from table.act(owner, *words)
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """State the true model; None if its numbers are not known."""
         owner = g.others(seen)[0]
         if not seen.may("state") or g.known(seen, "number_0", owner) is None:
             return None

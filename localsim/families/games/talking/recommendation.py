@@ -52,13 +52,11 @@ class Recommendation(Replayed):
     interests = "cooperative"
     measures = (
         g.SUCCESS,
-        g.Measure("success_at_5", "success at 5", "share that succeeds within 5 turns", "success_5", kind="share"),
-        g.Measure("success_at_10", "success at 10", "share that succeeds within 10 turns", "success_10", kind="share"),
-        g.Measure("average_turns", "turns", "turns of the adviser; a failure counts all", "rounds", compared=True),
-        g.Measure("reward", "reward", "sum of the published rewards of all turns", "reward", compared=True),
-        g.Measure(
-            "truthful", "true answers", "share of the customer's answers that are true", "truthful", kind="share"
-        ),
+        g.share("success_at_5", "success at 5", "share that succeeds within 5 turns", "success_5"),
+        g.share("success_at_10", "success at 10", "share that succeeds within 10 turns", "success_10"),
+        g.mean("average_turns", "turns", "turns of the adviser; a failure counts all", "rounds", compared=True),
+        g.mean("reward", "reward", "sum of the published rewards of all turns", compared=True),
+        g.share("truthful", "true answers", "share of the customer's answers that are true"),
     )
     figure = ("success_rate", "success_at_5", "truthful")
     references = (
@@ -88,7 +86,6 @@ class Recommendation(Replayed):
     )
 
     def scene(self, chosen: Mapping[str, Any], names: Sequence[str], seed: int) -> Scene:
-        """Return items with four attributes each, what the customer bought, and the item in mind."""
         size, turns = chosen["list"], chosen["turns"]
         if not (1 <= size <= 10 and size <= chosen["items"] <= 120):
             raise g.InvalidInput("recommendation: list 1 to 10, and items from list to 120")
@@ -122,7 +119,6 @@ class Recommendation(Replayed):
         )
 
     def play(self, table: Table) -> Course:
-        """One attribute is told; then the adviser asks or recommends, and the customer answers."""
         (adviser, customer), last = table.names, table.public["turns"]
         target = table.secret(customer) or ""
         own: list[str] = table.public["items"][target]
@@ -152,7 +148,6 @@ class Recommendation(Replayed):
                 return
 
     def omniscient(self, seen: g.Observation, rng: random.Random) -> g.Action | None:
-        """Recommend the item; None if it is not known."""
         target = g.known(seen, "target", g.others(seen)[0])
         if target is None or not seen.may("recommend"):
             return None
