@@ -24,6 +24,7 @@ from localsim.errors import InvalidInput, Problem, ScenarioInvalid
 from localsim.families import FAMILIES
 from localsim.families.vocabulary import FIRST_NAMES
 from localsim.scenarios.parse import load_scenario, parse_scenario
+from localsim.scenarios.vary import varied
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 SHIPPED = sorted(FOLDER.glob("*.yaml"))
@@ -196,7 +197,7 @@ def test_readme_tells_what_each_level_sees() -> None:
 
 
 def test_readme_example_is_a_scenario() -> None:
-    example, checks, success = re.findall(r"```yaml\n(.*?)```", README, re.S)
+    example, checks, success, vary = re.findall(r"```yaml\n(.*?)```", README, re.S)
     assert checks.startswith("checks:\n")
     assert len(example.splitlines()) == 10
     assert read(example).scenario.names == ("Ines", "Olaf")
@@ -204,6 +205,10 @@ def test_readme_example_is_a_scenario() -> None:
     for rule in success.splitlines():
         given = TypeAdapter(GivenRule).validate_python(yaml.safe_load(rule)["success"])
         assert given.of and set(given.of) <= set(names)
+    root = yaml.compose(vary)
+    assert isinstance(root, yaml.MappingNode) and varied(root)[1] == [
+        (("vary", "deal"), f"no text has the slot {{deal.{word}}}") for word in ("least", "most")
+    ], "the example leaves out the text with these slots"
 
 
 def test_readme_tells_every_family_parameter() -> None:

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localsim.__main__ import run as command
 from localsim.errors import InvalidInput, ScenarioInvalid
+from localsim.scenarios.find import find_scenarios
 from localsim.scenarios.parse import load_scenario, parse_scenario
 from localsim.scenarios.vary import Varied
+from localsim.store.database import Store
 
 TEXT = """version: 1
 id: lamp
@@ -59,8 +62,9 @@ def test_all_variants_differ_and_are_the_same_every_time() -> None:
     one, two = ([parse_scenario(TEXT, "a", number).hash for number in range(1, 25)] for _ in range(2))
     assert one == two and len(set(one)) == 24
     assert parse_scenario(TEXT, "a").scenario == parse_scenario(TEXT, "a", 1).scenario, "a name alone is the first"
-    with pytest.raises(InvalidInput, match="give 24 variants, so there is no variant 25"):
+    with pytest.raises(ScenarioInvalid, match="the lists give 24 variants, so there is no variant 25") as caught:
         parse_scenario(TEXT, "a", 25)
+    assert caught.value.problems[0].path == "vary" and caught.value.problems[0].line == TEXT.count("\n") - 3
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=4))
@@ -124,6 +128,15 @@ def test_a_value_that_does_not_suit_its_field_is_named_where_the_slot_is() -> No
     assert any(problem.path.startswith("checks[0].price_agreed") for problem in caught.value.problems)
 
 
+def test_validate_tries_every_variant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "lamp.yaml"
+    file.write_text(TEXT)
+    assert command(["scenarios", "validate", str(file)]) == 0
+    file.write_text(TEXT.replace("[Carl, Dan, Emil]", "[Carl, Dan, Ana]"))
+    assert command(["scenarios", "validate", str(file)]) == 3
+    assert "agent name given more than once" in capsys.readouterr().err
+
+
 def test_braces_are_text_where_nothing_varies(tmp_path: Path) -> None:
     file = tmp_path / "plain.yaml"
     file.write_text(
@@ -132,3 +145,32 @@ def test_braces_are_text_where_nothing_varies(tmp_path: Path) -> None:
     assert load_scenario(file).scenario.setting.startswith("{seller} and {buyer}")
     with pytest.raises(InvalidInput, match="has no `vary`"):
         load_scenario(file, 2)
+
+
+def test_a_range_of_variants_is_named_in_a_word(tmp_path: Path) -> None:
+    file = tmp_path / "lamp.yaml"
+    file.write_text(TEXT)
+    found = find_scenarios([f"{file}@1..20"])
+    assert [loaded.scenario.id for loaded in found] == [f"lamp-{number}" for number in range(1, 21)]
+    assert [loaded.path for loaded in find_scenarios([f"{file}@2-3"])] == [f"{file}@2", f"{file}@3"]
+    assert find_scenarios([str(file)])[0].scenario.id == "lamp-1"
+    assert [each.scenario.id for each in find_scenarios(["the_ferry_home@2..3"])] == [
+        "the_ferry_home-2",
+        "the_ferry_home-3",
+    ]
+    for wrong, said in (("@3..1", "numbers go from 1"), ("@0..4", "numbers go from 1"), ("@25", "give 24 variants")):
+        with pytest.raises(InvalidInput, match=said):
+            find_scenarios([f"{file}{wrong}"])
+    with pytest.raises(InvalidInput, match="has no `vary`"):
+        find_scenarios(["mutual_friends_01@2"])
+    with pytest.raises(InvalidInput, match="has no variants"):
+        find_scenarios(["ultimatum_plain@2"])
+
+
+def test_twenty_variants_give_intervals(tmp_path: Path) -> None:
+    file = tmp_path / "lamp.yaml"
+    file.write_text(TEXT)
+    database = str(tmp_path / "a.duckdb")
+    assert command(["run", f"{file}@1..6", "--mode", "agents,mindreaders", "-m", "scripted", "--db", database]) == 0
+    (row,) = Store(Path(database)).rows("SELECT count(DISTINCT scenario_hash) AS n FROM v_episodes")
+    assert row["n"] == 6

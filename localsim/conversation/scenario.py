@@ -348,6 +348,8 @@ class ScenarioFile(Scenario):
     """Events that the author expects or excludes; only judges see them."""
     success: GivenRule | None = None
     """Which checks decide success, for a task whose family does not; only judges see it. All if it is not given."""
+    vary: dict[str, Any] = {}  # noqa: RUF012
+    """Slots and their values (`scenarios.vary`); empty once a file is read, for they are filled in before."""
 
     def _conflicts(self) -> Iterator[tuple[Place, str]]:
         yield from super()._conflicts()

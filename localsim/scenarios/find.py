@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,9 @@ from localsim.scenarios.casting.find import find_casting
 from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.documents import read_file
 from localsim.scenarios.parse import dump_scenario, load_scenario
+
+MOST = 9_999
+"""So many castings or variants can be named."""
 
 
 @dataclass(frozen=True)
@@ -35,33 +39,64 @@ class Source:
         """The text of the file. Raises InvalidInput if it cannot be read."""
         return dump_scenario(self.generate()) if self.generate else read_file(Path(self.path))
 
-    def load(self) -> LoadedScenario:
-        """Return the scenario. Raises InvalidInput or ScenarioInvalid."""
+    def load(self, variant: int | None = None) -> LoadedScenario:
+        """Return the scenario, or a variant of it. Raises InvalidInput or ScenarioInvalid."""
         if self.generate is None:
-            return load_scenario(self.path)
+            return load_scenario(self.path, variant)
+        if variant is not None:
+            hint = "localsim scenarios generate makes more tasks of this family"
+            raise InvalidInput(f"{self.path} has no variants", hint=hint)
         return LoadedScenario(*self.generate().split(), self.path)
 
 
 def find_scenarios(references: Sequence[str]) -> list[LoadedScenario]:
-    """Load every scenario that the references name: by path, folder or name, and `NAME@3`, the third casting of a
-    situation (a situation's name alone is its first casting). Problems of all files are reported together.
+    """Load every scenario that the references name: by path, folder or name.
+
+    `NAME@3` is the third casting of a situation, or the third variant of a file with `vary`; `NAME@1..20` are twenty of
+    them, and a name alone is the first. Problems of all files are reported together.
     """
     found: list[LoadedScenario] = []
     problems: list[Problem] = []
-    for reference in references:
+    for reference in [each for given in references for each in numbered(given)]:
         try:
-            cast = find_casting(reference)
-            if cast is not None:
-                found.append(cast)
-                continue
+            found += _loaded(reference)
+        except ScenarioInvalid as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise ScenarioInvalid(problems)
+    return found
+
+
+def numbered(reference: str) -> list[str]:
+    """Return `NAME@1..20` as twenty references, and every other reference alone. Raises InvalidInput."""
+    match = re.fullmatch(r"(.+)@(\d+)(?:\.\.|-)(\d+)", reference)
+    if match is None or Path(reference).exists():
+        return [reference]
+    first, last = int(match[2]), int(match[3])
+    if not 0 < first <= last <= MOST:
+        raise InvalidInput(f"{reference}: numbers go from 1 to {MOST}", hint=f"{match[1]}@1..20")
+    return [f"{match[1]}@{number}" for number in range(first, last + 1)]
+
+
+def _loaded(reference: str) -> list[LoadedScenario]:
+    cast = find_casting(reference)
+    if cast is not None:
+        return [cast]
+    match = re.fullmatch(r"(.+)@([1-9]\d{0,6})", reference)
+    if match is None or Path(reference).exists():
+        return every_loaded(sources_of(reference))
+    return every_loaded(sources_of(match[1]), int(match[2]))
+
+
+def every_loaded(sources: Iterable[Source], variant: int | None = None) -> list[LoadedScenario]:
+    """Load all of these; problems of all files are reported together."""
+    found: list[LoadedScenario] = []
+    problems: list[Problem] = []
+    for source in sources:
+        try:
+            found.append(source.load(variant))
         except ScenarioInvalid as error:
             problems += error.problems
-            continue
-        for source in sources_of(reference):
-            try:
-                found.append(source.load())
-            except ScenarioInvalid as error:
-                problems += error.problems
     if problems:
         raise ScenarioInvalid(problems)
     return found

@@ -13,8 +13,11 @@ from localsim.scenarios.casting.rules import parse_situation
 from localsim.scenarios.casting.situations import situation_files
 from localsim.scenarios.documents import keys_of
 from localsim.scenarios.find import Source, sources_of
-from localsim.scenarios.parse import parse_scenario
+from localsim.scenarios.parse import parse_scenario, variants_in
 from localsim.scenarios.rubrics import parse_rubric
+
+VARIANTS = 500
+"""So many variants of a file are checked."""
 
 
 def validated(references: Sequence[str]) -> list[str]:
@@ -59,4 +62,7 @@ def _id_of(source: Source) -> str:
         return parse_rubric(text, name).id
     if keys & {"roles", "issues"}:
         return parse_situation(text, name).id
+    if "vary" in keys:
+        for number in range(2, min(variants_in(text, name), VARIANTS) + 1):
+            parse_scenario(text, name, number)
     return parse_scenario(text, name).scenario.id

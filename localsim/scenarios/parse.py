@@ -35,14 +35,25 @@ def parse_scenario(text: str, name: str, variant: int | None = None) -> LoadedSc
         found, problems = varied(root)
         if found is None and variant is not None and not problems:
             raise InvalidInput("has no `vary`, so it has no variants", where=name, hint="see scenarios/README.md")
-        if found is not None and not problems:
-            fill(root, found, variant or 1)
-        return problems
+        return fill(root, found, variant or 1) if found is not None and not problems else problems
 
     read = read_document(text, name, ScenarioFile, typed=_TYPED, change=filled)
     document = read.valid(_family_problems(read.value) if read.value is not None and read.value.family else ())
     scenario, answer = document.split()
     return LoadedScenario(scenario, answer, name if variant is None else f"{name}@{variant}")
+
+
+def variants_in(text: str, name: str) -> int:
+    """Return the number of variants of a valid scenario file; 0 if it does not vary."""
+    totals: list[int] = []
+
+    def counted(root: yaml.MappingNode) -> list[tuple[Place, str]]:
+        found, problems = varied(root)
+        totals.append(found.total if found else 0)
+        return problems or (fill(root, found, 1) if found else [])
+
+    read_document(text, name, ScenarioFile, typed=_TYPED, change=counted)
+    return sum(totals)
 
 
 def dump_scenario(document: ScenarioFile) -> str:

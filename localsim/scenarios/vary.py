@@ -19,8 +19,6 @@ from dataclasses import dataclass
 
 import yaml
 
-from localsim.errors import InvalidInput
-
 Place = tuple[str | int, ...]
 Values = Sequence[Mapping[str, yaml.ScalarNode]]
 """The values of one slot; the words of a value are '' for {slot}, and KEY for {slot.KEY}."""
@@ -62,28 +60,28 @@ class Varied:
 
 
 def varied(root: yaml.MappingNode) -> tuple[Varied | None, list[tuple[Place, str]]]:
-    """Take `vary` out of a document, and return what it says with its defects; None for a file without it."""
-    pair = next(((key, value) for key, value in root.value if key.value == KEY), None)
-    if pair is None:
+    """Return what a document says about its variants, and the defects of that; None for a document without `vary`."""
+    node = next((value for key, value in root.value if key.value == KEY), None)
+    if node is None:
         return None, []
-    defects = list(_defects(pair[1]))
+    defects = list(_defects(node))
     if defects:
         return None, defects
-    root.value.remove(pair)
-    entries = {key.value: value for key, value in pair[1].value}
+    entries = {key.value: value for key, value in node.value}
     slots = {name: [_words(item) for item in value.value] for name, value in entries.items() if name != ORDER}
     found = Varied(slots, ORDER in entries)
     return found, list(_loose(root, found))
 
 
-def fill(root: yaml.MappingNode, found: Varied, number: int) -> None:
+def fill(root: yaml.MappingNode, found: Varied, number: int) -> list[tuple[Place, str]]:
     """Make a document its variant `number`, counted from 1: the slots filled, the id with the number behind it.
 
-    The values are also `parameters` of the document. Raises InvalidInput where there is no such variant.
+    The values are also `parameters` of the document. Returns a defect where there is no such variant.
     """
     if number > found.total and not found.shuffled:
-        raise InvalidInput(f"the lists under `vary` give {found.total} variants, so there is no variant {number}")
+        return [((KEY,), f"the lists give {found.total} variants, so there is no variant {number}")]
     chosen = found.chosen(number)
+    root.value[:] = [pair for pair in root.value if pair[0].value != KEY]
     for node in _scalars(root):
         whole = _SLOT.fullmatch(node.value)
         if whole:
@@ -96,6 +94,7 @@ def fill(root: yaml.MappingNode, found: Varied, number: int) -> None:
     if found.shuffled:
         _shuffle(entries.get("agents"), number)
     _note(root, entries.get("parameters"), chosen, number)
+    return []
 
 
 def _defects(node: yaml.Node) -> Iterator[tuple[Place, str]]:
@@ -136,6 +135,8 @@ def _loose(root: yaml.MappingNode, found: Varied) -> Iterator[tuple[Place, str]]
     known = set(found.chosen(1))
     used: set[str] = set()
     for place, node in _placed(root, ()):
+        if place[0] == KEY:
+            continue
         for slot in _SLOT.findall(node.value):
             used.add(slot)
             if slot not in known:
