@@ -6,6 +6,7 @@ one way; a null as lines that go both ways.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,17 +49,24 @@ class Paired:
 
     @property
     def amount(self) -> str:
-        """The difference in words, such as `3.6 fewer turns`, with its interval."""
+        """The difference with its interval, such as `turns: −3.6 [−4.9, −2.3]`."""
         value, low, high = self.difference.difference, self.difference.low, self.difference.high
+        unit = " points" if self.measure.kind == "share" else ""
         between = "" if low is None or high is None else f" [{self._signed(low)}, {self._signed(high)}]"
-        return f"{self._signed(value)}{between}"
+        return f"{self.measure.heading}: {self._signed(value)}{unit}{between}"
+
+    @property
+    def most(self) -> float:
+        """The greatest value to be drawn."""
+        ends = (end for level in self.levels for end in (level.value, level.high) if end is not None)
+        return max(*(value for line in self.lines for value in line), *ends)
 
     def said(self, value: float) -> str:
         """A value of the measure as it is printed."""
         return f"{value:.0%}" if self.measure.kind == "share" else f"{value:.1f}"
 
     def _signed(self, value: float) -> str:
-        return f"{100 * value:+.0f} points" if self.measure.kind == "share" else f"{value:+.1f}"
+        return (f"{100 * value:+.0f}" if self.measure.kind == "share" else f"{value:+.1f}").replace("-", "−")
 
 
 def of_runs(store: Store, runs: Sequence[str]) -> list[Paired]:
@@ -87,7 +95,11 @@ def _of_run(store: Store, run_id: str, key: str, modes: tuple[str, str]) -> Iter
             if difference is None:
                 continue
             first, second = (
-                stats.clustered({name: [each[side] for each in own] for name, own in pair.items()}, measure.bounds)
+                stats.clustered(
+                    {name: [each[side] for each in own] for name, own in pair.items()},
+                    measure.bounds,
+                    measure.is_number,
+                )
                 for side in (0, 1)
             )
             lines = [(fmean(one for one, _ in own), fmean(two for _, two in own)) for own in pair.values()]
@@ -109,13 +121,19 @@ def _paired(one: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str,
 # ---- drawing -------------------------------------------------------------------------------------------------------
 
 
-def svg(found: Paired, name: str = "pair") -> str:
-    """Return one picture as SVG, for a page or a file of its own; `name` starts its ids."""
-    values = [value for line in found.lines for value in line]
-    values += [end for level in found.levels for end in level[:3] if end is not None]
-    share = found.measure.kind != "number"
-    top = 1.0 if share else max(values) * 1.08 or 1.0
-    least = min(0.0, *values)
+def top_of(found: Sequence[Paired]) -> float:
+    """Return the end of the axis on which several pictures can be compared: 1 for shares, else a round number."""
+    if found[0].measure.kind != "number":
+        return 1.0
+    most = max(each.most for each in found)
+    size = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
+    return next((step * size for step in (1, 2, 4, 6, 8, 10) if step * size >= most), 10 * size)
+
+
+def svg(found: Paired, name: str = "pair", top: float | None = None) -> str:
+    """Return one picture as SVG, for a page or a file of its own; `name` starts its ids, `top` is the axis' end."""
+    top = top_of([found]) if top is None else top
+    least = min(0.0, *(value for line in found.lines for value in line))
 
     def y(value: float) -> float:
         return _BOTTOM - (value - least) / (top - least) * (_BOTTOM - _TOP)
@@ -124,15 +142,15 @@ def svg(found: Paired, name: str = "pair") -> str:
     title = f"{title_of(family_of(found.family))}: {found.measure.heading}, {model}"
     told = (
         f"{found.modes[0]} {found.said(found.levels[0].value or 0)}, {found.modes[1]} "
-        f"{found.said(found.levels[1].value or 0)}; difference {found.amount} over {len(found.lines)} scenarios"
+        f"{found.said(found.levels[1].value or 0)}; difference in {found.amount} over {len(found.lines)} scenarios"
     )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="pair" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-labelledby="{name}-t {name}-d" font-family="system-ui,sans-serif" font-size="13">',
         f'<title id="{name}-t">{escape(title)}</title><desc id="{name}-d">{escape(told)}</desc>',
         f'<text x="0" y="14" font-weight="600">{escape(model)}</text>',
-        f'<text x="0" y="32" class="tick">{escape(found.measure.heading)}: {escape(found.amount)}</text>',
-        *(_axis(y(value), found.said(value)) for value in (least, (least + top) / 2, top)),
+        f'<text x="0" y="32" class="tick">{escape(found.amount)}</text>',
+        *(_axis(y(value), found.said(value).removesuffix(".0")) for value in (least, (least + top) / 2, top)),
         *(_line(y(one), y(two), count) for (one, two), count in Counter(found.lines).items()),
         *(
             _mark(x, mode, level, y, found.said(level.value or 0), side)
