@@ -4,7 +4,7 @@
     python3 scripts/bootstrap.py light                        # a minute, without a compiler: scripted players, classes
     python3 scripts/bootstrap.py demo
     LOCALSIM_BUILD=cuda python3 scripts/bootstrap.py demo     # llama.cpp with CUDA; also vulkan, metal
-    LOCALSIM_WHEELS=URL python3 scripts/bootstrap.py demo     # a ready wheel of llama-cpp-python from an index or folder
+    LOCALSIM_WHEELS=URL python3 scripts/bootstrap.py demo     # a ready llama-cpp-python, from an index or folder
 
 Second runs find what is there and take seconds. A failed step says what failed and what to do.
 """
