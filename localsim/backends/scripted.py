@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from localsim.backends.base import Done
+from localsim.backends.base import Backend, Done
 from localsim.conversation.episode import Observation
 from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.rules.grammar import ActionLines, Line
@@ -25,7 +25,7 @@ from localsim.families import Player, player_of
 PREFIX = "scripted"
 
 
-class ScriptedBackend:
+class ScriptedBackend(Backend):
     """Replies without a model.
 
     Either `replies`, each used once in order: an Action, or a raw text that stands for what a model wrote after the
@@ -44,12 +44,7 @@ class ScriptedBackend:
         self._tickets = 0
         self._done: list[Done] = []
 
-    def thinks(self) -> bool:
-        """Always False: a script writes down no thoughts."""
-        return False
-
     def submit(self, request: Request) -> int:
-        """Write the reply at once; `poll` returns it."""
         self._tickets += 1
         try:
             result: Generation | GenerationFailed = Generation(self._text(request), "finished", self.name)
@@ -59,19 +54,11 @@ class ScriptedBackend:
         return self._tickets
 
     def poll(self) -> list[Done]:
-        """All replies written since the last call."""
         done, self._done = self._done, []
         return done
 
     def cancel(self, ticket: int) -> None:
-        """Forget a reply."""
         self._done = [done for done in self._done if done.ticket != ticket]
-
-    def release(self, session: str) -> None:
-        """Do nothing: there is no cache."""
-
-    def close(self) -> None:
-        """Do nothing: there is no memory to free."""
 
     def _text(self, request: Request) -> str:
         if self._player is not None:
