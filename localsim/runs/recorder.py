@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Protocol
 
 from localsim.conversation.episode import Episode, EpisodeSpec
 from localsim.conversation.exchange import Generation, Message, Request
@@ -42,7 +43,26 @@ END_PATIENCE_S = 90.0
 """Seconds that a run waits for the database at its end."""
 
 
-class Recorder:
+class EventSink(Protocol):
+    """Receives the events of a run as they happen; the recorder writes them to journal and database."""
+
+    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
+        """Handle an episode that begins, or continues after a resume."""
+
+    def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
+        """Handle a text, or a generation that failed."""
+
+    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
+        """Handle a valid turn."""
+
+    def reject(self, episode_id: str, generation: int, reason: str) -> None:
+        """Handle a malformed reply in a generation."""
+
+    def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:
+        """Handle the end of an episode."""
+
+
+class Recorder(EventSink):
     """Writes one run. `notice` receives one line when another process holds the database; `texts` are stored too."""
 
     def __init__(
@@ -95,7 +115,6 @@ class Recorder:
         self._note(episode_id, episode_record(episode_id, self._run.run_id, self._scenarios[spec.scenario.hash], spec))
 
     def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
-        """Record a text, or a generation that failed."""
         parent, messages = self._delta(episode_id, request)
         record = GenerationRecord(
             episode_id=episode_id,
@@ -129,11 +148,9 @@ class Recorder:
         self._prompts[f"{episode_id}/{request.speaker}"] = (number, request.messages)
 
     def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
-        """Record a valid turn."""
         self._note(episode_id, turn_record(episode_id, turn, generation))
 
     def reject(self, episode_id: str, generation: int, reason: str) -> None:
-        """Record that a generation contains a malformed reply."""
         self._note(episode_id, RejectRecord(episode_id, generation, reason))
 
     def episode_ended(self, episode_id: str, episode: Episode, scores: Sequence[Record], duration_ms: float) -> None:
