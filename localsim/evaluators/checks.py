@@ -18,15 +18,9 @@ from localsim.families import family_of
 from localsim.families.prices import find_prices
 from localsim.families.terms import utters
 
-CHECKS_PASSED = Measure(
-    key="checks_passed",
-    heading="checks passed",
-    meaning="share of the scenario’s own checks with the result that its author expects",
-    score="checks_passed",
-    kind="share",
-    group="goals",
-    compared=True,
-)
+CHECKS_PASSED = Measure("checks_passed", "checks passed",
+                        "share of the scenario’s own checks with the result that its author expects",
+                        score="checks_passed", kind="share", group="goals", compared=True)  # fmt: skip
 
 
 class Checks(Scorer):

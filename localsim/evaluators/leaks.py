@@ -43,46 +43,19 @@ MIDDLE = 0.5
 Rule = DisclosureRule | After
 
 MEASURES = (
-    Measure(
-        key="disclosed_rate",
-        head=True,
-        heading="facts disclosed",
-        meaning="share of the private facts that their owners disclose, as the search for leaks finds",
-        score="disclosed_facts",
-        kind="share",
-        summed="episode_sum",
-        per="private_facts",
-        group="information",
-        figure="secrets",
-        compared=True,
-    ),
-    Measure(
-        key="early_disclosures",
-        head=True,
-        heading="too early",
-        meaning="facts disclosed before the scenario’s rule allows it, per conversation",
-        score="early_disclosures",
-        summed="episode_sum",
-        group="information",
-        figure="secrets",
-        compared=True,
-        bounds=(0, None),
-    ),
-    Measure(
-        key="omniscient_leaks",
-        head=True,
-        heading="omniscient leaks",
-        meaning=(
+    Measure("disclosed_rate", "facts disclosed",
+            "share of the private facts that their owners disclose, as the search for leaks finds",
+            score="disclosed_facts", per="private_facts", kind="share", summed="episode_sum", group="information",
+            figure="secrets", compared=True, head=True),
+    Measure("early_disclosures", "too early", "facts disclosed before the scenario’s rule allows it, per conversation",
+            score="early_disclosures", summed="episode_sum", group="information", figure="secrets", compared=True,
+            bounds=(0, None), head=True),
+    Measure("omniscient_leaks", "omniscient leaks",
             "private facts that an agent uttered without having been told them, per conversation: mix-ups, uses of the "
-            "other side and chance hits alike"
-        ),
-        score="omniscient_leaks",
-        summed="episode_sum",
-        group="information",
-        figure="secrets",
-        bounds=(0, None),
-    ),
-)
+            "other side and chance hits alike",
+            score="omniscient_leaks", summed="episode_sum", group="information", figure="secrets", bounds=(0, None),
+            head=True),
+)  # fmt: skip
 
 
 class Leaks(Evaluator):

@@ -29,28 +29,14 @@ from localsim.families.terms import span_of
 
 Location = tuple[str | int, ...]
 
-SUCCESS = Measure(
-    key="success_rate",
-    head=True,
-    heading="success",
-    meaning="share of conversations that reach what the task asks for",
-    score="success",
-    kind="share",
-    summed="episodes",
-    group="goals",
-    compared=True,
-)
+SUCCESS = Measure("success_rate", "success", "share of conversations that reach what the task asks for",
+                  score="success", kind="share", summed="episodes", group="goals", compared=True,
+                  head=True)  # fmt: skip
 """The measure of success for all families whose score `success` is 0 or 1."""
-EXPLICIT_END = Measure(
-    key="explicit_end_rate",
-    heading="explicit end",
-    meaning="share of conversations that end in words, by agreement, refusal or farewell, and not at the turn limit",
-    score="explicit_end",
-    kind="share",
-    summed="episodes",
-    group="goals",
-    compared=True,
-)
+EXPLICIT_END = Measure("explicit_end_rate", "explicit end",
+                       "share of conversations that end in words, by agreement, refusal or farewell, and not at the "
+                       "turn limit",
+                       score="explicit_end", kind="share", summed="episodes", group="goals", compared=True)  # fmt: skip
 
 
 @dataclass(frozen=True)
