@@ -35,7 +35,6 @@ class Checks(Scorer):
     )
 
     def applies(self, subject: Subject) -> bool:
-        """Return True if the author wrote checks."""
         return bool(subject.answer.checks)
 
     def score(self, transcript: Transcript, scenario: Scenario, answer: AnswerKey) -> list[Score]:
