@@ -20,7 +20,7 @@ from localsim.conversation.wording.paraphrases import WORDINGS
 from localsim.conversation.wording.personas import persona_lines
 from localsim.conversation.wording.sight import ABSENT, visibility_lines
 from localsim.conversation.wording.variants import Spacing, variant_of
-from localsim.conversation.wording.wordings import Wording
+from localsim.conversation.wording.wordings import Wording, listed
 
 VERSION = "4"
 INTERVIEWER = "an interviewer"
@@ -71,7 +71,7 @@ def agent_instructions(seen: Observation, variant: int = 0, layout: str = FIRST)
         parts = [words.role.format(me=me.name, others=INTERVIEWER), words.setting.format(text=seen.setting)]
         return spacing.between.join([*parts, *_about(me, words, spacing, own=True), *_ways(seen, words, me.name)])
     others = [agent for agent in seen.agents if agent.name != me.name]
-    names = _listing([agent.name for agent in others])
+    names = listed([agent.name for agent in others])
     parts = [words.role.format(me=me.name, others=names), words.setting.format(text=seen.setting)]
     parts += relationship_lines(seen, words)
     parts += _about(me, words, spacing, own=True)
@@ -89,7 +89,7 @@ def agent_instructions(seen: Observation, variant: int = 0, layout: str = FIRST)
 def writer_messages(seen: Observation, variant: int = 0, layout: str = FIRST) -> tuple[Message, ...]:
     """Return the chat of the model that writes a whole script."""
     words, spacing = variant_of(variant).words, variant_of(variant).spacing
-    names = _listing([agent.name for agent in seen.agents])
+    names = listed([agent.name for agent in seen.agents])
     parts = [words.write.format(names=names), words.setting.format(text=seen.setting)]
     parts += relationship_lines(seen, words)
     for agent in seen.agents:
@@ -167,7 +167,3 @@ def _ways(seen: Observation, words: Wording, name: str) -> list[str]:
 
 def _example(kind: ActionType) -> Action:
     return Action(kind, "" if kind == "none" else "...")
-
-
-def _listing(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -23,6 +23,7 @@ from localsim.conversation.people import Corpus
 from localsim.conversation.rules.steps import Rules
 from localsim.conversation.scenario import FEWEST, AnswerKey, Scenario, ScenarioFile
 from localsim.conversation.transcript import Action, Transcript
+from localsim.conversation.wording.wordings import listed as listed
 from localsim.errors import InvalidInput, suggest
 from localsim.families.players import Player as Player
 from localsim.families.terms import span_of
@@ -271,11 +272,6 @@ def sentence(text: str) -> str:
     """Return a text with a capital at its start and a full stop at its end; '' for an empty one."""
     text = text.strip()
     return f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.!?' else '.'}" if text else ""
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a phrase: `Ana`, `Ana and Bo`, `Ana, Bo and Cy`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def merged(defaults: Mapping[str, Any], parameters: Mapping[str, Any], family: str) -> dict[str, Any]:

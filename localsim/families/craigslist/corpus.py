@@ -34,7 +34,6 @@ class Item(Part):
 
     Title: str
     Price: float | None = None
-    Category: str = ""
     Description: list[str] | str = ""
 
 

@@ -260,8 +260,3 @@ def document(
         game={"bank": bank.id, "sequence": bank.sequence, "items": [asked_of(item) for item in items]},
         answer={**answer, "traits": dict(traits)} if traits else answer,
     )
-
-
-def asked_person(name: str, goal: str = "Answer the questions as the person you are.", **fields: Any) -> Agent:
-    """Return an agent who is interviewed."""
-    return Agent(name=name, goal=goal, **fields)
