@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.held import Held
-from localsim.store.journal import is_written, leftover_journals, read_journal, remove_if_empty
+from localsim.store.journal import is_written, journal_folder, leftover_journals, read_journal, remove_if_empty
 from localsim.store.lock import (
     SAFE,
     STORAGE,
@@ -36,6 +36,7 @@ from localsim.store.lock import (
     one_line,
     patiently,
     sharing_of,
+    transaction,
 )
 from localsim.store.making import ensure_schema, is_current, other_version, version_in
 from localsim.store.outside import attached
@@ -226,15 +227,9 @@ class Store:
             mark = self._mark()
             if same is not None and not (mark == same and _has_run(connection, run_id)):
                 raise Replaced(self.path, run_id)
-            connection.begin()
-            try:
+            with transaction(connection):
                 for statement, values in inserts(tables):
                     connection.execute(statement, values)
-                connection.commit()
-            except BaseException:
-                with suppress(duckdb.Error):  # a failed commit has rolled back already
-                    connection.rollback()
-                raise
         return mark or (0, 0)
 
     def state(self) -> tuple[Any, ...]:
@@ -259,10 +254,7 @@ class Store:
         count = 0
         for path in leftover_journals(self.path):
             try:
-                records = [from_json(line) for line in read_journal(path)]
-                rows_of(records)
-                if records:
-                    self.take_in([*records, RunDied()])
+                self.take_in_journal(path)
                 path.unlink()
             except (KeyError, TypeError, ValueError, Unwritable) as error:
                 aside = path.with_suffix(".broken")
@@ -270,8 +262,15 @@ class Store:
                 self._waiting(f"a journal cannot be understood ({type(error).__name__}); it is kept as {aside}")
             count += 1
         if count:
-            remove_if_empty(self.path.with_name(self.path.name + ".d"))
+            remove_if_empty(journal_folder(self.path))
         return count
+
+    def take_in_journal(self, path: Path) -> None:
+        """Take in the journal of a run that died. Raises KeyError, TypeError or ValueError for one that is none."""
+        records = [from_json(line) for line in read_journal(path)]
+        rows_of(records)
+        if records:
+            self.take_in([*records, RunDied()])
 
     def remove_run(self, run_id: str) -> int:
         """Delete a run with all that belongs to it; return the number of episodes.
@@ -280,15 +279,13 @@ class Store:
         """
         if is_written(self.path, run_id):
             raise DatabaseError(f"run {run_id} is being written", where=str(self.path), hint="stop it first (Ctrl-C)")
-        with self.writing() as connection:
-            connection.begin()
+        with self.writing() as connection, transaction(connection):
             episodes = "SELECT episode_id FROM episodes WHERE run_id = ?"
             row = connection.execute(f"SELECT count(*) FROM ({episodes})", [run_id]).fetchone()
             for table in ("turns", "generations", "scores", "leaks", "searches", "judgements"):
                 connection.execute(f"DELETE FROM {table} WHERE episode_id IN ({episodes})", [run_id])
             for table in ("annotations", "episodes", "runs"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
-            connection.commit()
         return int(row[0]) if row else 0
 
     # ---- reading -----------------------------------------------------------------------------------------------

@@ -144,6 +144,19 @@ def scratch(path: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
             connection.close()
 
 
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commit what the block does, or take all of it back if it raises."""
+    connection.begin()
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        with suppress(duckdb.Error):  # a failed commit has rolled back already
+            connection.rollback()
+        raise
+
+
 def file_in(message: str) -> Path | None:
     """Return the path of the file that a message of DuckDB names in quotes; None if it names none."""
     match = re.search(r'"(/[^"]+|[A-Za-z]:[^"]+)"', message)

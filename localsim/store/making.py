@@ -7,13 +7,13 @@ when they change.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localsim.errors import DatabaseError
+from localsim.store.lock import transaction
 from localsim.store.schema import TABLES, VIEWS, comment_sql, table_sql, version, view_sql
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the schema in an empty file, and bring views and comments up to date, in one transaction."""
     if is_current(connection):
         return
-    connection.begin()
-    try:
+    with transaction(connection):
         if not version_in(connection):
             connection.execute(f"CREATE TABLE {KEPT_IN} (version VARCHAR NOT NULL, views VARCHAR NOT NULL)")
             connection.execute(f"INSERT INTO {KEPT_IN} VALUES (?, '')", [version()])
@@ -66,11 +65,6 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.execute(f"UPDATE {KEPT_IN} SET views = ?", [mark])
-        connection.commit()
-    except BaseException:
-        with contextlib.suppress(Exception):  # a failed commit has rolled back already
-            connection.rollback()
-        raise
     # A crash must not leave DDL in the write-ahead log, because replaying DDL can break a DuckDB file.
     connection.execute("CHECKPOINT")
 

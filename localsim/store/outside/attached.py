@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.making import KEPT_IN
 from localsim.store.outside.converting import rows_sql
-from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, partition_of, read, read_manifest
+from localsim.store.outside.partitions import LARGE, MANIFEST, Partition, read, read_manifest
 from localsim.store.outside.sources import Source, attach, quoted
-from localsim.store.schema import TABLES, VIEWS, version
+from localsim.store.schema import TABLES, VIEWS, text_sql, version
 
 if TYPE_CHECKING:
     import duckdb
@@ -106,7 +106,7 @@ def open_sources(
         connection.execute(f"CREATE VIEW {table} AS SELECT {', '.join(TABLES[table].columns)} FROM parts.{table}")
     for view in VIEWS:
         connection.execute(f"CREATE VIEW {view} AS {by_parts(VIEWS[view][1])}")
-    connection.execute(f"SET temp_directory = '{str(path).replace(chr(39), chr(39) * 2)}.tmp'")
+    connection.execute(f"SET temp_directory = {text_sql(f'{path}.tmp')}")
     if memory is not None:
         folders = ", ".join(quoted(each.path) for each in sources if each.kind == "folder")
         connection.execute(f"SET memory_limit = '{memory}'")
@@ -226,9 +226,9 @@ def _take_database(connection: duckdb.DuckDBPyConnection, source: Source, name: 
 
 def take_folder(source: Source, parts: Parts) -> None:
     """Add the partitions of a folder to the parts. Raises DatabaseError for another version of the schema."""
-    own = [source.path] if (source.path / MANIFEST).is_file() and source.path.name.startswith("run=") else None
-    found = [(each, read_manifest(each)) for each in own] if own else _partitions(source.path)
-    for path, partition in found:
+    own = (source.path / MANIFEST).is_file() and source.path.name.startswith("run=")
+    found = {source.path: read_manifest(source.path)} if own else read(source.path)
+    for path, partition in found.items():
         if partition.schema_version != version():
             raise DatabaseError(
                 "was written by another version of localsim, whose tables have other columns",
@@ -237,10 +237,6 @@ def take_folder(source: Source, parts: Parts) -> None:
             )
         if parts.take(partition.run_id, path):
             parts.partitions.append((path, partition))
-
-
-def _partitions(folder: Path) -> list[tuple[Path, Partition]]:
-    return [(partition_of(each.run_id, folder), each) for each in read(folder)]
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------
@@ -283,7 +279,7 @@ def _of_files(table: str, names: Sequence[str], by_run: bool, parts: Parts) -> I
 def _of_databases(table: str, names: Sequence[str], by_run: bool, parts: Parts) -> Iterable[str]:
     for name, left_out in parts.databases:
         place = f"{name}.main.{table}"
-        listed = ", ".join("'" + run.replace("'", "''") + "'" for run in left_out)
+        listed = ", ".join(map(text_sql, left_out))
         if by_run:
             without = f" WHERE e.run_id NOT IN ({listed})" if left_out else ""
             columns = ", ".join(f"t.{column}" for column in names)

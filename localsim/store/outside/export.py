@@ -140,10 +140,9 @@ def _copy(connection: duckdb.DuckDBPyConnection, table: str, run_id: str, folder
     if table in LARGE:
         columns, order = f"{columns}, s.scenario_id AS scenario", f"scenario, {order}"
         source += " JOIN scenarios s ON s.scenario_hash = own.scenario_hash"
-    target = str(place).replace("'", "''")
     found = connection.execute(
         f"COPY ({_OWN} SELECT {columns} FROM {source} ORDER BY {order}) "
-        f"TO '{target}' (FORMAT parquet, COMPRESSION zstd{options})",
+        f"TO {quoted(place)} (FORMAT parquet, COMPRESSION zstd{options})",
         {"run": run_id},
     ).fetchone()
     return int(found[0]) if found else 0
@@ -179,7 +178,10 @@ def _put_in_place(fresh: Path, partition: Path) -> None:
 
 def _describe(folder: Path) -> None:
     """Write what the folder holds, for people and other programs; localsim reads the manifests of the partitions."""
-    runs = {each.run_id: {**each.rows, "bytes": each.bytes, "written_utc": each.written_utc} for each in read(folder)}
+    runs = {
+        each.run_id: {**each.rows, "bytes": each.bytes, "written_utc": each.written_utc}
+        for each in read(folder).values()
+    }
     about = {"format": FORMAT, "runs": runs}
     (folder / MANIFEST).write_text(paths.json_text(about, indent=2) + "\n", encoding="utf-8")
 

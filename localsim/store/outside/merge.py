@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
-from localsim.store.journal import is_written, journal_folder, read_journal
-from localsim.store.lock import patiently, scratch
+from localsim.store.journal import is_written, journal_folder
+from localsim.store.lock import patiently, scratch, transaction
 from localsim.store.outside.attached import Parts, table_sql, take_folder
 from localsim.store.outside.attaching import PATIENCE_S, flat
 from localsim.store.outside.converting import LeftBehind, kinds_of, left_behind, rows_sql
 from localsim.store.outside.incoming import Taken, take
 from localsim.store.outside.sources import Source, attach, find
-from localsim.store.records import RunDied, from_json
-from localsim.store.rows import rows_of
 from localsim.store.schema import TABLES
 
 if TYPE_CHECKING:
@@ -65,15 +63,8 @@ def merge(places: Iterable[str], output: Path, say: Say, *, apart: bool = False)
 
 
 def _taken(store: Store, source: Source, say: Say, apart: bool) -> Taken:
-    with store.writing() as connection, _incoming(connection, source, say):
-        connection.begin()
-        try:
-            taken = take(connection, apart=apart)
-            connection.commit()
-        except BaseException:
-            connection.rollback()
-            raise
-    return taken
+    with store.writing() as connection, _incoming(connection, source, say), transaction(connection):
+        return take(connection, apart=apart)
 
 
 @contextmanager
@@ -115,9 +106,7 @@ def _ready(source: Source, folder: Path, say: Say) -> tuple[Source, list[LeftBeh
             connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming_{table}")
     for journal in journals:
         try:
-            records = [from_json(line) for line in read_journal(journal)]
-            rows_of(records)
-            copy.take_in([*records, RunDied()])
+            copy.take_in_journal(journal)
         except (KeyError, TypeError, ValueError) as error:
             say(f"{journal} cannot be understood ({type(error).__name__}) and is left out")
     return Source("database", copy.path), behind

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from localsim.errors import DatabaseError, InvalidInput
 from localsim.store.making import other_version, version_in
 from localsim.store.outside.partitions import MANIFEST
-from localsim.store.schema import TABLES, version
+from localsim.store.schema import TABLES, text_sql, version
 
 if TYPE_CHECKING:
     import duckdb
@@ -49,7 +49,7 @@ class Source:
 
 def quoted(path: Path) -> str:
     """Return a path as an SQL text."""
-    return "'" + str(path).replace("'", "''") + "'"
+    return text_sql(str(path))
 
 
 def find(places: Iterable[str]) -> list[Source]:
