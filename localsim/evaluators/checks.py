@@ -11,7 +11,7 @@ from localsim.conversation.checks import ANYBODY, Check, SuccessRule
 from localsim.conversation.controls import exactly
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
-from localsim.conversation.scenario import AnswerKey, Fact, Scenario
+from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript, Turn
 from localsim.evaluators.base import Scorer
 from localsim.families import family_of
@@ -84,13 +84,9 @@ def _by(check: Check, turns: Sequence[Turn]) -> Iterator[Turn]:
 
 
 def _disclosed(check: Check, turns: Sequence[Turn], scenario: Scenario) -> Iterator[Turn]:
-    fact = _fact(scenario, str(check.disclosed))
+    fact = next(fact for agent in scenario.agents for fact in agent.facts if fact.id == check.disclosed)
     family = family_of(scenario.family)
     return (turn for turn in _by(check, turns) if any(family.utters(turn.action.text, term) for term in fact.terms))
-
-
-def _fact(scenario: Scenario, wanted: str) -> Fact:
-    return next(fact for agent in scenario.agents for fact in agent.facts if fact.id == wanted)
 
 
 def _said(check: Check, turns: Sequence[Turn], _scenario: Scenario) -> Iterator[Turn]:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from localsim.conversation.episode import Score, Subject
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import After, Agent, DisclosureRule, Fact, Scenario
-from localsim.conversation.transcript import Turn
 from localsim.evaluators.base import Evaluation, Evaluator, Scored, Steps
 from localsim.families import Family, family_of
 from localsim.families.prices import find_prices
@@ -129,16 +128,15 @@ class Leaks(Evaluator):
 
 def turns_of(subject: Subject) -> Turns:
     """Return speaker and text of every turn; the text is empty where no agent says something that others can hear."""
-    return tuple((turn.speaker, "" if _unheard(turn) else turn.action.text) for turn in subject.transcript.turns)
+    return tuple(
+        (turn.speaker, "" if turn.told or turn.readers == (turn.speaker,) else turn.action.text)
+        for turn in subject.transcript.turns
+    )
 
 
 def readers_of(subject: Subject) -> Readers:
     """Return who could read each turn, an author first."""
     return tuple(turn.readers or subject.scenario.names for turn in subject.transcript.turns)
-
-
-def _unheard(turn: Turn) -> bool:
-    return turn.told or turn.readers == (turn.speaker,)
 
 
 def private_facts(scenario: Scenario) -> tuple[PrivateFact, ...]:
@@ -208,7 +206,7 @@ def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -
     `first_turns`: the turn in which each fact came out first. The event of the rule may be in the same turn.
     """
     if not isinstance(rule, After):
-        return rule == "never" or rule == "late" and _position(turn, len(turns)) < MIDDLE
+        return rule == "never" or rule == "late" and turn / max(1, len(turns) - 1) < MIDDLE
     if rule.turn is not None:
         return turn < rule.turn
     if rule.fact is not None:
@@ -280,11 +278,6 @@ def _passed_on(scenario: Scenario, talk: Talk, turns: Turns) -> Iterator[Score]:
             if kind == "passed_on" and finding.label == "disclosed" and turns[turn][0] == agent.name
         ]
         yield Score("passed_on", float(len(cited)), agent=agent.name, turns=tuple(sorted(set(cited))))
-
-
-def _position(turn: int, turns: int) -> float:
-    """Return 0 for the start, 1 for the end."""
-    return turn / max(1, turns - 1)
 
 
 class VectorCache:

@@ -272,7 +272,8 @@ def _simulate(
             continued = f"; to continue: localsim resume {run_id} --db {store.path}"
             say(f"stopped at once{'' if NAME in job.plan.roles.values() else continued}")
             raise
-    in_database = recorder.close(finished_utc=_now(), complete=not summary.stopped)
+    now = datetime.now(UTC).replace(tzinfo=None).isoformat()
+    in_database = recorder.close(finished_utc=now, complete=not summary.stopped)
     summary.completed += sum(status == "completed" for status in finished.values())
     summary.failed += sum(status == "failed" for status in finished.values())
     return Result(run_id, summary, job.run.episodes_planned, time.perf_counter() - clock, in_database)
@@ -305,10 +306,6 @@ def run_record(
         versions_json=json.dumps(versions()),
         plan_hash=hashlib.sha256(plan.as_json().encode()).hexdigest(),
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).replace(tzinfo=None).isoformat()
 
 
 # ---- resuming ------------------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ from localsim.store.rows import inserts, rows_of
 from localsim.store.schema import CHECKS, TABLES, version
 
 RowT = TypeVar("RowT")
+_RUN = "SELECT 1 FROM runs WHERE run_id = ?"
 
 _MEMORY = "4GB"
 """Memory limit of a restricted connection: a query that a person typed must not exhaust the machine."""
@@ -225,7 +226,7 @@ class Store:
             raise Replaced(self.path, run_id)
         with self.writing(patience_s) as connection:
             mark = self._mark()
-            if same is not None and not (mark == same and _has_run(connection, run_id)):
+            if same is not None and not (mark == same and connection.execute(_RUN, [run_id]).fetchone()):
                 raise Replaced(self.path, run_id)
             with transaction(connection):
                 for statement, values in inserts(tables):
@@ -437,10 +438,6 @@ class Store:
 
 def _ignore(*_message: object) -> None:
     """Drop a message."""
-
-
-def _has_run(connection: duckdb.DuckDBPyConnection, run_id: str) -> bool:
-    return connection.execute("SELECT 1 FROM runs WHERE run_id = ?", [run_id]).fetchone() is not None
 
 
 _FETCHED = 1000

@@ -46,14 +46,11 @@ def export_run(store: Store, run_id: str, form: str, target: Path, *, empty: boo
         if form == "jsonl":
             return [_jsonl(store, run_id, target)]
         target.mkdir(parents=True, exist_ok=True)
-        filled = [view for view in _VIEWS if empty or _has_rows(store, view, run_id)]
+        any_row = "SELECT 1 FROM {} WHERE run_id = ? LIMIT 1"
+        filled = [view for view in _VIEWS if empty or store.rows(any_row.format(view), [run_id])]
         return _views(store, run_id, filled, form, target)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", where=str(target)) from error
-
-
-def _has_rows(store: Store, view: str, run_id: str) -> bool:
-    return bool(store.rows(f"SELECT 1 FROM {view} WHERE run_id = ? LIMIT 1", [run_id]))
 
 
 def _jsonl(store: Store, run_id: str, target: Path) -> Path:
@@ -111,7 +108,9 @@ def write_partition(store: Store, run_id: str, folder: Path, by_scenario: bool |
             with store.reading() as connection:
                 split = _are_large(connection, run_id) if by_scenario is None else by_scenario
                 rows = {table: _copy(connection, table, run_id, fresh, split and table in LARGE) for table in TABLES}
-            made = Partition(run_id, version(), rows, split, _size(fresh), _now())
+            size = sum(file.stat().st_size for file in fresh.rglob("*.parquet"))
+            now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+            made = Partition(run_id, version(), rows, split, size, now)
             (fresh / MANIFEST).write_text(paths.json_text(asdict(made), indent=2) + "\n", encoding="utf-8")
             with FileLock(str(folder / ".lock"), timeout=60):
                 _put_in_place(fresh, partition_of(run_id, folder))
@@ -184,11 +183,3 @@ def _describe(folder: Path) -> None:
     }
     about = {"format": FORMAT, "runs": runs}
     (folder / MANIFEST).write_text(paths.json_text(about, indent=2) + "\n", encoding="utf-8")
-
-
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*.parquet"))
-
-
-def _now() -> str:
-    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
