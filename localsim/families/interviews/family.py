@@ -138,11 +138,9 @@ class Interview(Family):
 
     @property
     def rules(self) -> Rules:
-        """The rules of the first episode."""
         return Questions()
 
     def rules_at(self, index: int) -> Rules:
-        """Return the rules of an episode; its index rotates the options."""
         return Questions(index)
 
     def talk_chars(self, scenario: Scenario) -> int | None:
