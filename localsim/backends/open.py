@@ -20,15 +20,7 @@ from localsim.backends.scripted import PREFIX, open_scripted
 from localsim.conversation.episode import EpisodeSpec, Overflow, Repro
 from localsim.errors import InvalidInput
 from localsim.models.mixtures import is_mixture, mixture_of, name_of, parts_of
-from localsim.models.registry import (
-    OPENVINO,
-    ModelFile,
-    is_path,
-    require_name,
-    resolve,
-    split_adapter,
-    split_engine,
-)
+from localsim.models.registry import OPENVINO, ModelFile, is_path, require_name, resolve, split_adapter, split_engine
 
 if TYPE_CHECKING:
     from localsim.backends.llama.lib import LlamaModel

@@ -20,14 +20,7 @@ from localsim.conversation.exchange import Generation, Request
 from localsim.conversation.measures import Measure
 from localsim.conversation.scenario import AnswerKey, Scenario
 from localsim.conversation.transcript import Transcript
-from localsim.errors import (
-    BackendUnavailable,
-    DatabaseError,
-    GenerationFailed,
-    Interrupted,
-    InvalidInput,
-    ModelMissing,
-)
+from localsim.errors import BackendUnavailable, DatabaseError, GenerationFailed, Interrupted, InvalidInput, ModelMissing
 from localsim.store.records import Record
 
 _log = logging.getLogger("localsim.evaluators")

@@ -35,14 +35,7 @@ from localsim.scenarios.talks.read import AUTO, formats, read_talks
 from localsim.store.database import Store
 from localsim.store.episodes import stored_scenario, stored_scenarios
 from localsim.store.queries import runs as queries
-from localsim.store.records import (
-    EpisodeEnded,
-    EpisodeRecord,
-    Record,
-    RunEnded,
-    RunRecord,
-    score_records,
-)
+from localsim.store.records import EpisodeEnded, EpisodeRecord, Record, RunEnded, RunRecord, score_records
 
 EVALUATOR = "corpus"
 """Evaluator of the scores that a corpus itself gives: its own account of the outcome."""
