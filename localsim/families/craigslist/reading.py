@@ -70,22 +70,8 @@ def _stronger(one: _Strength, other: _Strength) -> _Strength:
 
 # Phrases that leave a mark by their mere presence in a sentence.
 _MARKS = (
-    "defer",
-    "hedge",
-    "reject",
-    "no_phrase",
-    "logistics",
-    "farewell",
-    "viewing",
-    "affirm",
-    "wants",
-    "revoke",
-    "middle",
-    "closing",
-    "final",
-    "commit",
-    "resigned",
-)
+    "defer hedge reject no_phrase logistics farewell viewing affirm wants revoke middle closing final commit resigned"
+).split()
 
 
 def read_turn(turn: Turn, list_price: float, before: str = "") -> Reading:

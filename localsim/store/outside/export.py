@@ -25,16 +25,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _VIEWS = (
-    "v_runs",
-    "v_episodes",
-    "v_turns",
-    "v_generations",
-    "v_scores",
-    "v_leaks",
-    "v_annotations",
-    "v_judgements",
-    "v_leak_judgements",
-)
+    "v_runs v_episodes v_turns v_generations v_scores v_leaks v_annotations v_judgements v_leak_judgements"
+).split()
 
 
 def export_run(store: Store, run_id: str, form: str, target: Path, *, empty: bool = True) -> list[Path]:
