@@ -22,6 +22,7 @@ from localsim.store.database import FileMark, Store
 from localsim.store.journal import Journal
 from localsim.store.lock import Busy
 from localsim.store.records import (
+    WRITTEN,
     ContentRecord,
     EpisodeEnded,
     EpisodeRecord,
@@ -131,20 +132,9 @@ class Recorder(EventSink):
         if isinstance(result, GenerationFailed):
             self._note(episode_id, replace(record, malformed=str(result)))
             return
-        written = replace(
-            record,
-            model=result.model,
-            text=result.text,
-            cause=result.cause,
-            prompt_tokens=result.prompt_tokens,
-            evaluated_tokens=result.evaluated_tokens,
-            shared_tokens=result.shared_tokens,
-            dropped_messages=result.dropped_messages,
-            generated_tokens=result.generated_tokens,
-            duration_ms=result.duration_ms,
-            details={**result.details, "max_tokens": request.max_tokens},
-        )
-        self._note(episode_id, written)
+        written = {name: getattr(result, name) for name in WRITTEN}
+        written["details"] = {**result.details, "max_tokens": request.max_tokens}
+        self._note(episode_id, replace(record, **written))
         self._prompts[f"{episode_id}/{request.speaker}"] = (number, request.messages)
 
     def turn(self, episode_id: str, turn: Turn, generation: int) -> None:

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Annotated, Any, ClassVar
 
 from localsim.conversation.episode import EpisodeSpec, Score
+from localsim.conversation.exchange import Generation
 from localsim.conversation.scenario import canonical_hash
 
 
@@ -424,6 +425,10 @@ def score_records(episode_id: str, evaluator: str, version: str, scores: Sequenc
         )
         for score in scores
     ]
+
+
+WRITTEN = tuple(each.name for each in fields(Generation) if each.name not in ("details", "thought"))
+"""The fields of a text that a backend wrote which its record has under the same names."""
 
 
 def hash_of(text: str) -> str:
