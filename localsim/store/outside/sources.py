@@ -60,17 +60,13 @@ def find(places: Iterable[str]) -> list[Source]:
     found: dict[Path, Source] = {}
     for place in places:
         named = Path(place).expanduser()
-        paths = [named] if named.exists() else [Path(each) for each in _matching(str(named))]
+        paths = [named] if named.exists() else [Path(each) for each in sorted(glob(str(named), recursive=True))]  # noqa: PTH207 - Path.glob refuses absolute patterns
         if not paths:
             raise InvalidInput("nothing is here", where=place, hint="give folders, databases or a pattern in quotes")
         for path in paths:
             for source in _of(path.absolute()):
                 found.setdefault(source.path.resolve(), source)
     return list(found.values())
-
-
-def _matching(pattern: str) -> list[str]:
-    return sorted(glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
 
 
 def _of(path: Path) -> Iterable[Source]:
