@@ -27,6 +27,7 @@ from localsim.store.lock import (
     SAFE,
     STORAGE,
     Busy,
+    Connection,
     Replaced,
     Unwritable,
     Waiting,
@@ -74,7 +75,7 @@ class Store:
     # ---- connections -------------------------------------------------------------------------------------------
 
     @contextmanager
-    def writing(self, patience_s: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def writing(self, patience_s: float | None = None) -> Iterator[Connection]:
         """Open a connection for one short write, with the schema up to date. Raises DatabaseError."""
         patience = self._patience_s if patience_s is None else patience_s
         with sharing_of(self.path).admission("write"):
@@ -96,7 +97,7 @@ class Store:
                 lock.release()
 
     @contextmanager
-    def reading(self, *, restricted: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    def reading(self, *, restricted: bool = False) -> Iterator[Connection]:
         """Open a read-only connection; `restricted` also shuts off files and settings. Raises DatabaseError.
 
         Leftover journals of runs that died are taken in first.
@@ -133,10 +134,10 @@ class Store:
                 yield connection
 
     @contextmanager
-    def _reading_sources(self, sources: list[Source], restricted: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _reading_sources(self, sources: list[Source], restricted: bool) -> Iterator[Connection]:
         """Open the views over the sources of an attachment."""
 
-        def opened() -> duckdb.DuckDBPyConnection:
+        def opened() -> Connection:
             connection = empty()
             try:
                 attached.open_sources(connection, sources, self.path, _MEMORY if restricted else None)
@@ -145,7 +146,7 @@ class Store:
                 raise
             return connection
 
-        def patient() -> duckdb.DuckDBPyConnection:
+        def patient() -> Connection:
             return patiently(opened, self.path, self._patience_s, self._waiting)
 
         try:
@@ -174,7 +175,7 @@ class Store:
         with suppress(DatabaseError):
             self._writers_turn(self._patience_s).release()
 
-    def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    def _connect(self, patience_s: float, *, read_only: bool, config: dict[str, Any]) -> Connection:
         """Connect; wait while another process holds the file, until patience ends."""
         return patiently(
             lambda: duckdb.connect(str(self.path), read_only=read_only, config=config),
@@ -183,7 +184,7 @@ class Store:
             self._waiting,
         )
 
-    def _refuse_attached(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def _refuse_attached(self, connection: Connection) -> None:
         if attached.read_list(connection) is not None:
             raise DatabaseError(
                 "this file only shows runs of other files, so nothing can be written to it",
@@ -191,7 +192,7 @@ class Store:
                 hint="choose another file with --db; localsim db merge makes a database that can be changed",
             )
 
-    def _refuse_other(self, connection: duckdb.DuckDBPyConnection, *, empty_is_ours: bool) -> None:
+    def _refuse_other(self, connection: Connection, *, empty_is_ours: bool) -> None:
         """Leave files alone that another program or another version of localsim made."""
         found = version_in(connection)
         if found == version():
@@ -368,7 +369,7 @@ class Store:
                 if timer:
                     timer.cancel()
 
-    def _answer(self, connection: duckdb.DuckDBPyConnection, query: str, run: str) -> duckdb.DuckDBPyConnection:
+    def _answer(self, connection: Connection, query: str, run: str) -> Connection:
         """Run the statements of a query, with `$run` bound where one has it; return the answer to the last one."""
         statements = connection.extract_statements(query.encode().decode())
         attached.refuse_changes(connection, statements)
@@ -444,9 +445,7 @@ _FETCHED = 1000
 """Rows in one fetch."""
 
 
-def _fetched(
-    cursor: duckdb.DuckDBPyConnection, seconds: float | None, deadline: float | None
-) -> Iterator[tuple[Any, ...]]:
+def _fetched(cursor: Connection, seconds: float | None, deadline: float | None) -> Iterator[tuple[Any, ...]]:
     """Yield rows as they are read. The deadline holds for the reader of these rows too, because the file is held."""
     while True:
         with _refused(seconds):
@@ -472,12 +471,12 @@ def _refused(seconds: float | None) -> Iterator[None]:
         ) from error
 
 
-def _dictionaries(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def _dictionaries(cursor: Connection) -> list[dict[str, Any]]:
     columns = [column[0] for column in cursor.description or []]
     return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _close(connection: duckdb.DuckDBPyConnection) -> None:
+def _close(connection: Connection) -> None:
     try:
         connection.close()
     except duckdb.Error:

@@ -10,14 +10,10 @@ from __future__ import annotations
 import hashlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from localsim.errors import DatabaseError
-from localsim.store.lock import transaction
+from localsim.store.lock import Connection, transaction
 from localsim.store.schema import TABLES, VIEWS, comment_sql, table_sql, version, view_sql
-
-if TYPE_CHECKING:
-    import duckdb
 
 KEPT_IN = "_schema"
 _EARLIER = "_migrations"
@@ -26,7 +22,7 @@ BOOKKEEPING = (KEPT_IN, _EARLIER)
 """Tables that say something about the file."""
 
 
-def version_in(connection: duckdb.DuckDBPyConnection, name: str | None = None) -> str:
+def version_in(connection: Connection, name: str | None = None) -> str:
     """Return the version of the schema in a file, which may be attached as `name`; '' if it is not localsim's."""
     row = connection.execute(
         "SELECT database_name, max(table_name) FROM duckdb_tables() WHERE table_name IN (?, ?) "
@@ -51,7 +47,7 @@ def other_version(path: Path) -> DatabaseError:
     )
 
 
-def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
+def ensure_schema(connection: Connection) -> None:
     """Make the schema in an empty file, and bring views and comments up to date, in one transaction."""
     if is_current(connection):
         return
@@ -69,7 +65,7 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CHECKPOINT")
 
 
-def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
+def is_current(connection: Connection) -> bool:
     """Return True if a file has the tables, views and comments of this localsim."""
     if version_in(connection) != version():
         return False

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
@@ -17,12 +16,10 @@ from localsim import paths
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.episodes import load_episode
+from localsim.store.lock import Connection
 from localsim.store.outside.partitions import FORMAT, LARGE, MANIFEST, Partition, partition_of, read
 from localsim.store.outside.sources import quoted
 from localsim.store.schema import TABLES, version
-
-if TYPE_CHECKING:
-    import duckdb
 
 _VIEWS = (
     "v_runs v_episodes v_turns v_generations v_scores v_leaks v_annotations v_judgements v_leak_judgements"
@@ -114,13 +111,13 @@ def write_partition(store: Store, run_id: str, folder: Path, by_scenario: bool |
     return made
 
 
-def _are_large(connection: duckdb.DuckDBPyConnection, run_id: str) -> bool:
+def _are_large(connection: Connection, run_id: str) -> bool:
     query = "SELECT sum(turns) / count(DISTINCT scenario_hash) FROM episodes WHERE run_id = ?"
     found = connection.execute(query, [run_id]).fetchone()
     return bool(found and found[0] and found[0] >= LARGE_SCENARIO)
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, table: str, run_id: str, folder: Path, split: bool) -> int:
+def _copy(connection: Connection, table: str, run_id: str, folder: Path, split: bool) -> int:
     """Write the rows of a table that belong to a run; return their number."""
     columns = ", ".join(f"t.{column}" for column in TABLES[table].columns)
     source = _rows_of_run(table)

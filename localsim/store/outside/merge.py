@@ -7,21 +7,18 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from localsim.errors import InvalidInput
 from localsim.store.database import Store
 from localsim.store.journal import is_written, journal_folder
-from localsim.store.lock import patiently, scratch, transaction
+from localsim.store.lock import Connection, patiently, scratch, transaction
 from localsim.store.outside.attached import Parts, table_sql, take_folder
 from localsim.store.outside.attaching import PATIENCE_S, flat
 from localsim.store.outside.converting import LeftBehind, kinds_of, left_behind, rows_sql
 from localsim.store.outside.incoming import Taken, take
 from localsim.store.outside.sources import Source, attach, find
 from localsim.store.schema import TABLES
-
-if TYPE_CHECKING:
-    import duckdb
 
 Say = Callable[[str], None]
 
@@ -68,7 +65,7 @@ def _taken(store: Store, source: Source, say: Say, apart: bool) -> Taken:
 
 
 @contextmanager
-def _incoming(connection: duckdb.DuckDBPyConnection, source: Source, say: Say) -> Iterator[None]:
+def _incoming(connection: Connection, source: Source, say: Say) -> Iterator[None]:
     """Show the rows of a source as the views `incoming_TABLE`."""
     if source.kind == "database":
         current = patiently(

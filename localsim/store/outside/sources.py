@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from localsim.errors import DatabaseError, InvalidInput
+from localsim.store.lock import Connection
 from localsim.store.making import other_version, version_in
 from localsim.store.outside.partitions import MANIFEST
 from localsim.store.schema import TABLES, text_sql, version
-
-if TYPE_CHECKING:
-    import duckdb
 
 Kind = Literal["folder", "database"]
 
@@ -89,7 +87,7 @@ _OLDEST = ("runs", "scenarios", "episodes", "turns", "generations", "contents", 
 """The tables that every version of localsim has had."""
 
 
-def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str, *, any_version: bool = False) -> bool:
+def attach(connection: Connection, path: Path, name: str, *, any_version: bool = False) -> bool:
     """Attach a database read-only as `name` after checking it; return True if it has the schema of this localsim.
 
     Raises DatabaseError for a file that is not a database of localsim, has something else in the place of a table, or
