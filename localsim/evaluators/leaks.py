@@ -25,7 +25,7 @@ from localsim.families.terms import utters
 from localsim.leakage.detector import VERSION, LeakageDetector, Weights
 from localsim.leakage.features import Vectors
 from localsim.leakage.pairs import PrivateFact
-from localsim.leakage.track import NOTHING, Circumstances, Leak, Readers, Row, Talk, Turns, decided, read
+from localsim.leakage.track import NOTHING, Circumstances, Leak, Leakage, Readers, Row, Turns, decided, read
 from localsim.leakage.wording import numbers
 from localsim.store.database import Store
 from localsim.store.queries import scoring as queries
@@ -156,7 +156,7 @@ def facts_of(agent: Agent) -> tuple[Fact, ...]:
 
 def with_terms(
     scenario: Scenario, turns: Turns, rows: Sequence[Row], detector: LeakageDetector, readers: Readers | None = None
-) -> Talk:
+) -> Leakage:
     """Return the leaks of a conversation, from the detector's findings and the scenario's terms and rules."""
     family = family_of(scenario.family)
     findings = {(fact.id, turn): finding for fact, turn, _, finding in rows}
@@ -215,7 +215,7 @@ def early(rule: Rule, turn: int, turns: Turns, first_turns: Mapping[str, int]) -
     return turn < next(spoken, len(turns))
 
 
-def evaluation(subject: Subject, turns: Turns, talk: Talk, version: str = VERSION) -> Evaluation:
+def evaluation(subject: Subject, turns: Turns, talk: Leakage, version: str = VERSION) -> Evaluation:
     """Return the rows of `leaks` (every hint and disclosure) and the scores (counts for each agent)."""
     rules = {fact.id: fact.disclosure for agent in subject.scenario.agents for fact in facts_of(agent)}
     first = {(leak.fact.id, leak.turn) for leak in talk.leaks}
@@ -269,7 +269,7 @@ def _scores(
     yield Score("private_facts", float(len(facts_of(agent))), agent=agent.name)
 
 
-def _passed_on(scenario: Scenario, talk: Talk, turns: Turns) -> Iterator[Score]:
+def _passed_on(scenario: Scenario, talk: Leakage, turns: Turns) -> Iterator[Score]:
     """Yield how often each agent told somebody new what it had been told: gossip, which needs private turns."""
     for agent in scenario.agents:
         cited = [

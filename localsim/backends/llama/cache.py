@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.evaluator import BATCH, OPENINGS, Evaluator, Opening, Part, Session, nearest
+from localsim.backends.evaluator import BATCH, OPENINGS, Beginning, Evaluator, Part, Session, nearest
 from localsim.backends.llama.lib import LlamaModel, library, new_context
 from localsim.errors import GenerationFailed
 
@@ -57,7 +57,7 @@ class SessionCache(Evaluator[Seated]):
         self.seconds = 0.0
         self._seated: list[Seated | None] = [None] * sequences
         self._sessions: dict[str, Seated] = {}
-        self._openings: OrderedDict[str, Opening[npt.NDArray[np.uint8]]] = OrderedDict()
+        self._openings: OrderedDict[str, Beginning[npt.NDArray[np.uint8]]] = OrderedDict()
         self._spare: list[npt.NDArray[np.uint8]] = []
         """Buffers of caches that were put back: new memory would cost as much time as the copy itself."""
 
@@ -103,7 +103,7 @@ class SessionCache(Evaluator[Seated]):
         if name in self._openings or session.sequence is None:
             return
         data = self._copy_of(session.sequence)
-        self._openings[name] = Opening(tuple(session.tokens), session.canonical, data)
+        self._openings[name] = Beginning(tuple(session.tokens), session.canonical, data)
         if len(self._openings) > OPENINGS:
             self._openings.popitem(last=False)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from localsim.backends.evaluator import OPENINGS, Evaluator, Opening, Part, Session, nearest
+from localsim.backends.evaluator import OPENINGS, Beginning, Evaluator, Part, Session, nearest
 from localsim.backends.openvino.network import BLOCK, Network, Step, logits
 from localsim.errors import BackendUnavailable, GenerationFailed
 
@@ -92,7 +92,7 @@ class PagedCache(Evaluator[Paged]):
             ) from error
         self._blocks = Blocks(count)
         self._sessions: OrderedDict[str, Paged] = OrderedDict()
-        self._openings: OrderedDict[str, Opening[list[int]]] = OrderedDict()
+        self._openings: OrderedDict[str, Beginning[list[int]]] = OrderedDict()
         self._working: Collection[Paged] = ()
 
     def seat(self, key: str, working: Collection[Paged]) -> Paged | None:
@@ -118,7 +118,7 @@ class PagedCache(Evaluator[Paged]):
         if name in self._openings:
             return
         blocks = self._blocks.share(session.blocks)
-        self._openings[name] = Opening(tuple(session.tokens), session.canonical, blocks)
+        self._openings[name] = Beginning(tuple(session.tokens), session.canonical, blocks)
         if len(self._openings) > OPENINGS:
             self._drop_opening()
 
