@@ -16,7 +16,7 @@ from typing import Any
 from localsim.backends.base import Backend, Done
 from localsim.conversation.episode import Observation
 from localsim.conversation.exchange import Generation, Request
-from localsim.conversation.rules.grammar import ActionLines, Line
+from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
 from localsim.conversation.transcript import ACTION_TYPES, Action, Transcript, Turn
 from localsim.errors import GenerationFailed, InvalidInput, MalformedReply
@@ -84,7 +84,7 @@ class ScriptedBackend(Backend):
         assert isinstance(form, ActionLines), "a writer's reply has the form of lines"
         for _ in form.lines:
             line = form.line(written)
-            view = _part(seen, line, Transcript(tuple(turns)))
+            view = replace(seen, viewer=line.speaker, transcript=Transcript(tuple(turns)), allowed=line.ways)
             turns.append(Turn(len(turns), line.speaker, self._action(player, view, rng)))
             written += turns[-1].line + "\n"
             if form.finished(written):
@@ -101,11 +101,6 @@ class ScriptedBackend(Backend):
         if not isinstance(action, Action):
             raise GenerationFailed(f"{self.name} as {seen.viewer} returned {action!r}, which is no Action")
         return action
-
-
-def _part(seen: Observation, line: Line, transcript: Transcript) -> Observation:
-    """The writer's view with one character in front."""
-    return replace(seen, viewer=line.speaker, transcript=transcript, allowed=line.ways)
 
 
 def _after_prefill(request: Request, turns: list[Turn]) -> str:

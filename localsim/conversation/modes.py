@@ -256,6 +256,7 @@ def _request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Sl
     else:
         seen = observe(spec.scenario, spec.mode, speaker, talk, spec.grants, first.ways, first.since)
         messages = agent_messages(seen, spec.variant, layout)
+    heard = (talk if speaker == WRITER else seen.transcript).acts
     return Request(
         session=f"{spec.hash}/{speaker}",
         speaker=speaker,
@@ -268,7 +269,7 @@ def _request(spec: EpisodeSpec, talk: Transcript, attempt: int, coming: tuple[Sl
         max_tokens=spec.scenario.limits.tokens * len(coming),
         sampling=_sampling(spec, coming),
         form=_form(spec, talk, coming),
-        heard=_heard(talk if speaker == WRITER else seen.transcript),
+        heard=tuple((turn.speaker, turn.action.text) for turn in heard if turn.action.text),
         observation=seen,
     )
 
@@ -277,10 +278,6 @@ def _sampling(spec: EpisodeSpec, coming: tuple[Slot, ...]) -> Sampling:
     """Return the settings for the next lines. Moves are decisions to be measured, however unlikely."""
     moving = any(isinstance(way, Bound) for slot in coming for way in slot.ways)
     return replace(spec.sampling, act_min_p=0.0) if moving else spec.sampling
-
-
-def _heard(talk: Transcript) -> tuple[tuple[str, str], ...]:
-    return tuple((turn.speaker, turn.action.text) for turn in talk.acts if turn.action.text)
 
 
 def _form(spec: EpisodeSpec, talk: Transcript, coming: tuple[Slot, ...]) -> ActionLines:

@@ -53,15 +53,11 @@ def merge(places: Iterable[str], output: Path, say: Say, *, apart: bool = False)
     for source in sources:
         with TemporaryDirectory(prefix="localsim-merge-") as folder:
             ready, behind = _ready(source, Path(folder), say)
-            taken = _taken(store, ready, say, apart)
+            with store.writing() as connection, _incoming(connection, ready, say), transaction(connection):
+                taken = take(connection, apart=apart)
             taken.left_behind = behind
             done.append((source, taken))
     return Merged(output, done)
-
-
-def _taken(store: Store, source: Source, say: Say, apart: bool) -> Taken:
-    with store.writing() as connection, _incoming(connection, source, say), transaction(connection):
-        return take(connection, apart=apart)
 
 
 @contextmanager
