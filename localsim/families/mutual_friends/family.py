@@ -169,12 +169,7 @@ class MutualFriends(Family):
             phrases = [_ATTRIBUTES[key].format(value) for key, value in zip(attributes, values, strict=True)]
             text = f"{friend} {' and '.join(phrases)}."
             facts.append(Fact(id=f"{name.lower()}_friend_{number}", text=text, terms=(friend,)))
-        return Agent(
-            name=name,
-            profile=person(rng, name, self._words),
-            goal=goal,
-            facts=tuple(facts),
-        )
+        return Agent(name=name, profile=person(rng, name, self._words), goal=goal, facts=tuple(facts))
 
     def check(self, document: ScenarioFile) -> list[tuple[Location, str]]:
         """Check that each agent has a fact whose first term names a friend, and that the answer lists shared ones."""

@@ -55,11 +55,7 @@ def log_of(run: Mapping[str, Any], sent: Sequence[Sent]) -> dict[str, Any]:
         },
         # Readers of the head alone, such as `inspect view` for its list, refuse a log without a plan.
         "plan": {"name": "localsim", "steps": [{"solver": f"localsim/{mode}"} for mode in plan["modes"]]},
-        "results": {
-            "total_samples": len(samples),
-            "completed_samples": completed,
-            "scores": _means(samples),
-        },
+        "results": {"total_samples": len(samples), "completed_samples": completed, "scores": _means(samples)},
         "stats": {
             "started_at": _time(run["started_utc"]),
             "completed_at": _time(run["finished_utc"] or run["started_utc"]),
