@@ -45,11 +45,13 @@ class Backend(Protocol):
     def cancel(self, ticket: int) -> None:
         """Forget a ticket; it will not be returned."""
 
-    def release(self, session: str) -> None:
+    def release(self, session: str) -> None:  # noqa: ARG002 - overridden
         """Free the memory of a session."""
+        return
 
     def close(self) -> None:
         """Free everything; the backend is not used again."""
+        return
 
 
 @runtime_checkable

@@ -47,14 +47,16 @@ END_PATIENCE_S = 90.0
 class EventSink(Protocol):
     """Receives the events of a run as they happen; the recorder writes them to journal and database."""
 
-    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:
+    def episode_started(self, episode_id: str, spec: EpisodeSpec) -> None:  # noqa: ARG002 - overridden
         """Handle an episode that begins, or continues after a resume."""
+        return
 
     def generation(self, episode_id: str, number: int, request: Request, result: Generation | GenerationFailed) -> None:
         """Handle a text, or a generation that failed."""
 
-    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:
+    def turn(self, episode_id: str, turn: Turn, generation: int) -> None:  # noqa: ARG002 - overridden
         """Handle a valid turn."""
+        return
 
     def reject(self, episode_id: str, generation: int, reason: str) -> None:
         """Handle a malformed reply in a generation."""
