@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from localsim.backends.base import THINKING_TEMPERATURE, Done
+from localsim.backends.base import THINKING_TEMPERATURE, Backend, Done
 from localsim.conversation.exchange import THINK, THOUGHT, Generation, Message, Request, Thought, reply_begun
 from localsim.conversation.rules.grammar import ActionLines
 from localsim.conversation.scenario import WRITER
@@ -80,7 +80,7 @@ def parse_endpoint(name: str) -> Endpoint:
     return Endpoint(url, parts.fragment, query.get("key_env", [None])[0])
 
 
-class EndpointBackend:
+class EndpointBackend(Backend):
     """Requests in a pool of threads, `parallel` at a time. Raises BackendUnavailable where no server answers."""
 
     def __init__(self, name: str, *, parallel: int, patience: Patience | None = None) -> None:
@@ -126,30 +126,23 @@ class EndpointBackend:
         return self._thinks
 
     def submit(self, request: Request) -> int:
-        """Add a request to the pool."""
         self._tickets += 1
         self._running[self._pool.submit(self._ask, request)] = self._tickets
         return self._tickets
 
     def poll(self) -> list[Done]:
-        """Wait a moment for finished replies."""
         if not self._running:
             return []
         finished, _ = wait(self._running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
         return [Done(self._running.pop(future), _result(future)) for future in finished]
 
     def cancel(self, ticket: int) -> None:
-        """Forget a ticket; a request under way ends by itself."""
         for future, number in list(self._running.items()):
             if number == ticket:
                 future.cancel()
                 del self._running[future]
 
-    def release(self, session: str) -> None:
-        """Do nothing: a server keeps no sessions."""
-
     def close(self) -> None:
-        """End the threads and the connections."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 

@@ -33,14 +33,7 @@ BUILT_IN = "built-in"
 """Name of the weights that ship with localsim."""
 
 _ARRAYS = ("mean", "scale", "coefficients", "intercepts")
-_THRESHOLDS = (
-    "gate",
-    "disclosed_from",
-    "hint_from",
-    "words_disclosed_from",
-    "words_hint_from",
-    "talk_from",
-)
+_THRESHOLDS = "gate disclosed_from hint_from words_disclosed_from words_hint_from talk_from".split()
 _NUMBERS = (*_THRESHOLDS, "cheap", "talk_slope", "talk_intercept", "talk_share")
 _AT = " at "
 """Between the name of a file and the share of false alarms, where this is not the file's own."""

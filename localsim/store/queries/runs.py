@@ -11,6 +11,7 @@ from localsim.conversation.exchange import Generation
 from localsim.store.database import Store
 from localsim.store.episodes import TURN
 from localsim.store.queries import PEOPLE, SEARCHED, condition_sql
+from localsim.store.records import WRITTEN
 
 Row = dict[str, Any]
 
@@ -165,18 +166,7 @@ def recorded_generations(store: Store, run_id: str) -> dict[str, list[Recorded]]
     )
     recorded: dict[str, list[Recorded]] = {}
     for row in rows:
-        result = Generation(
-            text=row["text"],
-            cause=row["cause"],
-            model=row["model"],
-            prompt_tokens=row["prompt_tokens"],
-            evaluated_tokens=row["evaluated_tokens"],
-            shared_tokens=row["shared_tokens"] or 0,
-            dropped_messages=row["dropped_messages"] or 0,
-            generated_tokens=row["generated_tokens"],
-            duration_ms=row["duration_ms"],
-            details=json.loads(row["details_json"]),
-        )
+        result = Generation(**{name: row[name] for name in WRITTEN}, details=json.loads(row["details_json"]))
         recorded.setdefault(row["episode_id"], []).append(Recorded(row["turn"], row["attempt"], row["seed"], result))
     return recorded
 
