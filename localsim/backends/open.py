@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localsim import paths, plugins
-from localsim.backends import endpoint, person
+from localsim.backends import called, endpoint, person
 from localsim.backends.base import Backend
 from localsim.backends.mixed import MixedBackend
 from localsim.backends.scripted import PREFIX, open_scripted
@@ -51,7 +51,7 @@ def is_plugin(name: str) -> bool:
 def is_file(name: str) -> bool:
     """True if a model name means one file of weights that this process loads."""
     elsewhere = is_scripted(name) or is_remote(name) or is_mixture(name) or is_plugin(name)
-    return not elsewhere and name != person.NAME
+    return not (elsewhere or name == person.NAME or name.startswith(called.PREFIX))
 
 
 def chosen_model(model: str | None) -> str:
@@ -170,6 +170,8 @@ def open_backends(
             backend = open_scripted(name, dict.fromkeys(spec.scenario.family for spec in needs.specs))
         elif is_remote(name):
             backend = endpoint.EndpointBackend(name, parallel=needs.sequences)
+        elif name.startswith(called.PREFIX):
+            backend = called.CalledBackend(name)
         elif is_plugin(name):
             backend = plugins.make("backends", name.partition(":")[0], name, needs.sequences)
         else:

@@ -249,6 +249,12 @@ def turns(store: Store, episode_id: str | None) -> list[Row]:
     return _of_view(store, "v_turns", "episode_id", episode_id, "episode_id, turn")
 
 
+def scores(store: Store, run_id: str) -> list[Row]:
+    """All columns of `v_scores` for one run, by the newest version of each evaluator."""
+    query = "SELECT * FROM v_scores WHERE run_id = ? AND newest ORDER BY episode_id, evaluator, name, agent"
+    return store.rows(query, [run_id])
+
+
 def leaks(store: Store, run_id: str | None) -> list[Row]:
     """All columns of `v_leaks` for one run, or for all."""
     return _of_view(store, "v_leaks", "run_id", run_id, "episode_id, turn, fact_id")
