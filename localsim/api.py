@@ -81,6 +81,10 @@ class Run:
         """Return its episodes (columns of v_episodes)."""
         return self.archive.episodes(self.run_id)
 
+    def turns(self) -> list[Row]:
+        """Return its turns (columns of v_turns)."""
+        return queries.turns_of_run(self.archive.store, self.run_id)
+
     def scores(self) -> list[Row]:
         """Return the scores by the newest version of each evaluator (columns of v_scores)."""
         return queries.scores(self.archive.store, self.run_id)

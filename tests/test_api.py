@@ -66,7 +66,7 @@ def test_a_dictionary_is_a_scenario_and_a_function_a_model(tmp_path: Path) -> No
         return f"Hello number {len(seen)}."
 
     done = localsim.run(LAMP, modes="agents", model=model, db=str(tmp_path / "a.duckdb"))
-    assert [turn["text"] for turn in done.archive.turns()] == [f"Hello number {number}." for number in range(1, 5)]
+    assert [turn["text"] for turn in done.turns()] == [f"Hello number {number}." for number in range(1, 5)]
     assert seen[0][0]["role"] == "system" and "cracked" in str(seen[0]) and "cracked" not in str(seen[1])
     assert [row["value"] for row in done.scores() if row["name"] == "success"] == [1.0]
     assert {row["model"] for row in done.episodes()} == {f"python:{__name__}.{model.__qualname__}"}

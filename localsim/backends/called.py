@@ -46,7 +46,7 @@ class CalledBackend(ThreadedBackend):
         self._function = _FUNCTIONS[name]
         super().__init__(workers=1)  # a function need not bear several threads
 
-    def _ask(self, request: Request) -> Generation:
+    def ask(self, request: Request) -> Generation:
         begun = time.perf_counter()
         reply = self._function([{"role": each.role, "content": each.content} for each in server_messages(request)])
         if not isinstance(reply, str):

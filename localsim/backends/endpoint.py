@@ -151,7 +151,7 @@ class EndpointBackend(ThreadedBackend):
             return []
         return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
-    def _ask(self, request: Request) -> Generation:
+    def ask(self, request: Request) -> Generation:
         begun = time.perf_counter()
         if request.think:
             return self._ask_thinking(request, begun)

@@ -21,7 +21,7 @@ class ThreadedBackend(Backend):
 
     def submit(self, request: Request) -> int:
         self._tickets += 1
-        self._running[self._pool.submit(self._ask, request)] = self._tickets
+        self._running[self._pool.submit(self.ask, request)] = self._tickets
         return self._tickets
 
     def poll(self) -> list[Done]:
@@ -39,7 +39,7 @@ class ThreadedBackend(Backend):
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _ask(self, request: Request) -> Generation:
+    def ask(self, request: Request) -> Generation:
         """Return the reply to a request; called in a thread."""
         raise NotImplementedError
 

@@ -48,6 +48,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "scenarios": ("scenarios", "List, show, validate, generate and import scenarios."),
     "leakage": ("score", "Measure the leakage detector, or fit it to your labels."),
     "controls": ("score", "Check every measure with players whose behaviour is known."),
+    "plugin": ("plugin", "Begin a package that adds an evaluator, a game or a backend."),
     "models": ("models", "List, fetch, verify, measure and optimize models."),
     "config": ("config", "List settings, and where each one is set."),
     "doctor": ("config", "Check this machine and the build of llama.cpp."),

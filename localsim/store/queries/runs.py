@@ -249,6 +249,11 @@ def turns(store: Store, episode_id: str | None) -> list[Row]:
     return _of_view(store, "v_turns", "episode_id", episode_id, "episode_id, turn")
 
 
+def turns_of_run(store: Store, run_id: str) -> list[Row]:
+    """All columns of `v_turns` for one run."""
+    return _of_view(store, "v_turns", "run_id", run_id, "scenario_id, mode, episode_id, turn")
+
+
 def scores(store: Store, run_id: str) -> list[Row]:
     """All columns of `v_scores` for one run, by the newest version of each evaluator."""
     query = "SELECT * FROM v_scores WHERE run_id = ? AND newest ORDER BY episode_id, evaluator, name, agent"
