@@ -160,7 +160,7 @@ def test_checks_of_a_run_are_scored_stored_and_reported(store: Store) -> None:
     found: dict[str, Any] = {row["name"]: row["value"] for row in rows}
     assert found["check.bye"] == 1 and set(found) == {"check.bye", "check.no", "checks_passed", "success"}
     run = store.rows("SELECT run_id FROM runs")[0]["run_id"]
-    row = report(store, run).comparison[0]
+    row = report(store, run).as_json()["comparison"][0]
     assert (row["checks_passed"], row["success_rate"]) == (found["checks_passed"], found["success"])
 
 

@@ -72,9 +72,9 @@ def test_a_reference_is_what_a_run_of_its_player_would_be(game: str, store: Stor
     data = with_references(store, report(store, simulated(store, "scripted", game)))
     for each in FAMILIES[game].references:
         own = report(store, simulated(store, f"scripted:{each.player}", game, episodes=5))
-        for row in own.comparison:
+        for row in own.as_json()["comparison"]:
             mode = "agents" if each.blind else row["mode"]
-            same = next(one for one in own.comparison if one["mode"] == mode)
+            same = next(one for one in own.as_json()["comparison"] if one["mode"] == mode)
             found = next(one for one in data.references if (one["player"], one["mode"]) == (each.player, row["mode"]))
             assert found["conversations"] == 5 and found["scenarios"] == found["of"] == 1
             for measure in FAMILIES[game].measures:
@@ -145,8 +145,8 @@ def test_a_condition_has_the_references_of_its_own_grants(store: Store) -> None:
 def test_every_renderer_shows_them_beside_the_measures(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     run_id = simulated(store, "scripted:half", "ultimatum", "mutual_friends", episodes=2)
     data = with_references(store, report(store, run_id))
-    offer = next(each for each in data.measures if each["key"] == "offer")
-    rows = [row for row in data.comparison if row["family"] == "ultimatum"]
+    offer = next(each for each in data.measures if each.key == "offer")
+    rows = [row for row in data.comparison if row.family == "ultimatum"]
     cells = beside(data.references, offer, rows)
     assert len(cells) == len(MODES) and all(cell.endswith("%") and " / " in cell for cell in cells)
     assert len(set(cells)) == 2, "the responder's limit is seen in two of the modes"

@@ -82,7 +82,7 @@ def test_a_declared_outcome_is_found_here_as_in_the_report_of_its_run() -> None:
         assert (rows[name]["verdict"] == "change") == (found_in(rows[name]).verdict == "found"), (
             "the rule of the report"
         )
-    told = contrasts_sentence({name: found_in(rows[name]) for name in RUNS}, {"heading": "success", "kind": "share"})
+    told = contrasts_sentence({name: found_in(rows[name]) for name in RUNS}, "success")
     assert told.endswith("this finds the change by m."), "the sentence of the answer"
 
 

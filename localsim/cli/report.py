@@ -121,7 +121,7 @@ def _print(data: Report) -> None:
 
     run = data.run
     click.secho(f"run {run['run_id']} ({run['status']}, seed {run['seed']}, {run['repro']})", bold=True)
-    for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data)["general"])):
+    for line in (*head.answer(data), *(f"! {text}" for text in head.notes(data).general)):
         click.secho(clean(line), fg="yellow" if line.startswith("!") else None)
     for part in (sections.heads(data), sections.asked(data), sections.measures(data, published=False)):
         _print_sections(part)
@@ -132,7 +132,7 @@ def _print(data: Report) -> None:
         click.echo(clean(line))
     _print_sections(sections.variants(data))
     _print_sections(sections.opinions(data))
-    for line in head.notes(data)["beside"]:
+    for line in head.notes(data).beside:
         click.echo(clean(line))
     if data.aloud:
         click.secho("\nTo read aloud", bold=True)
@@ -144,7 +144,7 @@ def _print_sections(sections: Iterable[Section]) -> None:
         click.secho(f"\n{clean(section.title)}", bold=True)
         for number, table in enumerate(section.tables):
             click.echo(nl=number > 0)
-            print_table(table.heads, table.rows)
+            print_table(list(map(str, table.heads)), [list(map(str, row)) for row in table.rows])
             for line in table.notes:
                 click.echo(clean(line))
         for line in section.lines:

@@ -22,7 +22,7 @@ from localsim.errors import InvalidInput
 from localsim.families import EVERYDAY, in_order
 from localsim.models.registry import labelled
 from localsim.reports.document import Report
-from localsim.reports.measures import shown
+from localsim.reports.results import shown
 from localsim.reports.validity import checklists, correction, instruments
 from localsim.reports.validity.judges import sentence
 from localsim.scenarios.tagging import coverage, interaction_of, tags_of, vocabulary
@@ -88,10 +88,8 @@ def card(store: Store, data: Report, human: Row | None = None) -> Row:
             "social_norms": _social_norms(data),
         },
         "results": [
-            {
-                key: row[key]
-                for key in ("family", "mode", "condition", "model", "n", "completed", "failed", "success_rate")
-            }
+            {key: getattr(row, key) for key in ("family", "mode", "condition", "model", "n", "completed", "failed")}
+            | {"success_rate": row.value("success_rate")}
             for row in data.comparison
         ],
         "ethical_considerations": said.get("ethical_considerations"),
@@ -172,7 +170,7 @@ def transparency(scenarios: list[Scenario], mode: Mode, grants: Grants = NOTHING
 
 def _headings(data: Report, group: str) -> list[str]:
     """Return the headings of a group's measures that have a value in the run."""
-    return [measure["heading"] for measure in shown(data.measures, data.comparison) if measure["group"] == group]
+    return [measure.heading for measure in shown(data.measures, data.comparison) if measure.group == group]
 
 
 def _agent_type(identity: Row) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from localsim.conversation.measures import Measure
 from localsim.reports.conversation.playing import SILENT, Playing
+from localsim.reports.measures import as_json
+from localsim.reports.results import Number, Result
 from localsim.reports.validity.findings import UNKNOWN, Headline
+from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.typical import Example
 
 Row = dict[str, Any]
@@ -29,8 +33,8 @@ class Report:
 
     run: Row
     playing: Playing = SILENT
-    measures: Sequence[Row] = ()
-    comparison: Sequence[Row] = ()
+    measures: Sequence[Measure] = ()
+    comparison: Sequence[Result] = ()
     """A row for each family and condition, those of other runs last."""
     curves: Sequence[Row] = ()
     leaks: Sequence[Row] = ()
@@ -38,7 +42,7 @@ class Report:
     thresholds: Sequence[Row] = ()
     """The sets of thresholds with which leaks were found; the first is that of the last search."""
     warnings: Sequence[str] = ()
-    remarks: Sequence[Row] = ()
+    remarks: Sequence[Remark] = ()
     """The warnings with the families or models that they are about."""
     judges: Sequence[Row] = ()
     naturalness: Sequence[Row] = ()
@@ -67,6 +71,9 @@ class Report:
     def as_json(self) -> Row:
         """Return the object that `report --json` prints."""
         values: Row = {**vars(self), "playing": self.playing.as_json(), "headline": self.headline.as_json()}
+        values |= {"measures": list(map(as_json, self.measures))}
+        values |= {"remarks": [each.as_json() for each in self.remarks]}
+        values |= {"comparison": [row.as_json(self.measures) for row in self.comparison]}
         values.pop("talks")
         found: Row = {}
         for name, value in values.items():
@@ -80,17 +87,74 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Count:
+    """Conversations of a condition."""
+
+    completed: int
+    of: int
+    failed: int = 0
+
+    @classmethod
+    def of_row(cls, row: Result) -> Count:
+        """Return the conversations of a row."""
+        return cls(row.completed, row.n, row.failed)
+
+    def __str__(self) -> str:
+        return f"{self.completed} of {self.of}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """The heading of a condition's column."""
+
+    name: str
+    mode: str = ""
+    twin: int = 0
+    model: str = ""
+    """Empty if all columns have the same model."""
+
+    @classmethod
+    def of_row(cls, row: Result, model: str = "") -> Column:
+        """Return the heading of a row."""
+        return cls(row.condition, row.mode, row.twin or 0, model)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.model}" if self.model else self.name
+
+
+@dataclass(frozen=True)
+class Term:
+    """The heading of a measure's line."""
+
+    text: str
+    key: str = ""
+    """The measure."""
+    of: str = ""
+    """The heading of the measure if the values are not the run's own, but those of references or of the paper."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Cell = str | Number | Count | Column | Term
+"""A terminal or a document prints `str` of it."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table for people, with sentences below it."""
 
     title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    heads: Sequence[Cell]
+    rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
     words: int = 0
     """So many columns from the left hold words; all others hold numbers."""
-    beside: Collection[int] = ()
-    """The rows whose values are not the run's own: those of references, or of the paper."""
+
+    @property
+    def beside(self) -> frozenset[int]:
+        """The rows whose values are not the run's own: those of references, or of the paper."""
+        return frozenset(place for place, (first, *_) in enumerate(self.rows) if isinstance(first, Term) and first.of)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from localsim.evaluators.play import PLAY
 from localsim.evaluators.style import STYLE
 from localsim.families import FAMILIES, family_of
 from localsim.families.base import EXPLICIT_END, SUCCESS
+from localsim.reports.results import Number
 from localsim.store.database import Store
 from localsim.store.queries import reports as queries
 
@@ -268,30 +269,15 @@ def estimate(measure: Measure, cell: Cell) -> stats.Estimate:
     return stats.clustered(cell.by_scenario(measure), measure.bounds, measure.is_number)
 
 
-def as_json(measure: Measure) -> Row:
+def number(measure: Measure, cell: Cell) -> Number:
+    """Return a measure of one cell as a report shows it, rounded to four places."""
+    own = of_family(measure, cell.family)
+    value, low, high = (None if end is None else round(end, 4) for end in estimate(measure, cell)[:3])
+    judged = cell.judged(own) if measure.kind == "position" or measure.summed == "excess" else None
+    return Number(measure.kind, value, low, high, judged, cell.alike(own))
+
+
+def as_json(measure: Measure) -> dict[str, Any]:
     """Return a measure as in `report --json`: key, heading, meaning, kind, group, figure, head, published."""
     fields = {name: getattr(measure, name) for name in ("key", "heading", "meaning", "kind", "group", "figure", "head")}
     return {**fields, "published": dict(measure.published)}
-
-
-def shown(measures: Iterable[Row], rows: Iterable[Row]) -> list[Row]:
-    """Return the measures (as JSON) that have a value in at least one row of a comparison."""
-    rows = list(rows)
-    return [measure for measure in measures if any(row[measure["key"]] is not None for row in rows)]
-
-
-def interval_of(measure: Row, row: Row) -> tuple[float, float] | None:
-    """The ends of an estimate's interval; None if it has none."""
-    low, high = row[f"{measure['key']}_low"], row[f"{measure['key']}_high"]
-    return None if low is None or high is None else (low, high)
-
-
-def text_of(measure: Row, row: Row) -> str | None:
-    """An estimate of a comparison's row with its interval, for a terminal or a document; None without a value."""
-    value, interval = row[measure["key"]], interval_of(measure, row)
-    if value is None:
-        return None
-    form = ".0%" if measure["kind"] == "share" else ".2f"
-    if alike := row.get(f"{measure['key']}_alike"):
-        return f"{value:{form}} in all {alike}"
-    return f"{value:{form}} [{interval[0]:{form}}, {interval[1]:{form}}]" if interval else f"{value:{form}}"

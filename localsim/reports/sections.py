@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from localsim.annotation import agreement, leak_judges
+from localsim.conversation.measures import Measure
 from localsim.families import family_of, in_order, title_of
 from localsim.models.registry import labelled
 from localsim.reports.conversation import choices, interviews, rubrics
-from localsim.reports.document import Report, Section, Table
+from localsim.reports.document import Cell, Column, Count, Report, Section, Table, Term
 from localsim.reports.figures import references
-from localsim.reports.measures import shown, text_of
+from localsim.reports.results import Result, shown
 from localsim.reports.validity import correction, head, instruments, judges, robustness
 
 Row = dict[str, Any]
@@ -20,67 +21,54 @@ Row = dict[str, Any]
 
 def heads(data: Report) -> Iterator[Section]:
     """Yield a section for each head table: success, leaks and length of talk, with the warnings about them."""
-    for table in head.tables(data, lambda measure, row: text_of(measure, row) or "-"):
-        rows = [_counts("conversations", table["rows"])]
-        rows += [[line["heading"], *line["cells"]] for line in table["lines"]]
-        beside = {number for number, line in enumerate(table["lines"], start=1) if line["reference"]}
-        title = f"{title_of(family_of(table['family']))}, {head.named(table)}"
-        names = ["", *(row["condition"] for row in table["rows"])]
-        warnings = [*table["notes"], *table["closing"]]
-        yield Section(title, [Table("", names, rows, beside=beside)], table["same"], warnings)
+    for each in head.tables(data):
+        title = f"{title_of(family_of(each.family))}, {each.name}"
+        yield Section(title, [each.table], each.same, [*each.notes, *each.closing])
 
 
 def measures(data: Report, *, published: bool) -> Iterator[Section]:
     """Yield a section with all measures of each family; `published`: with the paper's values."""
-    for family in dict.fromkeys(row["family"] for row in data.comparison):
-        rows = [row for row in data.comparison if row["family"] == family]
-        models = {row["model"] for row in rows}
+    for family in dict.fromkeys(row.family for row in data.comparison):
+        rows = [row for row in data.comparison if row.family == family]
+        models = {row.model for row in rows}
         title = f"All measures of {title_of(family_of(family))}"
         title += "" if len(models) > 1 else f" ({labelled(*models)})"
-        table = measure_table(rows, _names(rows), data.measures, data.references, published=published)
+        table = measure_table(rows, shown(data.measures, rows), data.references, published=published)
         yield Section(title, [table], references.sentences(data.references, family))
 
 
 def games(data: Report) -> Iterator[Table]:
     """Yield a table for each family with references: its own measures beside random and best play."""
     for family in in_order(each["family"] for each in data.references):
-        rows = [row for row in data.comparison if row["family"] == family and not references.of_other(row)]
+        rows = [row for row in data.comparison if row.family == family and not row.other]
         keys = {measure.key for measure in family_of(family).measures}
-        own = [measure for measure in data.measures if measure["key"] in keys]
-        table = measure_table(rows, _names(rows), own, data.references, published=False)
+        own = [measure for measure in shown(data.measures, rows) if measure.key in keys]
+        table = measure_table(rows, own, data.references, published=False)
         title = f"{title_of(family_of(family))}: measures beside {references.heading(data.references, family)} play"
         yield replace(table, title=title, notes=references.sentences(data.references, family))
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
-    """Return the names of conditions, with their models if there are several."""
-    several = len({row["model"] for row in rows}) > 1
-    return [row["condition"] + (f" {labelled(row['model'], whole=False)}" if several else "") for row in rows]
-
-
 def measure_table(
-    rows: Sequence[Row], names: Sequence[str], of: Sequence[Row], played: Sequence[Row] = (), *, published: bool = True
+    rows: Sequence[Result], of: Sequence[Measure], played: Sequence[Any] = (), *, published: bool = True
 ) -> Table:
-    """Return the measures `of` (as JSON) by condition, with intervals, and below some of them other values.
+    """Return the measures `of` by condition, with intervals, and below some of them other values.
 
     These are the paper's, and those of the players in `played` (rows of `references`).
     """
-    lines, beside = [_counts("completed", rows)], set()
-    for measure in shown(of, rows):
-        lines.append([measure["heading"], *(text_of(measure, row) or "-" for row in rows)])
+    several = len({row.model for row in rows}) > 1
+    columns = [Column.of_row(row, labelled(row.model, whole=False) if several else "") for row in rows]
+    lines: list[tuple[Cell, ...]] = [(Term("completed"), *map(Count.of_row, rows))]
+    for measure in of:
+        lines.append((Term(measure.heading, measure.key), *(head.cell(measure, row) for row in rows)))
         if texts := references.beside(played, measure, rows):
-            beside.add(len(lines))
-            lines.append([references.heading(played, rows[0]["family"]), *texts])
-        paper = measure["published"] if published else {}
-        if paper.keys() & {row["condition"] for row in rows}:
-            beside.add(len(lines))
-            values = (paper.get(row["condition"]) for row in rows)
-            lines.append(["paper, GPT-3.5", *("" if value is None else f"{value:g}" for value in values)])
-    return Table("", ["", *names], lines, beside=beside)
-
-
-def _counts(name: str, rows: Iterable[Row]) -> list[str]:
-    return [name, *(f"{row['completed']} of {row['n']}" for row in rows)]
+            named = references.heading(played, rows[0].family)
+            lines.append((Term(named, measure.key, measure.heading), *texts))
+        paper = measure.published if published else {}
+        if paper.keys() & {row.condition for row in rows}:
+            values = (paper.get(row.condition) for row in rows)
+            term = Term("paper, GPT-3.5", measure.key, measure.heading)
+            lines.append((term, *("" if value is None else f"{value:g}" for value in values)))
+    return Table("", ["", *columns], lines)
 
 
 def asked(data: Report) -> Iterator[Section]:
@@ -109,7 +97,7 @@ def variants(data: Report) -> Iterator[Section]:
 
 def errors(data: Report) -> Iterator[Section]:
     """Yield the section on the errors of the instruments, and on what relies on them, if they read anything."""
-    if data.instruments and any(row["completed"] for row in data.comparison):
+    if data.instruments and any(row.completed for row in data.comparison):
         heads = ["instrument", "question", "labels by", "raters", "their agreement", "right", "n"]
         rows = [
             [

@@ -63,7 +63,7 @@ def _premiums(model: Row) -> Iterator[str]:
             about = next(each for each in model["measures"] if each["key"] == key)
             if model["twin"] and own:
                 causes = {_cause(row["who"]): finding(row, row["p_holm"]) for row in own}
-                yield f"{title}: {contrasts_sentence(causes, about)}"
+                yield f"{title}: {contrasts_sentence(causes, about['heading'])}"
             for row in own:
                 if row["verdict"] == "null":
                     yield f"{title}: {_excluded(row, about)}."
@@ -98,7 +98,7 @@ def _arms(model: Row) -> Iterator[str]:
 
 def _of_family(title: str, causes: Mapping[str, Finding], about: Row) -> Iterator[str]:
     if causes:
-        yield f"{title}: {contrasts_sentence(causes, about)}"
+        yield f"{title}: {contrasts_sentence(causes, about['heading'])}"
 
 
 def _naturalness(model: Row) -> Iterator[str]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from localsim.conversation.measures import Measure
 from localsim.families import family_of, title_of
 from localsim.families.base import SUCCESS
-from localsim.reports.measures import shown
 from localsim.reports.render.markdown import table
+from localsim.reports.results import Number, Result, shown
 from localsim.reports.sections import measure_table
 from localsim.reports.validity.instruments import sentences as errors
 from localsim.reports.validity.judges import sentence as rate_sentence
@@ -183,14 +184,26 @@ def _family(model: Row, family: str) -> Iterator[str]:
     for task in dict.fromkeys(row["task"] for row in rows):
         own = [row for row in rows if row["task"] == task]
         others = [each for each in model["measures"] if each["key"] != SUCCESS.key]
-        # The paper's numbers are about other tasks: they have a section of their own, which names the differences.
-        every = [{**each, "published": {}} for each in others]
-        measures = [each for each in every if task == EVERY or each["group"] == "goals"]
-        if not shown(measures, own):
+        measures = [_measure(each) for each in others if task == EVERY or each["group"] == "goals"]
+        results = [_result(row, measures) for row in own]
+        if not shown(measures, results):
             continue
         scenarios = max(row["scenarios"] for row in own)
         yield from (f"*{task}, {scenarios} scenarios" + ("" if task == EVERY else ": other goals") + "*", "")
-        yield from (*table(measure_table(own, [row["condition"] for row in own], measures)), "")
+        yield from (*table(measure_table(results, shown(measures, results))), "")
+
+
+def _measure(each: Row) -> Measure:
+    # The paper's numbers are about other tasks: they have a section of their own, which names the differences.
+    return Measure(each["key"], each["heading"], each["meaning"], score="", kind=each["kind"])
+
+
+def _result(row: Row, measures: Iterable[Measure]) -> Result:
+    numbers = {
+        each.key: Number(each.kind, *(row[f"{each.key}{end}"] for end in ("", "_low", "_high"))) for each in measures
+    }
+    counts = {name: row[name] for name in ("n", "scenarios", "completed", "failed")}
+    return Result(row["family"], "", "", row["condition"], numbers=numbers, **counts)
 
 
 def _arms(rows: Sequence[Row]) -> list[str]:

@@ -24,7 +24,8 @@ from localsim.reports.conversation.interviews import interviews
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.document import Report
 from localsim.reports.figures.curves import curves
-from localsim.reports.measures import COUNTS, Cell, as_json, estimate, measures_of, of_family, sided
+from localsim.reports.measures import COUNTS, Cell, measures_of, number, sided
+from localsim.reports.results import Result
 from localsim.reports.validity.correction import corrections
 from localsim.reports.validity.headline import headline
 from localsim.reports.validity.instruments import instruments, leak_sources
@@ -57,12 +58,12 @@ def _read(store: Store, run_id: str) -> Report:
     run = run_row(store, run_id)
     scores = list(sided(store, run_id, queries.scores(store, run_id)))
     found = table(store, run_id, scores)
-    used = thresholds(store, run_id) if any(row["private"] for row in found.comparison) else []
+    used = thresholds(store, run_id) if any(row.private for row in found.comparison) else []
     told = playing.of_run(store, run_id)
     remarks = remarks_on(run, found.comparison, told)
     asked = {name.partition(".")[0] for name in {row["evaluator"] for row in scores}}
     judges = reliability(store, run_id) if "judge" in asked else []
-    played = dict.fromkeys(row["family"] for row in found.comparison if row["completed"])
+    played = dict.fromkeys(row.family for row in found.comparison if row.completed)
     searched = _searched_families(found.comparison, scores)
     data = replace(
         found,
@@ -70,7 +71,7 @@ def _read(store: Store, run_id: str) -> Report:
         playing=told,
         leaks=queries.leaks(store, run_id),
         thresholds=used,
-        warnings=[*(each["text"] for each in remarks), *mixtures(store, used, run_id)],
+        warnings=[*(each.text for each in remarks), *mixtures(store, used, run_id)],
         remarks=remarks,
         judges=judges,
         naturalness=rates(store, run_id) if "naturalness" in asked else [],
@@ -117,10 +118,10 @@ def table(store: Store, run_id: str, scores: Sequence[Row] | None = None) -> Rep
     return replace(_rows(store, run_id, scores), curves=curves(store, run_id, scores))
 
 
-def _searched_families(comparison: Sequence[Row], scores: Iterable[Row]) -> list[str]:
+def _searched_families(comparison: Sequence[Result], scores: Iterable[Row]) -> list[str]:
     """Return the families in which something was private and was searched for leaks."""
-    played = dict.fromkeys(row["family"] for row in comparison if row["completed"])
-    private = {row["family"] for row in comparison if row["private"]}
+    played = dict.fromkeys(row.family for row in comparison if row.completed)
+    private = {row.family for row in comparison if row.private}
     leaking = {row["family"] or EVERYDAY.name for row in scores if is_search(row)}
     return [name for name in played if name in leaking & private]
 
@@ -132,8 +133,8 @@ def _rows(store: Store, run_id: str, scores: Sequence[Row]) -> Report:
     secret = queries.with_secrets(store, run_id)
     return Report(
         run={"run_id": run_id},
-        measures=[as_json(measure) for measure in measures],
-        comparison=[_comparison_row(key, cell, measures, secret) for key, cell in found.items()],
+        measures=measures,
+        comparison=[_result(key, cell, measures, secret) for key, cell in found.items()],
     )
 
 
@@ -178,36 +179,27 @@ def _key(row: Row) -> Key:
     return row["family"] or EVERYDAY.name, condition_of(row)
 
 
-def _comparison_row(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Row:
+def _result(key: Key, cell: Cell, measures: Iterable[Measure], secret: Collection[str]) -> Result:
     """Return a row of the table; `secret` are the hashes of the scenarios in which something could leak."""
     family, condition = key
-    row: Row = {"family": family, "mode": condition.mode, "see": condition.see, "condition": condition.name}
-    row |= {"model": condition.model, "n": len(cell.episodes)}
-    row["scenarios"] = len({episode["scenario_hash"] for episode in cell.episodes})
-    row |= {"completed": cell.count("completed"), "failed": cell.count("failed"), **_searched(cell, secret)}
-    for measure in measures:
-        found = estimate(measure, cell)
-        row[measure.key] = _rounded(found.value)
-        row[f"{measure.key}_low"], row[f"{measure.key}_high"] = _rounded(found.low), _rounded(found.high)
-        if alike := cell.alike(of_family(measure, family)):
-            row[f"{measure.key}_alike"] = alike
-        if measure.kind == "position" or measure.summed == "excess":
-            row[f"{measure.key}_n"] = cell.judged(of_family(measure, family))
-    return row
-
-
-def _searched(cell: Cell, secret: Collection[str]) -> Row:
-    """Return the numbers of completed episodes that were searched for leaks, that had something to look for (private),
-    and that had it and were not searched (missed).
-    """
     completed = {row["episode_id"] for row in cell.episodes if row["status"] == "completed"}
     private = {row["episode_id"] for row in cell.episodes if row["scenario_hash"] in secret} & completed
-    found = {row["episode_id"] for row in cell.scores if is_search(row)}
-    return {"searched": len(completed & found), "private": len(private), "missed": len(private - found)}
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+    searched = {row["episode_id"] for row in cell.scores if is_search(row)}
+    return Result(
+        family=family,
+        mode=condition.mode,
+        model=condition.model,
+        condition=condition.name,
+        see=condition.see,
+        n=len(cell.episodes),
+        scenarios=len({row["scenario_hash"] for row in cell.episodes}),
+        completed=len(completed),
+        failed=cell.count("failed"),
+        searched=len(completed & searched),
+        private=len(private),
+        missed=len(private - searched),
+        numbers={measure.key: number(measure, cell) for measure in measures},
+    )
 
 
 def _run_json(run: Row, store: Store, run_id: str) -> Row:

@@ -18,11 +18,13 @@ from typing import Any
 
 import localsim
 from localsim.conversation.episode import SIMULATED
+from localsim.conversation.measures import Measure
 from localsim.families import family_of
 from localsim.families.base import Family, Reference
 from localsim.models.remembered import recall, remember
 from localsim.reports.document import Report
 from localsim.reports.measures import Cell, estimate
+from localsim.reports.results import Result
 from localsim.runs.plan import Plan
 from localsim.runs.scripted import Sample, played
 from localsim.store.database import Store
@@ -136,26 +138,21 @@ def heading(found: Iterable[Row], family: str) -> str:
     return " / ".join(dict.fromkeys(each["label"] for each in found if each["family"] == family))
 
 
-def beside(found: Iterable[Row], measure: Row, rows: Iterable[Row]) -> list[str]:
+def beside(found: Iterable[Row], measure: Measure, rows: Iterable[Result]) -> list[str]:
     """Return for each row of a comparison the values of the references in one measure, such as `31% / 81%`.
 
-    Empty if the references have no value in any of the rows; `measure` is one of `report --json`.
+    Empty if the references have no value in any of the rows.
     """
     texts: dict[tuple[str, str, str], list[str]] = {}
     for each in found:
-        value = each["values"].get(measure["key"], {}).get("value")
-        text = "-" if value is None else f"{value:.0%}" if measure["kind"] == "share" else f"{value:.2f}"
+        value = each["values"].get(measure.key, {}).get("value")
+        text = "-" if value is None else f"{value:.0%}" if measure.kind == "share" else f"{value:.2f}"
         texts.setdefault((each["family"], each["mode"], each["see"]), []).append(text)
     if not texts:  # a study's rows are conditions of many runs, without references
         return []
-    keys = [("", "", "") if of_other(row) else (row["family"], row["mode"], row["see"]) for row in rows]
+    keys = [("", "", "") if row.other else (row.family, row.mode, row.see) for row in rows]
     cells = [" / ".join(texts.get(key, ())) for key in keys]
     return cells if any(char.isdigit() for cell in cells for char in cell) else []
-
-
-def of_other(row: Row) -> bool:
-    """Return True for a row of another run."""
-    return bool(row.get("other_run") or row.get("people_run"))
 
 
 def sentences(found: Iterable[Row], family: str) -> list[str]:

@@ -21,7 +21,7 @@ def as_markdown(data: Report) -> str:
     run = data.run
     lines = [f"# Run {run['run_id']}", "", f"{run['status']}, seed {run['seed']}, {run['repro']}", ""]
     lines += [*(f"**{_plain(line)}**  " for line in head.answer(data)), ""]
-    lines += [f"> {_plain(warning)}  " for warning in head.notes(data)["general"]]
+    lines += [f"> {_plain(warning)}  " for warning in head.notes(data).general]
     for found in (sections.heads(data), sections.asked(data), sections.measures(data, published=True)):
         lines += _sections(found)
     unsearched = head.unsearched(data)
@@ -30,7 +30,7 @@ def as_markdown(data: Report) -> str:
         lines += ["", "## Private facts that came out", "", *map(_plain, unsearched), "", *quotes]
     if data.aloud:
         lines += ["", "## To read aloud", "", _plain(data.aloud.paragraph)]
-    beside = head.notes(data)["beside"]
+    beside = head.notes(data).beside
     lines += ["", "## Conditions of other runs", "", *(f"- {_plain(line)}" for line in beside)] if beside else []
     for found in (sections.errors(data), sections.variants(data), sections.opinions(data)):
         lines += _sections(found)
@@ -66,10 +66,10 @@ def _sections(found: Iterable[Section]) -> list[str]:
 
 def table(found: Table) -> list[str]:
     """Return a table as lines of Markdown; values that are not the run's own are in italics."""
-    rows = [[_cell(cell) for cell in row] for row in found.rows]
+    rows = [[_cell(str(cell)) for cell in row] for row in found.rows]
     for number in found.beside:
         rows[number] = [f"*{cell}*" if cell else "" for cell in rows[number]]
-    cells = [list(map(_cell, found.heads)), ["---"] * len(found.heads), *rows]
+    cells = [[_cell(str(head)) for head in found.heads], ["---"] * len(found.heads), *rows]
     return [f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in row)}|" for row in cells]
 
 

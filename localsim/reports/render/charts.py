@@ -1,0 +1,151 @@
+"""The charts of a page: bars of a measure by condition, and curves, in parts of their axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localsim.conversation.measures import Kind, Measure
+from localsim.models.registry import labelled
+from localsim.reports.results import Number, Result
+
+NONE = "–"
+"""Printed for a value that has no meaning."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The bar of one condition; places are parts of the axis, from 0 to 1."""
+
+    row: Result
+    number: Number
+    text: str
+    model: str
+    """Empty if all bars have the same model."""
+    n: int | None
+    """Conversations with a position; None for other measures."""
+    ends: tuple[str, str] | None
+    """The ends of the interval as texts."""
+    at: float | None
+    low: float | None
+    high: float | None
+    cut: bool
+    """True if the interval goes on beyond the axis."""
+    paper: float | None
+    """The place of the paper's value."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One measure with a bar for each condition."""
+
+    measure: Measure
+    bars: Sequence[Bar]
+    zero: float
+    """Where bars begin."""
+    ticks: Sequence[str]
+    paper: Sequence[tuple[str, str]]
+    """Condition and text of the paper's values."""
+
+
+def panel(measure: Measure, rows: Sequence[Result]) -> Panel:
+    """Return the chart of a measure; its axis begins at 0, or below it if an estimate or an interval does."""
+    several = len({row.model for row in rows}) > 1
+    names = {row.condition for row in rows}
+    paper = {name: value for name, value in measure.published.items() if name in names}
+    numbers = [row.number(measure.key) for row in rows]
+    position = measure.kind == "position"
+    digits = 2 if position else 1
+    top = _axis_end(numbers, paper.values()) if measure.kind == "number" else 1.0
+    bottom = _axis_start(numbers, top)
+    span = top - bottom
+
+    def place(value: float | None) -> float | None:
+        return None if value is None else (value - bottom) / span
+
+    def bar(row: Result, found: Number) -> Bar:
+        at, low, high = map(place, (found.value, found.low, found.high))
+        return Bar(
+            row,
+            found,
+            text=text_of(found.value, measure.kind, digits),
+            model=labelled(row.model, whole=False) if several else "",
+            n=(found.n or 0) if position else None,
+            ends=found.interval and tuple(text_of(end, measure.kind, digits) for end in found.interval),
+            at=None if at is None else max(0.0, min(1.0, at)),
+            low=None if low is None else max(0.0, low),
+            high=None if high is None else min(1.0, high),
+            cut=found.high is not None and found.high > top,
+            paper=place(paper.get(row.condition)),
+        )
+
+    ends = ["start", "middle", "end"]
+    if not position:
+        ends = [_tick(bottom + span * part, measure.kind) for part in (0, 0.5, 1)]
+    if bottom:  # the axis is named at its ends and at 0 then
+        ends[1] = ""
+    bars = [bar(*each) for each in zip(rows, numbers, strict=True)]
+    told = [(name, text_of(value, measure.kind, digits)) for name, value in paper.items()]
+    return Panel(measure, bars, -bottom / span, ends, told)
+
+
+def _axis_end(numbers: Sequence[Number], paper: Iterable[float]) -> float:
+    """Return a round number above every value and interval; an interval is cut at twice the largest value."""
+    values = [each.value for each in numbers if each.value is not None]
+    highs = [each.high for each in numbers if each.high is not None]
+    most = max(*values, *paper, min(max([*highs, 0.0]), 2 * max(values)), 1.0)
+    step = 10.0 ** math.floor(math.log10(most))
+    return next(step * part for part in (1, 2, 4, 6, 8, 10) if step * part >= most)
+
+
+def _axis_start(numbers: Sequence[Number], top: float) -> float:
+    """Return 0, or a fourth, half or the whole of the axis below it if an estimate or an interval is there."""
+    least = min(end for each in numbers for end in (each.value, each.low, 0.0) if end is not None)
+    return next((-part * top for part in (0, 0.25, 0.5) if least >= -part * top), -top)
+
+
+def _tick(value: float, kind: Kind) -> str:
+    return (f"{value:.0%}" if kind == "share" else f"{value:g}").replace("-", "−")
+
+
+def number_of(number: Number) -> str:
+    """Return the value of a number as a page prints it."""
+    return text_of(number.value, number.kind)
+
+
+def text_of(value: float | None, kind: Kind, digits: int = 2) -> str:
+    """Return a value as a page prints it: with a real minus, and – for a missing one."""
+    if value is None:
+        return NONE
+    return (f"{value:.0%}" if kind == "share" else f"{value:.{digits}f}").replace("-", "−")
+
+
+def interval_of(number: Number) -> str:
+    """Return what a page prints beside a value: its interval, or that it is the same everywhere; '' for neither."""
+    if number.alike:
+        return f"in all {number.alike}"
+    if number.interval is None:
+        return ""
+    low, high = (text_of(end, number.kind) for end in number.interval)
+    return f"{low.rstrip('%')}{' to ' if number.interval[0] < 0 else '–'}{high}"
+
+
+# ---- curves --------------------------------------------------------------------------------------------------------
+
+WIDTH, HEIGHT, LEFT = 270, 150, 40
+"""Size of the drawing area of a curve, and the space for its axis, in pixels."""
+
+
+def curve(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a curve with its points as an SVG path: x along its axis, y from 0 to a round number above all points."""
+    top = max(1.0, math.ceil(max(y for series in found["series"] for _, y in series["points"]) * 4) / 4)
+    drawn = []
+    for series in found["series"]:
+        places = [(LEFT + x / found["end"] * WIDTH, HEIGHT * (1 - y / top) + 8) for x, y in series["points"]]
+        path = f"M{places[0][0]:.1f} {places[0][1]:.1f}"
+        for x, y in places[1:]:
+            path += f"H{x:.1f}V{y:.1f}" if found["steps"] else f"L{x:.1f} {y:.1f}"
+        drawn.append({"name": series["mode"], **series, "path": path, "dots": [] if found["steps"] else places})
+    return {**found, "series": drawn, "top": top}
