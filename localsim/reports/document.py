@@ -8,6 +8,7 @@ from typing import Any
 
 from localsim.conversation.measures import Measure
 from localsim.reports.conversation.playing import SILENT, Playing
+from localsim.reports.figures.references import Reached
 from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.findings import UNKNOWN, Headline
@@ -63,7 +64,7 @@ class Report:
     aloud: Aloud | None = None
     card: Row | None = None
     """The simulation card; None if it was not asked for."""
-    references: Sequence[Row] = ()
+    references: Sequence[Reached] = ()
     """What random and best play reach in the games of the run."""
     talks: Sequence[Example] = ()
     """Conversations to show on a page; JSON leaves them out."""
@@ -74,6 +75,7 @@ class Report:
         values |= {"measures": list(map(as_json, self.measures))}
         values |= {"remarks": [each.as_json() for each in self.remarks]}
         values |= {"comparison": [row.as_json(self.measures) for row in self.comparison]}
+        values["references"] = [each.as_json() for each in self.references]
         values.pop("talks")
         found: Row = {}
         for name, value in values.items():

@@ -39,7 +39,7 @@ def measures(data: Report, *, published: bool) -> Iterator[Section]:
 
 def games(data: Report) -> Iterator[Table]:
     """Yield a table for each family with references: its own measures beside random and best play."""
-    for family in in_order(each["family"] for each in data.references):
+    for family in in_order(each.family for each in data.references):
         rows = [row for row in data.comparison if row.family == family and not row.other]
         keys = {measure.key for measure in family_of(family).measures}
         own = [measure for measure in shown(data.measures, rows) if measure.key in keys]

@@ -25,7 +25,7 @@ from localsim.reports.conversation.choices import choices
 from localsim.reports.conversation.marks import kind_of
 from localsim.reports.conversation.rubrics import rubric_rows
 from localsim.reports.document import Table
-from localsim.reports.figures.references import are_known, with_references
+from localsim.reports.figures import references
 from localsim.reports.measures import heading_of
 from localsim.reports.validity import head
 from localsim.reports.validity.thresholds import labels_of, sentences, thresholds
@@ -118,7 +118,8 @@ def answer(store: Store, run_id: str) -> Told:
     if found is None:
         # Other threads drop the oldest answers meanwhile, which may be this one: it is not read from there again.
         data = beginning(store, run_id)
-        games = sections.games(with_references(store, data)) if data.run["status"] != "running" else ()
+        played = references.of_run(store, run_id, data.run["seed"]) if data.run["status"] != "running" else ()
+        games = sections.games(replace(data, references=played))
         asked = sections.judged(replace(data, rubrics=rubric_rows(store, run_id), choices=choices(store, run_id)))
         found = _ANSWERS[key] = Told(head.answer(data), bool(data.playing.withheld), [*games, *asked])
         while len(_ANSWERS) > _ANSWERS_KEPT:
@@ -131,7 +132,7 @@ def answer_is_near(store: Store, run: Row) -> bool:
     if key_of(store, run["run_id"]) in _ANSWERS:
         return True
     return run["completed"] <= ANSWERED_AT_ONCE and (
-        run["status"] == "running" or are_known(store, run["run_id"], run["seed"])
+        run["status"] == "running" or references.are_known(store, run["run_id"], run["seed"])
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
@@ -280,9 +281,21 @@ def candidates(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def conditions_with_scenarios(store: Store, run_id: str) -> list[Row]:
-    """The conditions of each family in the run: family, mode, see, and hashes of the scenarios, in order."""
-    return store.rows(
+@dataclass(frozen=True)
+class Scenarios:
+    """The scenarios of a family in one condition."""
+
+    family: str
+    mode: str
+    see: str
+    hashes: list[str]
+    """In order."""
+
+
+def conditions_with_scenarios(store: Store, run_id: str) -> list[Scenarios]:
+    """The scenarios of each family and condition."""
+    return store.select(
+        Scenarios,
         "SELECT family, mode, see, list(DISTINCT scenario_hash ORDER BY scenario_hash) AS hashes "
         "FROM v_episodes WHERE run_id = ? AND family IS NOT NULL GROUP BY ALL ORDER BY family, mode, see",
         [run_id],
