@@ -40,8 +40,8 @@ MODES = ("script", "agents", "mindreaders")
 
 def talk(mode: str = "agents", fault: str = "", number: int = 0, **changes: Any) -> Talk:
     """A talk of a search for a friend; it plays if it has no fault."""
-    condition = Condition("r", mode, changes.pop("model", "tiny"))
-    found = Talk(f"{mode}-{number}", "mutual_friends", condition, f"s{number}", not fault, fault, "why", (2, 4))
+    named = (f"{mode}-{number}", "mutual_friends", f"s{number}")
+    found = Talk("r", mode, changes.pop("model", "tiny"), "", *named, not fault, fault, "why", (2, 4))
     return replace(found, **changes)
 
 

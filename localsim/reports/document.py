@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from localsim.conversation.measures import Measure
 from localsim.reports.conversation.playing import SILENT, Playing
-from localsim.reports.figures.references import Reached
 from localsim.reports.measures import as_json
 from localsim.reports.results import Number, Result
 from localsim.reports.validity.findings import UNKNOWN, Headline
 from localsim.reports.validity.remarks import Remark
 from localsim.reports.validity.typical import Example
+
+if TYPE_CHECKING:  # these make tables
+    from localsim.reports.conversation.choices import Choices
+    from localsim.reports.conversation.interviews import Bank
+    from localsim.reports.conversation.rubrics import Judged
+    from localsim.reports.figures.references import Reached
 
 Row = dict[str, Any]
 
@@ -48,9 +53,9 @@ class Report:
     judges: Sequence[Row] = ()
     naturalness: Sequence[Row] = ()
     annotations: Row = field(default_factory=lambda: {"raters": []})
-    interviews: Sequence[Row] = ()
-    rubrics: Sequence[Row] = ()
-    choices: Sequence[Row] = ()
+    interviews: Sequence[Bank] = ()
+    rubrics: Sequence[Judged] = ()
+    choices: Sequence[Choices] = ()
     parser_accuracy: Row | None = None
     instruments: Sequence[Row] = ()
     leak_sources: Sequence[str] = ()
@@ -73,9 +78,9 @@ class Report:
         """Return the object that `report --json` prints."""
         values: Row = {**vars(self), "playing": self.playing.as_json(), "headline": self.headline.as_json()}
         values |= {"measures": list(map(as_json, self.measures))}
-        values |= {"remarks": [each.as_json() for each in self.remarks]}
         values |= {"comparison": [row.as_json(self.measures) for row in self.comparison]}
-        values["references"] = [each.as_json() for each in self.references]
+        values |= {name: [each.as_json() for each in values[name]] for name in ("remarks", "interviews", "references")}
+        values |= {name: list(map(asdict, values[name])) for name in ("rubrics", "choices")}
         values.pop("talks")
         found: Row = {}
         for name, value in values.items():

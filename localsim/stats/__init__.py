@@ -15,6 +15,7 @@ from localsim.stats.intervals import (
     mean,
     rate,
     share,
+    text_of,
 )
 from localsim.stats.paired import (
     Equivalence,
@@ -51,4 +52,5 @@ __all__ = [
     "sign_flips",
     "smallest",
     "spread_of",
+    "text_of",
 ]

@@ -31,15 +31,7 @@ def colours(names: Sequence[str]) -> dict[str, int]:
 
 def of_mentions(mentions: Iterable[Mention]) -> list[Mark]:
     """Mark first mentions as own (by the owner), shared (a fact of several agents) or strange (by another agent)."""
-    return [
-        Mark(
-            mention.start,
-            mention.end,
-            kind_of(mention),
-            number=number,
-        )
-        for number, mention in enumerate(mentions)
-    ]
+    return [Mark(each.start, each.end, kind_of(each), number=number) for number, each in enumerate(mentions)]
 
 
 def kind_of(mention: Mention) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localsim.conversation.scenario import AnswerKey, LoadedScenario, Scenario
+from localsim.store.conditions import Conditioned
 from localsim.store.database import Store
 from localsim.store.episodes import contents_of
 
@@ -40,29 +41,48 @@ def success(store: Store, run_id: str) -> dict[str, float | None]:
     return {row["episode_id"]: row["value"] for row in rows}
 
 
-def plays(store: Store, run_id: str) -> list[Row]:
-    """If each talk plays: episode_id, run_id, family, scenario_id, mode, model, see, value, label (its worst fault),
-    reason, turns; by scenario, mode and index. Talks on which the evaluator failed are left out.
-    """
-    rows = store.rows(
-        "SELECT c.episode_id, c.run_id, c.family, c.scenario_id, c.mode, c.model, c.see, c.value, c.label, c.reason, "
-        "c.turns_json FROM v_scores c JOIN episodes e USING (episode_id) WHERE c.run_id = ? AND c.newest "
+@dataclass(frozen=True)
+class Talk(Conditioned):
+    """A talk with its score."""
+
+    episode_id: str
+    family: str
+    scenario_id: str
+    plays: bool
+    fault: str
+    """Its worst fault in words, such as "repeats itself"; empty if it plays."""
+    reason: str
+    turns: Sequence[int]
+    """Indices of the turns that show the fault."""
+
+
+def plays(store: Store, run_id: str) -> list[Talk]:
+    """The scored talks of a run, by scenario, mode and index. Talks on which the evaluator failed are left out."""
+    return store.select(
+        Talk,
+        "SELECT c.run_id, c.mode, c.model, c.see, c.episode_id, coalesce(c.family, 'everyday') AS family, "
+        "c.scenario_id, c.value >= 1 AS plays, coalesce(c.label, '') AS fault, c.reason, "
+        "c.turns_json::JSON::INTEGER[] AS turns "
+        "FROM v_scores c JOIN episodes e USING (episode_id) WHERE c.run_id = ? AND c.newest "
         "AND c.name = 'plays' AND c.value IS NOT NULL ORDER BY c.scenario_id, c.mode, c.see, e.episode_index, "
         "c.episode_id",
         [run_id],
     )
-    return [{**row, "turns": json.loads(row["turns_json"])} for row in rows]
 
 
-def words(store: Store, episodes: Sequence[str]) -> dict[str, list[Row]]:
-    """Episode id -> its turns in order: turn, speaker, text."""
-    found: dict[str, list[Row]] = {}
-    for row in store.rows(
-        "SELECT episode_id, turn, speaker, text FROM turns WHERE episode_id IN (SELECT unnest(?)) ORDER BY ALL",
-        [list(episodes)],
-    ):
-        found.setdefault(row["episode_id"], []).append(row)
-    return found
+@dataclass(frozen=True)
+class Said:
+    """What was said in a turn."""
+
+    turn: int
+    speaker: str
+    text: str
+
+
+def words(store: Store, episode_id: str) -> list[Said]:
+    """The turns of an episode, in order."""
+    query = "SELECT turn, speaker, text FROM turns WHERE episode_id = ? ORDER BY turn"
+    return store.select(Said, query, [episode_id])
 
 
 def counts(store: Store, run_id: str) -> list[Row]:
@@ -180,9 +200,18 @@ def searches(store: Store, run_id: str) -> list[Row]:
     return [{**row, "text": texts.get(row["text"])} for row in rows]
 
 
-def private_facts(store: Store, run_id: str) -> list[Row]:
-    """The number of private facts that were searched for leaks: run_id, family, mode, model, see, n."""
-    return store.rows(
+@dataclass(frozen=True)
+class PrivateFacts(Conditioned):
+    """The number of private facts that were searched for leaks."""
+
+    family: str
+    n: int | None
+
+
+def private_facts(store: Store, run_id: str) -> list[PrivateFacts]:
+    """The private facts of each family and condition."""
+    return store.select(
+        PrivateFacts,
         "SELECT run_id, coalesce(family, 'everyday') AS family, mode, model, see, sum(value)::INTEGER AS n "
         "FROM v_scores WHERE run_id = ? "
         "AND newest AND evaluator = 'leakage' AND name = 'private_facts' GROUP BY ALL",
@@ -190,9 +219,18 @@ def private_facts(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def own_disclosures(store: Store, run_id: str) -> list[Row]:
-    """The disclosures of facts by their owners: run_id, family, mode, model, see, position."""
-    return store.rows(
+@dataclass(frozen=True)
+class Disclosure(Conditioned):
+    """The disclosure of a fact by its owner."""
+
+    family: str
+    position: float
+
+
+def own_disclosures(store: Store, run_id: str) -> list[Disclosure]:
+    """The disclosures of facts by their owners."""
+    return store.select(
+        Disclosure,
         "SELECT run_id, coalesce(family, 'everyday') AS family, mode, model, see, position FROM v_leaks "
         "WHERE run_id = ? AND kind = 'self'",
         [run_id],
@@ -227,11 +265,25 @@ def judge_goals(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def rubric_scores(store: Store, run_id: str) -> list[Row]:
-    """The newest scores of judges by rubrics, missing ones too: evaluator, name, agent, value, family, scenario_id,
-    run_id, mode, model, see, episode_id, success.
-    """
-    return store.rows(
+@dataclass(frozen=True)
+class RubricScore(Conditioned):
+    """A score of a judge by one dimension of a rubric."""
+
+    evaluator: str
+    name: str
+    agent: str
+    value: float | None
+    """None if the reply could not be read."""
+    family: str
+    scenario_id: str
+    episode_id: str
+    success: float | None
+
+
+def rubric_scores(store: Store, run_id: str) -> list[RubricScore]:
+    """The newest scores of judges by rubrics, missing ones too."""
+    return store.select(
+        RubricScore,
         "SELECT j.evaluator, j.name, j.agent, j.value, coalesce(j.family, 'everyday') AS family, j.scenario_id, "
         "j.run_id, j.mode, j.model, j.see, j.episode_id, o.value AS success FROM v_scores j LEFT JOIN "
         "(SELECT episode_id, value FROM v_scores WHERE run_id = $run AND name = 'success' AND newest) o "
@@ -242,9 +294,20 @@ def rubric_scores(store: Store, run_id: str) -> list[Row]:
     )
 
 
-def rubric_replies(store: Store, run_id: str) -> list[Row]:
-    """Replies to the newest version of each rubric: evaluator, name, replies, unread (replies that cannot be read)."""
-    return store.rows(
+@dataclass(frozen=True)
+class Replies:
+    """The replies to one dimension of a rubric, and those of them that could not be read."""
+
+    evaluator: str
+    name: str
+    replies: int
+    unread: int
+
+
+def rubric_replies(store: Store, run_id: str) -> list[Replies]:
+    """The replies to the newest version of each rubric."""
+    return store.select(
+        Replies,
         "SELECT evaluator, name, count(*) AS replies, count(malformed) AS unread FROM (SELECT evaluator, name, "
         "malformed FROM v_judgements WHERE run_id = ? AND (starts_with(evaluator, 'judge.') OR "
         "starts_with(evaluator, 'rubric.')) "
@@ -269,11 +332,21 @@ def choices(store: Store, runs: Sequence[str]) -> list[Row]:
     )
 
 
-def candidates(store: Store, run_id: str) -> list[Row]:
-    """The choices of judges among several episodes of a run, and the places that they named: evaluator, episode_id,
-    scenario_id, run_id, mode, model, see, name, value.
-    """
-    return store.rows(
+@dataclass(frozen=True)
+class Chosen(Conditioned):
+    """How a judge chose among several episodes: if it chose this one, or how often it named a place."""
+
+    evaluator: str
+    episode_id: str
+    scenario_id: str
+    name: str
+    value: float
+
+
+def candidates(store: Store, run_id: str) -> list[Chosen]:
+    """The choices of judges among several episodes of a run, and the places that they named."""
+    return store.select(
+        Chosen,
         "SELECT evaluator, episode_id, scenario_id, run_id, mode, model, see, name, value FROM v_scores "
         "WHERE run_id = ? AND newest AND starts_with(evaluator, 'choose.') AND value IS NOT NULL "
         "AND name <> 'evaluator_error' ORDER BY ALL",
